@@ -1,0 +1,70 @@
+# phos-ft: `make help` lists the targets.
+
+CARGO ?= cargo
+# Tools that setup built stand before the machine's own.
+export PATH := $(CURDIR)/.build/tools/bin:$(HOME)/.cargo/bin:$(PATH)
+# cargo and nextest must agree on where the programs are.
+export CARGO_TARGET_DIR ?= $(CURDIR)/target
+
+# One after another: they share the target directory.
+.NOTPARALLEL:
+.PHONY: help setup build demo test unit e2e lint fmt ptx bench gpubundle advisories clean
+
+help: ## this list
+	@sed -nE 's/^([a-z0-9]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+
+setup: ## install what building and testing need (as root; quick when it is there)
+	scripts/setup.sh
+
+build: ## build everything, for the tests and the demo
+	$(CARGO) build --workspace --locked
+
+demo: ## train, checkpoint, kill, lose the node, resume: needs root, no GPU
+	scripts/setup.sh --demo
+	$(CARGO) build --workspace --locked
+	$(CARGO) run --quiet --locked -p phos-integration-tests --bin phos-demo
+
+test: setup lint unit e2e ## everything that CI checks
+
+lint: ## generated files, formatting, clippy, dependencies, scripts
+	scripts/ptx.sh --check
+	.build/venv/bin/python shim/generate/generate.py --check
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) deny --workspace --locked check bans licenses sources
+	shellcheck scripts/*.sh .ci/run
+
+unit: build ## unit and property tests, kernels on the host
+	scripts/kernel-test.sh
+	scripts/with-s3.sh $(CARGO) nextest run --workspace --locked
+
+e2e: build ## end-to-end tests with CRIU on the simulated GPU (as root)
+	scripts/criu-check.sh
+	scripts/with-s3.sh $(CARGO) nextest run --workspace --locked --profile e2e
+
+bench: ## figures of this machine's CPU paths; integration-tests/gpu has those of a GPU
+	$(CARGO) bench --workspace --locked
+
+# What integration-tests/gpu/h200.py needs on a machine without Rust and without a network.
+gpubundle: ## release binaries, shim and CRIU in .build/gpu-bundle, for integration-tests/gpu
+	scripts/criu-bundle.sh --bundle
+	$(CARGO) build --release --locked -p phos-ft -p phos-shim
+	rm -rf .build/gpu-bundle
+	mkdir -p .build/gpu-bundle/bin
+	cp $(CARGO_TARGET_DIR)/release/phos-ft $(CARGO_TARGET_DIR)/release/libphos_shim.so .build/gpu-bundle/bin/
+	strip .build/gpu-bundle/bin/*
+	cp -r .build/criu .build/gpu-bundle/criu
+	du -sh .build/gpu-bundle
+
+advisories: ## known vulnerabilities of dependencies; fetches the database
+	$(CARGO) deny --workspace --locked check advisories
+
+fmt: ## format the sources
+	$(CARGO) fmt --all
+
+ptx: ## compile the CUDA kernels to the committed PTX
+	scripts/ptx.sh
+
+clean: ## remove what was built; keeps the tools in .build
+	$(CARGO) clean
+	rm -rf .build/kernel-test

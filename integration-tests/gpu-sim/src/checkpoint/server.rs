@@ -1,0 +1,245 @@
+//! The target's side: a thread that looks for commands and does them.
+//!
+//! Rules. Locking closes the gate (new calls wait, calls inside finish) and waits for submitted work; when the time is
+//! up everything is as before. A checkpoint is refused while the process holds memory of another one (imports, IPC
+//! mappings) or managed memory. (Driver 580 lets imports pass and fails at the restore, the process lost; refusing at
+//! once finds the mistake earlier, and `PHOS_SIM_LATE_IMPORTS` gives the real behaviour.) Else it moves all device memory
+//! of the process into anonymous memory and closes every descriptor and mapping. Memory that was exported comes back as
+//! new memory, which the old descriptors do not share. A restore needs that much free device memory at once: without it the process is failed for
+//! good and stays locked, as real ones do.
+
+use super::Operation;
+use super::client::{self, Command, THREAD_NAME};
+use crate::device::{Backing, Uuid};
+use crate::driver::Driver;
+use crate::error::{
+    ERROR_ILLEGAL_STATE, ERROR_INVALID_VALUE, ERROR_NO_DEVICE, ERROR_NOT_READY,
+    ERROR_NOT_SUPPORTED, Res,
+};
+use crate::memory::space::HostKind;
+use crate::sync::{lock, read, spawn, write};
+use std::collections::BTreeSet;
+use std::fs;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::{Duration, Instant};
+
+const RUNNING: i32 = 0;
+const LOCKED: i32 = 1;
+const CHECKPOINTED: i32 = 2;
+const FAILED: i32 = 3;
+
+const POLL: Duration = Duration::from_millis(1);
+
+/// `CUprocessState`, and the thread that serves.
+#[derive(Default)]
+pub struct State {
+    state: AtomicI32,
+    thread: AtomicI32,
+}
+
+/// Starts the serving thread.
+pub fn start(driver: &'static Driver) -> bool {
+    spawn(THREAD_NAME, move || serve(driver))
+}
+
+fn serve(driver: &'static Driver) {
+    // SAFETY: always succeeds.
+    driver
+        .checkpoint
+        .thread
+        .store(unsafe { libc::gettid() }, Ordering::Relaxed);
+    // SAFETY: always succeeds.
+    let pid = unsafe { libc::getpid() };
+    let directory = client::directory(&driver.config.dir);
+    loop {
+        std::thread::sleep(POLL);
+        let path = directory.join(format!("{}.command", client::key(pid)));
+        if fs::metadata(&path).is_err() {
+            continue;
+        }
+        let Ok(text) = fs::read_to_string(&path) else {
+            continue;
+        };
+        let _ = fs::remove_file(&path);
+        let Some((answer, command)) = Command::parse(&text) else {
+            continue;
+        };
+        let reply = match perform(driver, &command) {
+            Ok(value) => format!("0 {value}\n"),
+            Err(error) => format!("{} 0\n", error.0),
+        };
+        let draft = directory.join(format!("{answer}.part"));
+        if fs::write(&draft, reply).is_ok() {
+            let _ = fs::rename(&draft, directory.join(answer));
+        }
+    }
+}
+
+fn perform(driver: &'static Driver, command: &Command) -> Res<i32> {
+    let state = &driver.checkpoint.state;
+    let need = |wanted: i32| {
+        if state.load(Ordering::Acquire) == wanted {
+            Ok(())
+        } else {
+            Err(ERROR_ILLEGAL_STATE)
+        }
+    };
+    let reached = match command.operation {
+        Operation::State => return Ok(state.load(Ordering::Acquire)),
+        Operation::Thread => return Ok(driver.checkpoint.thread.load(Ordering::Relaxed)),
+        Operation::Lock => {
+            need(RUNNING)?;
+            lock_process(driver, command.timeout)?;
+            LOCKED
+        }
+        Operation::Checkpoint => {
+            need(LOCKED)?;
+            checkpoint(driver)?;
+            CHECKPOINTED
+        }
+        Operation::Restore => {
+            need(CHECKPOINTED)?;
+            let plan = plan(driver, command)?;
+            if let Err(error) = restore(driver, plan) {
+                state.store(FAILED, Ordering::Release);
+                return Err(error);
+            }
+            LOCKED
+        }
+        Operation::Unlock => {
+            need(LOCKED)?;
+            driver.gate.open();
+            RUNNING
+        }
+    };
+    state.store(reached, Ordering::Release);
+    Ok(reached)
+}
+
+fn lock_process(driver: &'static Driver, timeout: Option<Duration>) -> Res {
+    let deadline = timeout.map(|timeout| Instant::now() + timeout);
+    if !driver.gate.close(deadline) {
+        return Err(ERROR_NOT_READY);
+    }
+    for context in driver.contexts.all() {
+        if let Err(error) = context.healthy() {
+            driver.gate.open();
+            return Err(error);
+        }
+        let streams = lock(&context.streams).clone();
+        for stream in streams {
+            if !stream.drain(deadline) {
+                driver.gate.open();
+                return Err(ERROR_NOT_READY);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What keeps a process from being checkpointed, in words for its standard error.
+fn obstacle(driver: &Driver) -> Option<&'static str> {
+    if !driver.config.late_imports && driver.space.physical().iter().any(|phys| phys.foreign()) {
+        return Some("memory imported from another process is held");
+    }
+    if driver
+        .space
+        .read()
+        .hosts
+        .values()
+        .any(|host| host.kind == HostKind::Managed)
+    {
+        return Some("managed memory exists");
+    }
+    None
+}
+
+fn checkpoint(driver: &'static Driver) -> Res {
+    if let Some(reason) = obstacle(driver) {
+        eprintln!("phos simulated GPU: checkpoint refused: {reason}");
+        return Err(ERROR_NOT_SUPPORTED);
+    }
+    let (foreign, physical): (Vec<_>, Vec<_>) = driver
+        .space
+        .physical()
+        .into_iter()
+        .partition(|phys| phys.foreign());
+    // Contents first: if host memory runs out nothing has changed yet but what is restored at once.
+    for (index, phys) in physical.iter().enumerate() {
+        if let Err(error) = phys.save() {
+            for saved in &physical[..index] {
+                if let Some(device) = driver.devices.get(saved.ordinal) {
+                    device
+                        .backing()
+                        .and_then(|backing| saved.restore(&backing.dir))?;
+                }
+            }
+            let _ = driver.space.write().map_all();
+            return Err(error);
+        }
+    }
+    driver.space.write().blank_all();
+    foreign.iter().for_each(|phys| phys.lose());
+    Ok(())
+}
+
+/// The backing of each device after a restore.
+fn plan(driver: &Driver, command: &Command) -> Res<Vec<Option<Backing>>> {
+    let used: BTreeSet<usize> = driver
+        .space
+        .physical()
+        .iter()
+        .map(|phys| phys.ordinal)
+        .chain(driver.contexts.all().iter().map(|context| context.ordinal))
+        .collect();
+    let on_node = |uuid: Uuid| {
+        command
+            .node
+            .iter()
+            .find(|backing| backing.uuid == uuid)
+            .cloned()
+    };
+    let mut plan = Vec::new();
+    for device in &driver.devices {
+        let current = read(&device.backing).as_ref().map(|backing| backing.uuid);
+        let wanted =
+            match current.and_then(|uuid| command.pairs.iter().find(|(old, _)| *old == uuid)) {
+                // A pair that names no GPU of this node is wrong whether or not it is needed.
+                Some((_, new)) => Some(on_node(*new).ok_or(ERROR_INVALID_VALUE)?),
+                None if !command.pairs.is_empty() && used.contains(&device.ordinal) => {
+                    return Err(ERROR_INVALID_VALUE);
+                }
+                None => current.and_then(on_node),
+            };
+        if wanted.is_none() && used.contains(&device.ordinal) {
+            return Err(ERROR_NO_DEVICE);
+        }
+        plan.push(wanted);
+    }
+    Ok(plan)
+}
+
+fn restore(driver: &'static Driver, plan: Vec<Option<Backing>>) -> Res {
+    for (device, backing) in driver.devices.iter().zip(plan) {
+        *write(&device.backing) = backing;
+    }
+    let physical = driver.space.physical();
+    if physical.iter().any(|phys| phys.foreign()) {
+        return Err(ERROR_NOT_SUPPORTED);
+    }
+    for phys in &physical {
+        let device = driver.devices.get(phys.ordinal).ok_or(ERROR_NO_DEVICE)?;
+        if let Err(error) = device
+            .backing()
+            .and_then(|backing| phys.restore(&backing.dir))
+        {
+            eprintln!(
+                "phos simulated GPU: restore failed with error {}: the process is lost",
+                error.0
+            );
+            physical.iter().for_each(|phys| phys.lose());
+            return Err(error);
+        }
+    }
+    driver.space.write().map_all()
+}

@@ -1,0 +1,54 @@
+//! The environment variables that set the simulation up. Read once, at `cuInit`.
+
+use std::path::PathBuf;
+
+/// Settings of this process's driver.
+pub struct Config {
+    /// `PHOS_SIM_DIR`: the node. Holds `dev0`, `dev1`, … (the devices) and `proc` (checkpoint commands).
+    pub dir: PathBuf,
+    /// `PHOS_SIM_LINK_MBPS`: bandwidth of each device's link to the host, in 10^6 bytes a second. Unset: unlimited.
+    pub link_mbps: Option<f64>,
+    /// `PHOS_SIM_KERNEL_US`: how long every kernel takes at least.
+    pub kernel_us: u64,
+    /// `PHOS_SIM_CTX_MIB`: device memory that a context itself takes.
+    pub context_mib: u64,
+    /// `PHOS_SIM_UUID_SALT`: stands for the identity of the node in the devices' UUIDs.
+    pub uuid_salt: Option<String>,
+    /// `PHOS_SIM_LATE_IMPORTS`: a checkpoint with imports alive passes, and its restore fails and loses the process.
+    pub late_imports: bool,
+    /// `PHOS_SIM_POISON`: new device memory holds 0xA5 instead of zeroes.
+    pub poison: bool,
+}
+
+/// Where the node is, also before `cuInit`.
+pub fn node_dir() -> PathBuf {
+    std::env::var_os("PHOS_SIM_DIR")
+        .map_or_else(|| PathBuf::from("/run/phos-gpu-sim"), PathBuf::from)
+}
+
+/// `PHOS_SIM_NO_CHECKPOINT`: an old driver is played: version 12.4, and `cuCheckpointProcess*` is not supported.
+pub fn no_checkpoint() -> bool {
+    flag("PHOS_SIM_NO_CHECKPOINT")
+}
+
+impl Config {
+    pub fn from_environment() -> Self {
+        Self {
+            dir: node_dir(),
+            link_mbps: number("PHOS_SIM_LINK_MBPS").filter(|rate| *rate > 0.0),
+            kernel_us: number("PHOS_SIM_KERNEL_US").map_or(0, |us| us.max(0.0) as u64),
+            context_mib: number("PHOS_SIM_CTX_MIB").map_or(8, |mib| mib.max(0.0) as u64),
+            uuid_salt: std::env::var("PHOS_SIM_UUID_SALT").ok(),
+            late_imports: flag("PHOS_SIM_LATE_IMPORTS"),
+            poison: flag("PHOS_SIM_POISON"),
+        }
+    }
+}
+
+fn number(name: &str) -> Option<f64> {
+    std::env::var(name).ok()?.trim().parse().ok()
+}
+
+fn flag(name: &str) -> bool {
+    std::env::var(name).is_ok_and(|value| !value.is_empty() && value != "0")
+}

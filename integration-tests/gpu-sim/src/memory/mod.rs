@@ -1,0 +1,13 @@
+//! Memory: physical allocations ([`phys`]), the address space of the process ([`space`]), and the four ways to it:
+//! native allocations ([`native`]), virtual memory management ([`vmm`]), pools ([`pool`]), host memory ([`host`]);
+//! then what is done with addresses: copies ([`copy`]), attributes ([`pointer`]) and legacy IPC ([`ipc`]).
+
+pub mod copy;
+pub mod host;
+pub mod ipc;
+pub mod native;
+pub mod phys;
+pub mod pointer;
+pub mod pool;
+pub mod space;
+pub mod vmm;

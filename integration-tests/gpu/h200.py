@@ -1,0 +1,423 @@
+#!/usr/bin/env python3
+"""The GPU test: phos-ft on a real GPU with PyTorch, one run, a short table last.
+
+    h200.py STAGE…        stages: see STAGES below; all without arguments
+
+Needs root, an NVIDIA GPU with a driver that has the checkpoint calls, PyTorch, and beside it what
+`make gpubundle` makes: `bin/phos-ft`, `bin/libphos_shim.so`, `criu/criu`. Nothing is built here.
+Figures go to $OUT/h200.json (or ./h200.json), merged over the stages; a stage that fails says so
+in the table and in the exit code.
+"""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+BUNDLE = Path(os.environ.get("PHOS_BUNDLE", HERE.parent.parent / ".build/gpu-bundle"))
+PHOS, CRIU = BUNDLE / "bin/phos-ft", BUNDLE / "criu/criu"
+OUT = Path(os.environ.get("OUT", "."))
+WORK = Path("/dev/shm/phos-h200")
+TRAIN = HERE / "train.py"
+FIGURES, TABLE, FAILED = {}, [], []
+
+
+def say(*words):
+    print("[%7.1f s]" % (time.monotonic() - START), *words, flush=True)
+
+
+def wait_for(what, limit, condition):
+    end = time.monotonic() + limit
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.02)
+    raise RuntimeError(f"gave up after {limit} s waiting for {what}")
+
+
+def lines(path):
+    try:
+        return [l.split() for l in Path(path).read_text().splitlines() if l.count(" ") >= 2]
+    except FileNotFoundError:
+        return []
+
+
+def trace(path):
+    return {int(l[0]): l[1] for l in lines(path)}
+
+
+def seconds_per_step(path, skip=5):
+    times = sorted(float(l[2]) for l in lines(path)[skip:])
+    return times[len(times) // 2]
+
+
+class Job:
+    """One job under phos-ft, in a directory of its own."""
+
+    def __init__(self, name, steps, store="discard://", interval="1h", env=None, flags=(), program=None):
+        self.name, self.steps, self.store = name, steps, store
+        self.dir = WORK / name
+        self.dir.mkdir(parents=True, exist_ok=True)
+        self.log = self.dir / "loss.log"
+        self.interval, self.flags = interval, list(flags)
+        self.env = dict(os.environ, **(env or {}))
+        self.program = program or ["python3", str(TRAIN), str(self.log), str(steps)]
+        self.process = None
+
+    def base(self):
+        return ["--store", self.store, "--job", self.name, "--run-dir", str(self.dir / "run"),
+                "--state-dir", str(self.dir / "state")]
+
+    def start(self):
+        self.output = open(self.dir / "phos.log", "ab")
+        self.process = subprocess.Popen(
+            [str(PHOS), "--interval", self.interval, *self.base(), "--criu", str(CRIU), *self.flags,
+             "--", *self.program],
+            stdout=self.output, stderr=self.output, stdin=subprocess.DEVNULL, env=self.env, cwd=self.dir)
+        return self
+
+    def plain(self):
+        """The same program without phos-ft."""
+        self.output = open(self.dir / "plain.log", "ab")
+        self.process = subprocess.Popen(self.program, stdout=self.output, stderr=self.output,
+                                        stdin=subprocess.DEVNULL, env=self.env, cwd=self.dir)
+        return self
+
+    def tail(self, n=25):
+        text = b"".join(p.read_bytes() for p in self.dir.glob("*.log") if p != self.log)
+        return "\n".join(text.decode(errors="replace").splitlines()[-n:])
+
+    def alive(self):
+        if self.process.poll() not in (None, 0):
+            raise RuntimeError(f"{self.name} ended with {self.process.returncode}:\n{self.tail()}")
+        return True
+
+    def step(self, n, limit=120):
+        def there():
+            if len(lines(self.log)) > n:
+                return True
+            self.alive()
+            if self.process.poll() == 0:
+                raise RuntimeError(f"{self.name} ended before step {n}")
+            return False
+
+        wait_for(f"{self.name}: step {n}", limit, there)
+
+    def end(self, limit=300):
+        self.process.wait(limit)
+        self.alive()
+
+    def call(self, *args, limit=300):
+        done = subprocess.run([str(PHOS), *args, *self.base()], capture_output=True, text=True,
+                              timeout=limit, env=self.env)
+        if done.returncode:
+            raise RuntimeError(f"phos-ft {args} failed: {done.stderr}\n{self.tail()}")
+        return json.loads(done.stdout)
+
+    def checkpoint(self):
+        return self.call("checkpoint", "--json")
+
+    def list(self):
+        return self.call("list", "--json")["checkpoints"]
+
+    def pids(self, word):
+        found = []
+        for p in Path("/proc").glob("[0-9]*"):
+            try:
+                line = (p / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            except OSError:
+                continue
+            if word in line and str(self.dir) in line and int(p.name) != os.getpid():
+                found.append((int(p.name), line))
+        return found
+
+    def trainers(self):
+        return [pid for pid, line in self.pids(str(self.log)) if "phos-ft" not in line.split(" ")[0]]
+
+    def kill_job(self):
+        old = self.trainers()
+        for pid in old:
+            os.kill(pid, signal.SIGKILL)
+        return wait_for("the job to come back", 180, lambda: self.alive() and [
+            p for p in self.trainers() if p not in old])
+
+    def kill_all(self):
+        if self.process is None:
+            return
+        end = time.monotonic() + 30
+        while time.monotonic() < end:
+            pids = [pid for pid, _ in self.pids("")]
+            for pid in pids:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+            self.process.poll()
+            if not pids:
+                return
+            time.sleep(0.1)
+
+    def clean(self):
+        self.kill_all()
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+
+def row(what, value):
+    TABLE.append((what, value))
+    say(what, value)
+
+
+def correct():
+    """39 GB: checkpoints, kill -9, resume, node loss, resume from the store; losses bit-identical."""
+    steps = 220
+    reference = Job("reference", steps).plain()
+    reference.end()
+    want = trace(reference.log)
+    row("undisturbed", "%d steps, %.3f s a step" % (len(want), seconds_per_step(reference.log)))
+    job = Job("correct", steps, store=f"file://{WORK}/store", interval="20s").start()
+    try:
+        wait_for("two checkpoints", 240, lambda: job.alive() and len(job.list()) >= 2)
+        FIGURES["checkpoints_39gb"] = job.list()
+        at = len(lines(job.log))
+        start = time.monotonic()
+        job.kill_job()
+        wait_for("the job to go on", 180, lambda: job.alive() and lines(job.log) and len(lines(job.log)) != at)
+        FIGURES["resume_after_kill_s"] = time.monotonic() - start
+        row("kill -9", "at step %d, on again after %.1f s" % (at, FIGURES["resume_after_kill_s"]))
+        here = len(lines(job.log))
+        job.step(here + 8)
+        job.kill_all()
+        for part in ("run", "state"):
+            shutil.rmtree(job.dir / part, ignore_errors=True)
+        job.log.unlink()
+        start = time.monotonic()
+        job.start()
+        job.step(0)
+        FIGURES["resume_from_store_s"] = time.monotonic() - start
+        row("node loss", "on again from the store alone after %.1f s" % FIGURES["resume_from_store_s"])
+        # No further checkpoint: the store lies in memory and is nearly full.
+        job.end()
+        got = trace(job.log)
+        differs = sorted(s for s in want.keys() | got.keys() if want.get(s) != got.get(s))
+        FIGURES["bit_identical"] = not differs and len(got) == steps
+        row("losses", "bit-identical over %d steps" % steps if not differs else f"DIFFER from step {differs[0]}")
+        if differs:
+            raise RuntimeError("losses differ")
+    finally:
+        if not FIGURES.get("bit_identical"):
+            print(job.tail(40))
+        (OUT / "correct.log").write_text(job.tail(4000))
+        job.clean()
+        reference.clean()
+        shutil.rmtree(WORK / "store", ignore_errors=True)
+
+
+def stops(job, n):
+    found = []
+    for _ in range(n):
+        at = len(lines(job.log))
+        job.step(at + 2)
+        found.append(job.checkpoint())
+    return found
+
+
+def stop39():
+    """Stops of the 39 GB job with a store that discards, medians."""
+    job = Job("stop39", 10**6, flags=["--host-buffer", "16GiB"]).start()
+    try:
+        job.step(6)
+        found = stops(job, 4)
+        FIGURES["stops_39gb"] = found
+        # The first also fills the caches; all count.
+        FIGURES["stop_ms_39gb"] = sorted(c["stop_ms"] for c in found)[len(found) // 2]
+        row("stop, 39 GB", "%.0f ms (%s)" % (FIGURES["stop_ms_39gb"], ", ".join("%.0f" % c["stop_ms"] for c in found)))
+        for name in ("d2h_gb_s", "digest_gb_s"):
+            FIGURES[name] = max(c.get("rates", {}).get(name, 0) for c in found)
+            row(name, "%.1f" % FIGURES[name])
+    finally:
+        (OUT / "stop39.log").write_text(job.tail(400))
+        job.clean()
+
+
+def stop90():
+    job = Job("stop90", 10**6, env={"EXTRA_GB": "51"}, flags=["--host-buffer", "40GiB"]).start()
+    try:
+        job.step(6)
+        found = stops(job, 3)
+        FIGURES["stops_90gb"] = found
+        FIGURES["stop_ms_90gb"] = sorted(c["stop_ms"] for c in found)[len(found) // 2]
+        row("stop, 90 GB", "%.0f ms (%s)" % (FIGURES["stop_ms_90gb"], ", ".join("%.0f" % c["stop_ms"] for c in found)))
+    finally:
+        (OUT / "stop90.log").write_text(job.tail(400))
+        job.clean()
+
+
+def idle():
+    """A job that computes nothing between two checkpoints."""
+    job = Job("idle", 8, env={"IDLE_S": "60"}).start()
+    try:
+        job.step(7)
+        time.sleep(1)
+        job.checkpoint()
+        second = job.checkpoint()
+        FIGURES["idle_copied_fraction"] = second["copied_bytes"] / second["total_bytes"]
+        row("idle job, second checkpoint", "copied %.3f %% of its bytes" % (100 * FIGURES["idle_copied_fraction"]))
+    finally:
+        job.clean()
+
+
+def peer():
+    """The driver's calls and CRIU, memory in place. Without DataLoader workers: those inherit the driver's
+    descriptors and mappings, which CRIU refuses (phos-ft's shim replaces them)."""
+    job = Job("peer", 10**6, env={"WORKERS": "0"}).plain()
+    try:
+        job.step(6)
+        images = WORK / "peer-images"
+        images.mkdir()
+        done = subprocess.run(["python3", str(HERE / "peer.py"), str(job.process.pid), str(CRIU), str(images)],
+                              capture_output=True, text=True, timeout=240)
+        times = json.loads(done.stdout.strip().splitlines()[-1]) if done.returncode == 0 else {"error": done.stderr}
+        FIGURES["peer"] = times
+        if times.get("criu_rc") != 0:
+            log = (images / "dump.log").read_text(errors="replace").splitlines() if (images / "dump.log").exists() else []
+            raise RuntimeError(f"the peer failed: {times} {[l for l in log if 'Error' in l][:5]}")
+        FIGURES["peer_stop_ms_39gb"] = times["stop_ms"]
+        row("peer, 39 GB", "%.0f ms" % times["stop_ms"])
+    finally:
+        job.clean()
+        shutil.rmtree(WORK / "peer-images", ignore_errors=True)
+
+
+def ratio(pairs=5, steps=45):
+    """Steps per second with the shim and no checkpoint against without, alternating."""
+    found = []
+    for i in range(pairs):
+        times = {}
+        for kind in ("plain", "shim") if i % 2 == 0 else ("shim", "plain"):
+            job = Job(f"ratio-{kind}-{i}", steps)
+            try:
+                (job.plain() if kind == "plain" else job.start()).end()
+                times[kind] = seconds_per_step(job.log)
+            finally:
+                job.clean()
+        found.append(times["plain"] / times["shim"])
+        say("pair", i, times)
+    FIGURES["steps_ratios"] = found
+    FIGURES["steps_ratio"] = sorted(found)[len(found) // 2]
+    row("steps per second with the shim", "%.4f of without (%s)" % (
+        FIGURES["steps_ratio"], ", ".join("%.4f" % f for f in found)))
+
+
+SMALL = {"D": "1024", "L": "8", "B": "4", "T": "512", "STEP_S": "0.15"}
+COMPAT = {
+    "PyTorch": {},
+    "expandable segments": {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"},
+    "cudaMallocAsync backend": {"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"},
+    "torch.compile": {"COMPILE": "1"},
+    "CUDA graphs": {"GRAPH": "1"},
+    "LoRA-like, frozen weights": {"FROZEN": "1"},
+}
+PROGRAMS = {"CuPy": "compat_cupy.py", "JAX": "compat_jax.py"}
+
+
+def one_compat(name, env, program=None, steps=100):
+    key = "".join(c if c.isalnum() else "-" for c in name.lower())
+    outcome = {}
+    env = dict(SMALL, **env)
+    make = lambda kind, **kw: Job(f"{key}-{kind}", steps, env=env, program=program and program(kind), **kw)
+    reference = make("ref").plain()
+    job = None
+    try:
+        reference.end()
+        want = trace(reference.log)
+        job = make("ft", store=f"file://{WORK}/compat-store")
+        job.start()
+        job.step(12)
+        first = job.checkpoint()
+        at = len(lines(job.log))
+        job.step(at + 2)
+        second = job.checkpoint()
+        outcome["stop_ms"] = second["stop_ms"]
+        outcome["total_gb"] = second["total_bytes"] / 1e9
+        outcome["copied_gb"] = second["copied_bytes"] / 1e9
+        job.kill_job()
+        job.end(120)
+        got = trace(job.log)
+        outcome["result"] = "works, bit-identical after kill -9" if got == want else "LOSSES DIFFER"
+    except Exception as e:  # noqa: BLE001: the outcome is the result
+        outcome["result"] = "FAILS: " + str(e).replace("\n", " ")[:300]
+        if job is not None:
+            (OUT / f"compat-{key}.log").write_text(str(e) + "\n" + job.tail(300))
+    finally:
+        reference.clean()
+        if job is not None:
+            job.clean()
+        shutil.rmtree(WORK / "compat-store", ignore_errors=True)
+    FIGURES.setdefault("compatibility", {})[name] = outcome
+    row(name, json.dumps(outcome))
+
+
+def compat():
+    """PyTorch's ways of using a GPU."""
+    for name, env in COMPAT.items():
+        one_compat(name, env)
+
+
+def programs():
+    """Other ways into the driver."""
+    for name, script in PROGRAMS.items():
+        one_compat(name, {}, lambda kind, s=script, n=name: [
+            "python3", str(HERE / s), str(WORK / (n.lower() + "-" + kind) / "loss.log"), "100"])
+    exe = WORK / "compat_cuda"
+    subprocess.run(["nvcc", "-O2", "-arch=sm_90", "-o", str(exe), str(HERE / "compat_cuda.cu")], check=True)
+    one_compat("CUDA through nvcc", {}, lambda kind: [
+        str(exe), str(WORK / ("cuda-through-nvcc-" + kind) / "loss.log"), "100"])
+
+
+STAGES = {"correct": correct, "stop39": stop39, "stop90": stop90, "idle": idle, "peer": peer, "ratio": ratio,
+          "compat": compat, "programs": programs}
+
+
+def main():
+    for name in os.environ.get("SKIP_COMPAT", "").split(","):
+        COMPAT.pop(name, None)
+    names = sys.argv[1:] or list(STAGES)
+    WORK.mkdir(parents=True, exist_ok=True)
+    path = OUT / "h200.json"
+    # The host gives the machine its memory as it is touched: touch it once, for the peer as for us.
+    touch = WORK / "touch"
+    start = time.monotonic()
+    subprocess.run(["dd", "if=/dev/zero", f"of={touch}", "bs=64M", "count=%d" % (int(os.environ.get("TOUCH_GB", "0")) * 16)],
+                   stderr=subprocess.DEVNULL, check=False)
+    touch.unlink(missing_ok=True)
+    say("memory touched in %.1f s" % (time.monotonic() - start))
+    import torch  # for the facts only
+    FIGURES["gpu"] = torch.cuda.get_device_name(0)
+    FIGURES["driver"] = subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"],
+                                       capture_output=True, text=True).stdout.strip()
+    FIGURES["commit"] = os.environ.get("PHOS_COMMIT", "")
+    for name in names:
+        say("stage", name)
+        start = time.monotonic()
+        try:
+            STAGES[name]()
+        except Exception as e:  # noqa: BLE001: the other stages still run
+            FAILED.append(name)
+            row(name, f"FAILED: {e}"[:1500])
+        say("stage", name, "took %.1f s" % (time.monotonic() - start))
+        path.write_text(json.dumps(FIGURES, indent=1, sort_keys=True) + "\n")
+    print("\n" + "=" * 78)
+    for what, value in TABLE:
+        print("%-32s %s" % (what, str(value)[:200]))
+    shutil.rmtree(WORK, ignore_errors=True)
+    sys.exit(1 if FAILED else 0)
+
+
+START = time.monotonic()
+if __name__ == "__main__":
+    main()

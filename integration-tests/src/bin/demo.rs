@@ -1,0 +1,137 @@
+//! `make demo`: the main job, shown. A training run under phos-ft, checkpoints, kill -9, node loss,
+//! resume, and the proof that its loss trace is that of an undisturbed run, bit for bit.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use phos_integration_tests::{Gpu, JobSpec, LossTrace, World, kill_all, wait_for};
+
+const LIMIT: Duration = Duration::from_secs(90);
+
+fn main() -> Result<()> {
+    let start = Instant::now();
+    let mut world = World::new(|dir| Gpu::detect(dir, 1, 512))?;
+    if let Ok(store) = std::env::var("PHOS_DEMO_STORE") {
+        world.store = store;
+    }
+    let spec = JobSpec {
+        steps: 1500,
+        trainer: ["--step-ms", "15", "--ballast-mib", "64", "--workers", "2"]
+            .map(str::to_owned)
+            .to_vec(),
+        interval: "2s".to_owned(),
+        ..JobSpec::default()
+    };
+    say(start, &format!("phos-ft demo on {}", world.gpu.name()));
+    say(
+        start,
+        "1. an undisturbed run of the trainer, for comparison",
+    );
+    let reference = world.reference(&spec)?;
+    ensure!(
+        reference.len() as u64 == spec.steps,
+        "the undisturbed run logged {} of {} steps",
+        reference.len(),
+        spec.steps
+    );
+
+    say(
+        start,
+        "2. the same run under phos-ft, a checkpoint every 2 s",
+    );
+    let mut phos = world.start(&spec)?;
+    world.wait_checkpoints(&mut phos, 3, LIMIT)?;
+
+    let trainer = world.tree().job;
+    let at = last_step(&world.log());
+    say(start, &format!("3. kill -9 of the trainer at step {at}"));
+    kill_all(&trainer);
+    let resumed_crash = wait_resumed(&world, &trainer, at)?;
+    say(
+        start,
+        &format!("   resumed by itself from step {resumed_crash}"),
+    );
+    let before = world.checkpoints()?.len();
+    world.wait_checkpoints(&mut phos, before + 1, LIMIT)?;
+
+    let trainer = world.tree().job;
+    let at = last_step(&world.log());
+    say(
+        start,
+        &format!("4. node loss at step {at}: everything killed, all but the store deleted"),
+    );
+    world.lose_node()?;
+    let mut phos = world.start(&spec)?;
+    let resumed_node = wait_resumed(&world, &trainer, 0).with_context(|| phos.tail())?;
+    say(
+        start,
+        &format!("   resumed by itself from the store, from step {resumed_node}"),
+    );
+
+    let status = phos.wait(LIMIT)?;
+    ensure!(
+        status.success(),
+        "phos-ft ended with {status}:\n{}",
+        phos.tail()
+    );
+    let trace = LossTrace::read(&world.log())?;
+    let checkpoints = world.checkpoints()?;
+
+    println!();
+    println!("checkpoint    stop ms     image     changed      copied      stored  trigger");
+    for c in &checkpoints {
+        println!(
+            "{:>10} {:>10.1} {:>9} {:>11} {:>11} {:>11}  {}",
+            c.number,
+            c.stop_us as f64 / 1e3,
+            mib(c.image_bytes),
+            mib(c.new_bytes),
+            mib(world.figure(c.number, "copied_bytes")?),
+            mib(c.stored_bytes),
+            c.trigger
+        );
+    }
+    println!();
+    println!("after kill -9     resumed from step {resumed_crash}");
+    println!("after node loss   resumed from step {resumed_node}");
+    if let Some(step) = trace.first_difference(&reference) {
+        bail!("the loss trace differs from the undisturbed run at step {step}");
+    }
+    println!(
+        "loss trace        {} steps, bit-identical to the undisturbed run",
+        trace.len()
+    );
+    say(start, "done");
+    Ok(())
+}
+
+fn say(start: Instant, what: &str) {
+    println!("[{:6.1} s] {what}", start.elapsed().as_secs_f64());
+}
+
+fn mib(bytes: u64) -> String {
+    format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
+}
+
+fn last_step(log: &Path) -> u64 {
+    LossTrace::read(log)
+        .ok()
+        .and_then(|t| t.last_step())
+        .unwrap_or(0)
+}
+
+/// Waits for processes of the job other than `old`, and for the log to go on; returns the first
+/// step that was computed again (the one after the checkpoint's last).
+fn wait_resumed(world: &World, old: &[i32], at: u64) -> Result<u64> {
+    let resumed = wait_for("the job to come back", LIMIT, || {
+        let job = world.tree().job;
+        (!job.is_empty() && job.iter().all(|pid| !old.contains(pid)))
+            .then(|| LossTrace::read(&world.log()).ok()?.last_step())
+            .flatten()
+    })?;
+    wait_for("the resumed job to go on", LIMIT, || {
+        (last_step(&world.log()) > resumed.max(at.min(resumed))).then_some(())
+    })?;
+    Ok(resumed + 1)
+}

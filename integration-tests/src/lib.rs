@@ -1,0 +1,22 @@
+//! What the end-to-end tests and the demo share: a world with a GPU (real or simulated), a store,
+//! a run directory and files of a job, and the real binaries started in it.
+//!
+//! # Rules
+//!
+//! * Everything of a [`World`] lies below one temporary directory, and everything it started is
+//!   gone, and unmounted, when it is dropped: also when a test panics.
+//! * Nobody sleeps for a fixed time: [`wait_for`] polls a condition until a deadline and says what
+//!   it was waiting for when it gives up.
+//! * Binaries are the ones built beside this test (`target/<profile>/`), or those in
+//!   `PHOS_BIN_DIR`.
+
+mod gpu;
+mod processes;
+pub mod scenario;
+mod trace;
+mod world;
+
+pub use gpu::{Gpu, SimGpu};
+pub use processes::{Tree, kill_all, processes_with};
+pub use trace::LossTrace;
+pub use world::{Checkpoint, JobSpec, PhosFt, World, bin_dir, wait_for};

@@ -1,0 +1,91 @@
+//! The loss trace of a run: what "bit for bit" is measured by.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+
+/// Loss per step, as the trainer printed its bits.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LossTrace {
+    losses: BTreeMap<u64, String>,
+}
+
+impl LossTrace {
+    /// Reads the trainer's log: a line per step, `step loss_bits …`. A last line without its
+    /// newline is being written and does not count.
+    ///
+    /// # Errors
+    /// When the file cannot be read, a line does not parse, or a step stands there twice: a log
+    /// put back to its length at the checkpoint never repeats a step.
+    pub fn read(path: &Path) -> Result<LossTrace> {
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("reading the loss trace {}", path.display()))?;
+        let mut losses = BTreeMap::new();
+        for line in text.split_inclusive('\n').filter(|l| l.ends_with('\n')) {
+            let mut words = line.split_whitespace();
+            let (Some(step), Some(bits)) = (words.next(), words.next()) else {
+                bail!("{}: not a step line: {line:?}", path.display());
+            };
+            let step: u64 = step
+                .parse()
+                .with_context(|| format!("{}: {line:?}", path.display()))?;
+            if losses.insert(step, bits.to_owned()).is_some() {
+                bail!("{}: step {step} stands there twice", path.display());
+            }
+        }
+        Ok(LossTrace { losses })
+    }
+
+    /// How many steps it holds.
+    pub fn len(&self) -> usize {
+        self.losses.len()
+    }
+
+    /// Whether it holds none.
+    pub fn is_empty(&self) -> bool {
+        self.losses.is_empty()
+    }
+
+    /// The last step.
+    pub fn last_step(&self) -> Option<u64> {
+        self.losses.keys().next_back().copied()
+    }
+
+    /// The first step at which the two differ (also: which one of them lacks), if any.
+    pub fn first_difference(&self, other: &LossTrace) -> Option<u64> {
+        let steps = self.losses.keys().chain(other.losses.keys());
+        steps
+            .filter(|step| self.losses.get(step) != other.losses.get(step))
+            .min()
+            .copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::LossTrace;
+
+    fn trace(text: &str) -> anyhow::Result<LossTrace> {
+        let file = tempfile::NamedTempFile::new()?;
+        std::fs::write(file.path(), text)?;
+        LossTrace::read(file.path())
+    }
+
+    #[test]
+    fn differences_are_found_in_bits_and_in_length() -> anyhow::Result<()> {
+        let a = trace("0 3f800000 1.0\n1 3f000000 0.5\n2 3e")?;
+        assert_eq!(a.len(), 2);
+        assert_eq!(a.first_difference(&a), None);
+        let b = trace("0 3f800000 1.0\n1 3f000001 0.5\n")?;
+        assert_eq!(a.first_difference(&b), Some(1));
+        let c = trace("0 3f800000 1.0\n")?;
+        assert_eq!(a.first_difference(&c), Some(1));
+        Ok(())
+    }
+
+    #[test]
+    fn a_step_twice_is_an_error() {
+        assert!(trace("0 3f800000 1.0\n0 3f800000 1.0\n").is_err());
+    }
+}

@@ -1,0 +1,436 @@
+//! A world: one machine's worth of directories, a GPU, a store, and phos-ft started in it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+use tempfile::TempDir;
+
+use crate::gpu::{Gpu, SimGpu};
+use crate::processes::{Tree, kill_all, processes_with};
+use crate::trace::LossTrace;
+
+/// Where the built programs are.
+pub fn bin_dir() -> PathBuf {
+    if let Some(dir) = std::env::var_os("PHOS_BIN_DIR") {
+        return dir.into();
+    }
+    let exe = std::env::current_exe().unwrap_or_default();
+    let dir = exe.parent().unwrap_or(Path::new("."));
+    // Tests lie in target/<profile>/deps, programs one above.
+    if dir.ends_with("deps") {
+        dir.parent().unwrap_or(dir).to_path_buf()
+    } else {
+        dir.to_path_buf()
+    }
+}
+
+/// Polls `condition` until it yields something or `limit` has passed.
+///
+/// # Errors
+/// Names `what` it was waiting for.
+pub fn wait_for<T>(
+    what: &str,
+    limit: Duration,
+    mut condition: impl FnMut() -> Option<T>,
+) -> Result<T> {
+    let start = Instant::now();
+    loop {
+        if let Some(value) = condition() {
+            return Ok(value);
+        }
+        if start.elapsed() > limit {
+            bail!("gave up after {:.0?} waiting for {what}", start.elapsed());
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A checkpoint as `phos-ft list --json` prints it.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Checkpoint {
+    /// Its number, growing with each commit of the job.
+    pub number: u64,
+    /// The time the job was held back, in microseconds.
+    pub stop_us: u64,
+    /// Bytes of the image: GPU memory, CPU image and files.
+    pub image_bytes: u64,
+    /// Bytes in chunks that no earlier image had.
+    pub new_bytes: u64,
+    /// Bytes added to the store.
+    pub stored_bytes: u64,
+    /// Why it was taken.
+    pub trigger: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Listing {
+    checkpoints: Vec<Checkpoint>,
+}
+
+/// What the job is and how phos-ft runs it.
+#[derive(Debug, Clone)]
+pub struct JobSpec {
+    /// Steps of the trainer.
+    pub steps: u64,
+    /// Further arguments of the trainer.
+    pub trainer: Vec<String>,
+    /// `--interval`.
+    pub interval: String,
+    /// Further arguments of phos-ft.
+    pub phos: Vec<String>,
+    /// Further environment of everything that is started.
+    pub env: Vec<(String, String)>,
+}
+
+impl Default for JobSpec {
+    fn default() -> Self {
+        JobSpec {
+            steps: 400,
+            trainer: vec!["--step-ms".into(), "10".into()],
+            interval: "1s".into(),
+            phos: Vec::new(),
+            env: Vec::new(),
+        }
+    }
+}
+
+/// One machine.
+pub struct World {
+    dir: TempDir,
+    /// Its GPU.
+    pub gpu: Gpu,
+    /// `--store`.
+    pub store: String,
+    /// `--job`, unique on this machine.
+    pub job: String,
+    /// Environment of everything that is started here, besides the GPU's.
+    pub env: Vec<(String, String)>,
+}
+
+impl World {
+    /// A world with one simulated GPU and a directory as its store.
+    ///
+    /// # Errors
+    /// See [`SimGpu::new`].
+    pub fn simulated(devices: u32, mib: u64) -> Result<World> {
+        World::new(|dir| Ok(Gpu::Sim(SimGpu::new(dir, devices, mib)?)))
+    }
+
+    /// A world with the GPU that `make` yields, given the world's directory.
+    ///
+    /// # Errors
+    /// Those of `make`, and when the directory cannot be made.
+    pub fn new(make: impl FnOnce(&Path) -> Result<Gpu>) -> Result<World> {
+        let dir = tempfile::Builder::new()
+            .prefix("phos-world-")
+            .tempdir()
+            .context("making the world's directory")?;
+        let gpu = make(dir.path())?;
+        let store = format!("file://{}", dir.path().join("store").display());
+        let unique = dir
+            .path()
+            .file_name()
+            .and_then(|n| n.to_str())
+            .unwrap_or("x")
+            .trim_start_matches("phos-world-")
+            .replace(|c: char| !c.is_ascii_alphanumeric(), "");
+        fs::create_dir_all(dir.path().join("work"))?;
+        Ok(World {
+            store,
+            job: format!("job-{unique}"),
+            env: Vec::new(),
+            gpu,
+            dir,
+        })
+    }
+
+    /// Its directory.
+    pub fn path(&self, below: &str) -> PathBuf {
+        self.dir.path().join(below)
+    }
+
+    /// The file that the trainer logs its losses to.
+    pub fn log(&self) -> PathBuf {
+        self.path("work/loss.log")
+    }
+
+    /// `--run-dir`.
+    pub fn run_dir(&self) -> PathBuf {
+        self.path("run")
+    }
+
+    /// The simulated GPU.
+    ///
+    /// # Errors
+    /// When the world's GPU is real.
+    pub fn sim(&self) -> Result<&SimGpu> {
+        match &self.gpu {
+            Gpu::Sim(sim) => Ok(sim),
+            Gpu::Real => bail!("this world has a real GPU"),
+        }
+    }
+
+    fn command(&self, program: &str, spec_env: &[(String, String)]) -> Command {
+        let mut command = Command::new(bin_dir().join(program));
+        command
+            .current_dir(self.path("work"))
+            .envs(self.gpu.env())
+            .envs(self.env.iter().cloned())
+            .envs(spec_env.iter().cloned())
+            .stdin(Stdio::null());
+        command
+    }
+
+    fn trainer_args(&self, spec: &JobSpec, log: &Path) -> Vec<String> {
+        let mut args = vec![
+            "--steps".to_owned(),
+            spec.steps.to_string(),
+            "--log".to_owned(),
+            log.display().to_string(),
+        ];
+        args.extend(spec.trainer.iter().cloned());
+        args
+    }
+
+    /// Runs the trainer without phos-ft to its end: what every other run must equal.
+    ///
+    /// # Errors
+    /// When the trainer fails; its standard error is quoted.
+    pub fn reference(&self, spec: &JobSpec) -> Result<LossTrace> {
+        let log = self.path("work/reference.log");
+        let output = self
+            .command("phos-trainer", &spec.env)
+            .args(self.trainer_args(spec, &log))
+            // Pacing has no part in the result.
+            .args(["--step-ms", "0"])
+            .output()
+            .context("starting phos-trainer")?;
+        if !output.status.success() {
+            bail!(
+                "the undisturbed run failed ({}): {}",
+                output.status,
+                String::from_utf8_lossy(&output.stderr)
+            );
+        }
+        LossTrace::read(&log)
+    }
+
+    /// Starts `phos-ft --interval … --store … -- phos-trainer …`. Output goes to
+    /// `phos-ft.<n>.log` in the world's directory.
+    ///
+    /// # Errors
+    /// When the program cannot be started.
+    pub fn start(&self, spec: &JobSpec) -> Result<PhosFt> {
+        let mut command = self.phos_ft(spec);
+        command
+            .arg("--")
+            .arg(bin_dir().join("phos-trainer"))
+            .args(self.trainer_args(spec, &self.log()));
+        self.spawn(command)
+    }
+
+    /// `phos-ft` with the flags that place it in this world, to be completed by the caller.
+    pub fn phos_ft(&self, spec: &JobSpec) -> Command {
+        let mut command = self.command("phos-ft", &spec.env);
+        command
+            .args(["--interval", &spec.interval])
+            .args(["--store", &self.store])
+            .args(["--job", &self.job])
+            .arg("--run-dir")
+            .arg(self.run_dir())
+            .arg("--state-dir")
+            .arg(self.path("state"))
+            .args(&spec.phos);
+        command
+    }
+
+    /// Starts a prepared command with its output in a fresh log file.
+    ///
+    /// # Errors
+    /// When the program cannot be started.
+    pub fn spawn(&self, mut command: Command) -> Result<PhosFt> {
+        let n = (0..)
+            .find(|n| !self.path(&format!("phos-ft.{n}.log")).exists())
+            .unwrap_or(0);
+        let output = self.path(&format!("phos-ft.{n}.log"));
+        let file = fs::File::create(&output)?;
+        let child = command
+            .stdout(file.try_clone()?)
+            .stderr(file)
+            .spawn()
+            .with_context(|| format!("starting {command:?}"))?;
+        Ok(PhosFt { child, output })
+    }
+
+    /// Runs a subcommand (`list`, `status`, …) with this world's store, job and directories.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn run(&self, subcommand: &[&str]) -> Result<std::process::Output> {
+        let mut command = self.command("phos-ft", &[]);
+        command
+            .args(subcommand)
+            .args(["--store", &self.store])
+            .args(["--job", &self.job])
+            .arg("--run-dir")
+            .arg(self.run_dir())
+            .arg("--state-dir")
+            .arg(self.path("state"));
+        command
+            .output()
+            .with_context(|| format!("running {command:?}"))
+    }
+
+    /// Committed checkpoints, oldest first.
+    ///
+    /// # Errors
+    /// When `phos-ft list --json` fails or prints something else.
+    pub fn checkpoints(&self) -> Result<Vec<Checkpoint>> {
+        let output = self.run(&["list", "--json"])?;
+        if !output.status.success() {
+            bail!(
+                "phos-ft list failed ({}): {}",
+                output.status,
+                String::from_utf8_lossy(&output.stderr)
+            );
+        }
+        let listing: Listing = serde_json::from_slice(&output.stdout)
+            .with_context(|| format!("{}", String::from_utf8_lossy(&output.stdout)))?;
+        let mut list = listing.checkpoints;
+        list.sort_by_key(|c| c.number);
+        Ok(list)
+    }
+
+    /// A figure of a checkpoint, as `phos-ft show --json` prints it.
+    ///
+    /// # Errors
+    /// When there is no such checkpoint or figure.
+    pub fn figure(&self, checkpoint: u64, name: &str) -> Result<u64> {
+        let output = self.run(&["show", &checkpoint.to_string(), "--json"])?;
+        let shown: serde_json::Value = serde_json::from_slice(&output.stdout)
+            .with_context(|| format!("{}", String::from_utf8_lossy(&output.stderr)))?;
+        shown["figures"][name]
+            .as_u64()
+            .with_context(|| format!("checkpoint {checkpoint} has no figure {name}: {shown}"))
+    }
+
+    /// Waits until `n` checkpoints are committed and returns them.
+    ///
+    /// # Errors
+    /// When `limit` passes, or phos-ft ends before (its output is quoted).
+    pub fn wait_checkpoints(
+        &self,
+        phos: &mut PhosFt,
+        n: usize,
+        limit: Duration,
+    ) -> Result<Vec<Checkpoint>> {
+        wait_for(&format!("{n} checkpoints"), limit, || {
+            if let Ok(Some(status)) = phos.child.try_wait() {
+                return Some(Err(anyhow::anyhow!(
+                    "phos-ft ended ({status}) before {n} checkpoints:\n{}",
+                    phos.tail()
+                )));
+            }
+            match self.checkpoints() {
+                Ok(list) if list.len() >= n => Some(Ok(list)),
+                Ok(_) => None,
+                Err(_) => None,
+            }
+        })
+        .with_context(|| phos.tail())?
+    }
+
+    /// Its processes that are alive.
+    pub fn tree(&self) -> Tree {
+        let log = self.log().display().to_string();
+        let run_dir = self.run_dir().display().to_string();
+        let all = processes_with(&["phos-ft", &run_dir]);
+        let agent = processes_with(&["phos-ft", " run ", &run_dir]);
+        let job = processes_with(&["phos-trainer", &log])
+            .into_iter()
+            .filter(|pid| !all.contains(pid))
+            .collect();
+        Tree {
+            job,
+            sidecar: all.into_iter().filter(|p| !agent.contains(p)).collect(),
+            agent,
+        }
+    }
+
+    /// Everything dies at once and everything local is lost: run directory, state, the trainer's
+    /// files. The store is what is left.
+    ///
+    /// # Errors
+    /// When processes survive SIGKILL or files cannot be removed.
+    pub fn lose_node(&self) -> Result<()> {
+        self.kill_everything()?;
+        for below in ["run", "state"] {
+            match fs::remove_dir_all(self.path(below)) {
+                Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(e.into()),
+                _ => {}
+            }
+        }
+        for entry in fs::read_dir(self.path("work"))? {
+            let path = entry?.path();
+            if !path.ends_with("reference.log") {
+                fs::remove_file(path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// SIGKILLs agent, sidecar and job and waits until they are gone.
+    ///
+    /// # Errors
+    /// When something survives.
+    pub fn kill_everything(&self) -> Result<()> {
+        wait_for("all processes to be gone", Duration::from_secs(20), || {
+            let tree = self.tree();
+            kill_all(&tree.sidecar);
+            kill_all(&tree.agent);
+            kill_all(&tree.job);
+            (tree == Tree::default()).then_some(())
+        })
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        let _ = self.kill_everything();
+        if std::thread::panicking() || std::env::var_os("PHOS_KEEP_WORLD").is_some() {
+            eprintln!("the world is kept at {}", self.dir.path().display());
+            self.dir.disable_cleanup(true);
+        }
+    }
+}
+
+/// A started `phos-ft`.
+pub struct PhosFt {
+    /// The process.
+    pub child: Child,
+    /// Its standard output and error.
+    pub output: PathBuf,
+}
+
+impl PhosFt {
+    /// The end of its output, for messages.
+    pub fn tail(&self) -> String {
+        let text = fs::read_to_string(&self.output).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len().saturating_sub(60)..].join("\n")
+    }
+
+    /// Waits until it ends.
+    ///
+    /// # Errors
+    /// When `limit` passes; its output is quoted.
+    pub fn wait(&mut self, limit: Duration) -> Result<ExitStatus> {
+        let child = &mut self.child;
+        wait_for("phos-ft to end", limit, || child.try_wait().ok().flatten())
+            .with_context(|| self.tail())
+    }
+}

@@ -1,0 +1,200 @@
+//! The job, the agent, the sidecar or the whole node die; the loss trace does not show it.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use phos_integration_tests::scenario::{
+    LIMIT, disturbed, finish, kill_job_and_wait, last_step, wait_step,
+};
+use phos_integration_tests::{JobSpec, World, kill_all, wait_for};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+fn spec() -> JobSpec {
+    JobSpec {
+        steps: 600,
+        interval: "700ms".into(),
+        ..JobSpec::default()
+    }
+}
+
+fn with_trainer(args: &[&str]) -> JobSpec {
+    let mut spec = spec();
+    spec.trainer.extend(args.iter().map(|a| (*a).to_owned()));
+    spec
+}
+
+#[test]
+fn an_undisturbed_run_under_phos_ft_has_the_same_losses() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    disturbed(&world, &spec(), |world, phos| {
+        world.wait_checkpoints(phos, 2, LIMIT).map(drop)
+    })
+}
+
+#[test]
+fn kill_9_of_the_trainer() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    disturbed(&world, &spec(), |world, phos| {
+        world.wait_checkpoints(phos, 1, LIMIT)?;
+        kill_job_and_wait(world, phos)
+    })
+}
+
+/// Ten seeds a test, so that nextest may run them side by side.
+fn kill_9_at_random_times(seeds: std::ops::Range<u64>) -> Result<()> {
+    for seed in seeds {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let world = World::simulated(1, 256)?;
+        let spec = JobSpec {
+            interval: format!("{}ms", rng.random_range(300..1200)),
+            ..with_trainer(&["--churn-mib", "3"])
+        };
+        disturbed(&world, &spec, |world, phos| {
+            world.wait_checkpoints(phos, 1, LIMIT)?;
+            for _ in 0..rng.random_range(1..3) {
+                let step = last_step(world).unwrap_or(0) + rng.random_range(0..60);
+                wait_step(world, phos, step.min(spec.steps - 20))?;
+                std::thread::sleep(Duration::from_micros(rng.random_range(0..20_000)));
+                kill_job_and_wait(world, phos)?;
+            }
+            Ok(())
+        })
+        .map_err(|e| e.context(format!("seed {seed}")))?;
+    }
+    Ok(())
+}
+
+#[test]
+fn kill_9_at_random_times_seeds_0_to_9() -> Result<()> {
+    kill_9_at_random_times(0..10)
+}
+
+#[test]
+fn kill_9_at_random_times_seeds_10_to_19() -> Result<()> {
+    kill_9_at_random_times(10..20)
+}
+
+#[test]
+fn kill_9_at_random_times_seeds_20_to_29() -> Result<()> {
+    kill_9_at_random_times(20..30)
+}
+
+#[test]
+fn node_loss_with_nothing_but_the_store_left() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let spec = spec();
+    let reference = world.reference(&spec)?;
+    let mut phos = world.start(&spec)?;
+    world.wait_checkpoints(&mut phos, 2, LIMIT)?;
+    world.lose_node()?;
+    ensure!(!world.log().exists());
+    let phos = world.start(&spec)?;
+    finish(&world, phos, &reference)
+}
+
+#[test]
+fn the_agent_dies_and_all_of_the_job_with_it() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let spec = with_trainer(&["--workers", "2"]);
+    let reference = world.reference(&spec)?;
+    let mut phos = world.start(&spec)?;
+    world.wait_checkpoints(&mut phos, 1, LIMIT)?;
+    kill_all(&world.tree().agent);
+    wait_for("the job to be gone", LIMIT, || {
+        world.tree().job.is_empty().then_some(())
+    })?;
+    let _ = phos.wait(LIMIT)?;
+    world.kill_everything()?;
+    let phos = world.start(&spec)?;
+    finish(&world, phos, &reference)
+}
+
+#[test]
+fn three_generations() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let spec = JobSpec {
+        steps: 1200,
+        interval: "700ms".into(),
+        ..spec()
+    };
+    disturbed(&world, &spec, |world, phos| {
+        for _ in 0..3 {
+            let committed = world.checkpoints()?.len();
+            world.wait_checkpoints(phos, committed + 1, LIMIT)?;
+            kill_job_and_wait(world, phos)?;
+        }
+        Ok(())
+    })
+}
+
+#[test]
+fn a_tree_of_workers() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    disturbed(&world, &with_trainer(&["--workers", "3"]), |world, phos| {
+        world.wait_checkpoints(phos, 1, LIMIT)?;
+        kill_job_and_wait(world, phos)
+    })
+}
+
+#[test]
+fn a_job_that_forks() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    disturbed(
+        &world,
+        &with_trainer(&["--fork-every", "3"]),
+        |world, phos| {
+            world.wait_checkpoints(phos, 1, LIMIT)?;
+            kill_job_and_wait(world, phos)
+        },
+    )
+}
+
+#[test]
+fn captured_graphs() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    disturbed(&world, &with_trainer(&["--graph"]), |world, phos| {
+        world.wait_checkpoints(phos, 1, LIMIT)?;
+        kill_job_and_wait(world, phos)
+    })
+}
+
+#[test]
+fn the_applications_own_vmm() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    disturbed(&world, &with_trainer(&["--expandable"]), |world, phos| {
+        world.wait_checkpoints(phos, 1, LIMIT)?;
+        kill_job_and_wait(world, phos)
+    })
+}
+
+#[test]
+fn two_devices() -> Result<()> {
+    let world = World::simulated(2, 256)?;
+    disturbed(&world, &with_trainer(&["--devices", "2"]), |world, phos| {
+        world.wait_checkpoints(phos, 1, LIMIT)?;
+        kill_job_and_wait(world, phos)
+    })
+}
+
+#[test]
+fn several_processes_with_cuda() -> Result<()> {
+    let world = World::simulated(1, 512)?;
+    disturbed(
+        &world,
+        &with_trainer(&["--rank-processes", "2"]),
+        |world, phos| {
+            world.wait_checkpoints(phos, 1, LIMIT)?;
+            kill_job_and_wait(world, phos)
+        },
+    )
+}
+
+#[test]
+fn established_tcp_is_closed_not_fatal() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    disturbed(&world, &with_trainer(&["--tcp"]), |world, phos| {
+        world.wait_checkpoints(phos, 1, LIMIT)?;
+        kill_job_and_wait(world, phos)
+    })
+}

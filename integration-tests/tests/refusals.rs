@@ -1,0 +1,155 @@
+//! What cannot work is refused with the thing, the cause and the remedy; a job that can run
+//! without checkpoints runs.
+
+use std::os::unix::process::CommandExt;
+
+use anyhow::{Context, Result, ensure};
+use phos_integration_tests::scenario::{LIMIT, disturbed};
+use phos_integration_tests::{JobSpec, World, wait_for};
+
+fn spec() -> JobSpec {
+    JobSpec {
+        steps: 150,
+        interval: "500ms".into(),
+        ..JobSpec::default()
+    }
+}
+
+fn trains_without_checkpoints(world: &World, spec: &JobSpec, words: &[&str]) -> Result<()> {
+    disturbed(world, spec, |_, phos| {
+        wait_for(&format!("{words:?} to be said"), LIMIT, || {
+            let text = std::fs::read_to_string(&phos.output).ok()?.to_lowercase();
+            words.iter().all(|w| text.contains(w)).then_some(())
+        })
+        .with_context(|| phos.tail())
+    })?;
+    ensure!(world.checkpoints()?.is_empty());
+    Ok(())
+}
+
+#[test]
+fn a_driver_without_checkpoint_calls() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let spec = JobSpec {
+        env: vec![("PHOS_SIM_NO_CHECKPOINT".into(), "1".into())],
+        ..spec()
+    };
+    trains_without_checkpoints(&world, &spec, &["driver", "570"])
+}
+
+#[test]
+fn criu_missing() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let spec = JobSpec {
+        phos: vec!["--criu".into(), "/nowhere/criu".into()],
+        ..spec()
+    };
+    trains_without_checkpoints(&world, &spec, &["/nowhere/criu"])
+}
+
+#[test]
+fn a_criu_that_is_something_else() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let spec = JobSpec {
+        phos: vec!["--criu".into(), "/bin/true".into()],
+        ..spec()
+    };
+    trains_without_checkpoints(&world, &spec, &["criu", "without an answer"])
+}
+
+#[test]
+fn a_gate_that_cannot_close_in_time() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let spec = JobSpec {
+        // A kernel that outlasts the timeout: nothing in flight ever ends in time.
+        env: vec![("PHOS_SIM_KERNEL_US".into(), "3000".into())],
+        phos: vec!["--quiesce-timeout".into(), "1ms".into()],
+        ..spec()
+    };
+    trains_without_checkpoints(&world, &spec, &["did not end in time"])
+}
+
+#[test]
+fn not_root() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    // What it may not do is the point, not where it may write.
+    for dir in ["", "work"] {
+        std::fs::set_permissions(
+            world.path(dir),
+            std::os::unix::fs::PermissionsExt::from_mode(0o777),
+        )?;
+    }
+    let mut command = world.phos_ft(&spec());
+    command.args(["--", "true"]).uid(65534).gid(65534);
+    let output = command.output()?;
+    let said = String::from_utf8_lossy(&output.stderr).to_lowercase();
+    ensure!(!output.status.success(), "{said}");
+    ensure!(said.contains("root") || said.contains("cap_"), "{said}");
+    Ok(())
+}
+
+fn refused(world: &World, args: &[&str], words: &[&str]) -> Result<()> {
+    let mut command = std::process::Command::new(phos_integration_tests::bin_dir().join("phos-ft"));
+    let output = command
+        .args(args)
+        .current_dir(world.path("work"))
+        .output()?;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    ensure!(!output.status.success(), "{args:?} was accepted");
+    for word in words {
+        ensure!(said.contains(word), "{args:?} said {said:?}, not {word:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn bad_input() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let store = world.store.clone();
+    refused(
+        &world,
+        &["--interval", "often", "--store", &store, "--", "true"],
+        &["often"],
+    )?;
+    refused(
+        &world,
+        &["--interval", "0s", "--store", &store, "--", "true"],
+        &["0s"],
+    )?;
+    refused(
+        &world,
+        &["--interval", "60s", "--store", "ftp://x/y", "--", "true"],
+        &["ftp", "s3://", "file://"],
+    )?;
+    refused(
+        &world,
+        &[
+            "--interval",
+            "60s",
+            "--store",
+            &store,
+            "--job",
+            "../x",
+            "--",
+            "true",
+        ],
+        &["../x"],
+    )?;
+    refused(&world, &["run"], &["CMD"])?;
+    refused(
+        &world,
+        &[
+            "--interval",
+            "60s",
+            "--job",
+            "x",
+            "--state-dir",
+            "/proc/nowhere",
+            "--run-dir",
+            "/proc/nowhere",
+            "--",
+            "true",
+        ],
+        &["/proc/nowhere"],
+    )
+}

@@ -1,0 +1,138 @@
+//! A small but real training program on the CUDA driver API: what the end-to-end tests checkpoint and resume.
+//!
+//! A multi-layer perceptron learns a classification rule from generated data. All of it is deterministic: two runs with
+//! the same arguments print the same losses, bit for bit, on the same kind of GPU. Every kind of state a training process
+//! has is there and takes part in the result or is verified: parameters and optimizer moments in device memory, random
+//! generators and a data cursor in host memory, batches under way in pipes and pinned buffers, work in flight on several
+//! streams, an open log file. Options add what real jobs do besides: worker processes, forks, captured graphs, expandable
+//! segments, several devices, several processes.
+//!
+//! It knows nothing of phos-ft.
+
+mod cuda;
+mod data;
+mod extras;
+mod model;
+mod processes;
+mod rng;
+mod train;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::cuda::CudaUnavailable;
+use crate::extras::VerificationFailed;
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 trained to the last step; 1 failure, CUDA errors among them; 2 bad arguments; 3 no CUDA driver or device; \
+4 memory did not keep its content.
+
+Each step prints `STEP LOSS_BITS LOSS`: the number of the step from 0, the bits of the f32 loss in hex, the loss.";
+
+/// A small deterministic training program for the tests of phos-ft
+#[derive(Parser, Debug, Clone)]
+#[command(name = "phos-trainer", version, about, after_help = EXIT_CODES, args_override_self = true)]
+pub(crate) struct Args {
+    /// Number of training steps
+    #[arg(long, default_value_t = 100)]
+    pub steps: u64,
+    /// Host-side pause after each step, in milliseconds
+    #[arg(long, default_value_t = 0)]
+    pub step_ms: u64,
+    /// Spend the pause computing instead of sleeping
+    #[arg(long)]
+    pub spin: bool,
+    /// Append each step's line to this file too; it stays open
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
+    /// Do not print the lines on stdout
+    #[arg(long)]
+    pub quiet: bool,
+    /// Widths of the layers, from the input to the classes
+    #[arg(
+        long,
+        value_name = "N,N,...",
+        value_delimiter = ',',
+        default_value = "64,256,256,16"
+    )]
+    pub layers: Vec<u32>,
+    /// Samples in a batch (for each device)
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=65536))]
+    pub batch: u32,
+    /// Probability that dropout zeroes a hidden value
+    #[arg(long, default_value_t = 0.1)]
+    pub dropout: f32,
+    /// Learning rate
+    #[arg(long, default_value_t = 1e-3)]
+    pub learning_rate: f32,
+    /// Seed of data, initial weights and dropout
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Train on this many devices of this process, data parallel
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub devices: u32,
+    /// Device memory that is filled once, never changes and is verified at the end, in MiB for each device
+    #[arg(long, value_name = "MIB", default_value_t = 0)]
+    pub ballast_mib: u64,
+    /// Verify the ballast every so many steps as well
+    #[arg(long, value_name = "STEPS", default_value_t = 0)]
+    pub verify_every: u64,
+    /// Device memory that is verified, freed, allocated and filled anew at each step, in MiB for each device
+    #[arg(long, value_name = "MIB", default_value_t = 0)]
+    pub churn_mib: u64,
+    /// Stream-ordered memory (cuMemAllocAsync) that is filled once and verified at the end, in MiB for each device
+    #[arg(long, value_name = "MIB", default_value_t = 0)]
+    pub pool_mib: u64,
+    /// Run each step as captured CUDA graphs
+    #[arg(long)]
+    pub graph: bool,
+    /// Keep the parameters in an expandable segment: virtual memory management of our own, as PyTorch does it
+    #[arg(long)]
+    pub expandable: bool,
+    /// Copy to and fro on a second thread all the time and verify what comes back
+    #[arg(long)]
+    pub noise_thread: bool,
+    /// Data-generating child processes, forked before CUDA is initialised
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=256))]
+    pub workers: u32,
+    /// Fork a short-lived child every so many steps
+    #[arg(long, value_name = "STEPS", default_value_t = 0)]
+    pub fork_every: u64,
+    /// Keep a TCP connection over loopback to a helper process, in use at each step
+    #[arg(long)]
+    pub tcp: bool,
+    /// Start this many further trainers, ranks 1 to N, each a process with CUDA of its own; this one is rank 0
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=64))]
+    pub rank_processes: u32,
+    /// This process's rank: shifts the seed and the first device; above 0 names the log FILE.rankR, prefixes stdout with
+    /// [R]
+    #[arg(long, default_value_t = 0)]
+    pub rank: u32,
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    if args.layers.len() < 2 || args.layers.iter().any(|&n| n == 0 || n > 1 << 16) {
+        eprintln!("phos-trainer: --layers needs at least two widths, each 1 to 65536");
+        return ExitCode::from(2);
+    }
+    if !(0.0..1.0).contains(&args.dropout) {
+        eprintln!("phos-trainer: --dropout is a probability below 1");
+        return ExitCode::from(2);
+    }
+    match train::run(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("phos-trainer: {error:#}");
+            ExitCode::from(if error.is::<CudaUnavailable>() {
+                3
+            } else if error.is::<VerificationFailed>() {
+                4
+            } else {
+                1
+            })
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! The training loop.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use crate::Args;
+use crate::cuda::{self, CudaUnavailable, Gpu};
+use crate::data::Loader;
+use crate::extras::{Content, Link, Noise, VerificationFailed};
+use crate::model::{HISTORY, Replica, SLOTS, Shape, StepParameters};
+use crate::processes::{Ranks, ShortLived};
+use crate::rng::{Pcg, mix};
+
+/// Where the losses go: stdout, and a file that is opened once.
+struct Report {
+    file: Option<File>,
+    quiet: bool,
+    prefix: String,
+}
+
+impl Report {
+    fn open(args: &Args) -> Result<Self> {
+        let path: Option<PathBuf> = args.log.as_deref().map(|path| rank_path(path, args.rank));
+        let file = match &path {
+            Some(path) => Some(
+                OpenOptions::new()
+                    .append(true)
+                    .create(true)
+                    .open(path)
+                    .with_context(|| format!("opening {}", path.display()))?,
+            ),
+            None => None,
+        };
+        let prefix = match args.rank {
+            0 => String::new(),
+            rank => format!("[{rank}] "),
+        };
+        Ok(Self {
+            file,
+            quiet: args.quiet,
+            prefix,
+        })
+    }
+
+    fn step(&mut self, step: u64, loss: f32) -> Result<()> {
+        let line = format!("{step} {:08x} {loss:.6}\n", loss.to_bits());
+        if let Some(file) = &mut self.file {
+            file.write_all(line.as_bytes()).context("writing the log")?;
+        }
+        if !self.quiet {
+            let mut out = std::io::stdout().lock();
+            out.write_all(format!("{}{line}", self.prefix).as_bytes())
+                .and_then(|()| out.flush())
+                .context("writing to stdout")?;
+        }
+        Ok(())
+    }
+}
+
+fn rank_path(path: &Path, rank: u32) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    if rank > 0 {
+        name.push(format!(".rank{rank}"));
+    }
+    name.into()
+}
+
+/// What a device holds besides the model.
+struct Ballast {
+    ballast: Content,
+    pool: Content,
+    churn: Option<Content>,
+}
+
+/// Trains as the arguments say.
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let rank = args.rank;
+    let seed = mix(args.seed ^ u64::from(rank) << 32);
+    let (features, classes) = (args.layers[0], args.layers[args.layers.len() - 1]);
+
+    let ranks = Ranks::start(args.rank_processes)?;
+    // Forked children first, while this process has one thread and no CUDA.
+    let mut loader = Loader::start(args.workers, seed, features, classes, args.batch)?;
+    let mut link = if args.tcp { Some(Link::start()?) } else { None };
+
+    let available = cuda::init()?;
+    if args.devices > available {
+        bail!(CudaUnavailable(format!(
+            "{} devices asked for, the driver sees {available}",
+            args.devices
+        )));
+    }
+    let shape = Shape {
+        layers: args.layers.clone(),
+        batch: args.batch,
+        dropout: args.dropout,
+        graph: args.graph,
+        expandable: args.expandable,
+    };
+    let mut replicas = Vec::new();
+    let mut extras = Vec::new();
+    for number in 0..args.devices {
+        let gpu = Gpu::open((rank + number) % available)
+            .with_context(|| format!("opening device {number}"))?;
+        let replica = Replica::new(gpu, &shape, seed, args.devices > 1 && number == 0)?;
+        let (gpu, stream, seed) = (&replica.gpu, replica.compute, mix(seed ^ u64::from(number)));
+        extras.push(Ballast {
+            ballast: Content::plain("ballast", gpu, args.ballast_mib, seed, stream)?,
+            pool: Content::stream_ordered("pool", gpu, args.pool_mib, !seed, stream)?,
+            churn: None,
+        });
+        replicas.push(replica);
+    }
+    let noise = if args.noise_thread {
+        Some(Noise::start(&replicas[0].gpu)?)
+    } else {
+        None
+    };
+    let mut children = ShortLived::default();
+    let mut report = Report::open(args)?;
+    // Dropout's seeds: drawn one a step, so the state of this generator is part of the result.
+    let mut rng = Pcg::new(seed, 1 << 40);
+
+    let mut shown = Vec::new();
+    for step in 0..args.steps {
+        let slot = step as usize % SLOTS;
+        let parameters = step_parameters(step, args.learning_rate, rng.next_u64());
+        for replica in &mut replicas {
+            replica.feed(slot, &loader.next()?, parameters)?;
+            replica.gradients(slot)?;
+        }
+        Replica::average(&replicas)?;
+        for replica in &mut replicas {
+            replica.update(slot, step)?;
+        }
+        // The step before this one is reported now: there is always work under way while the host waits.
+        if let Some(before) = step.checked_sub(1) {
+            let loss = mean_loss(&mut replicas, before)?;
+            report.step(before, loss)?;
+            remember(&mut shown, loss);
+        }
+        children.reap(false);
+        if due(step, args.fork_every) {
+            children.fork()?;
+        }
+        if let Some(link) = &mut link {
+            link.exchange(step)?;
+        }
+        if let Some(noise) = &noise
+            && noise.check().is_err()
+        {
+            break;
+        }
+        for (replica, extra) in replicas.iter().zip(&mut extras) {
+            let (gpu, stream) = (&replica.gpu, replica.compute);
+            if args.churn_mib > 0 {
+                if let Some(churn) = extra.churn.take() {
+                    churn.verify(gpu, stream)?;
+                    churn.free(gpu, stream)?;
+                }
+                extra.churn = Some(Content::plain(
+                    "churn",
+                    gpu,
+                    args.churn_mib,
+                    mix(step),
+                    stream,
+                )?);
+            }
+            if due(step, args.verify_every) {
+                extra.ballast.verify(gpu, stream)?;
+            }
+        }
+        pause(Duration::from_millis(args.step_ms), args.spin);
+    }
+    if let Some(noise) = noise {
+        let rounds = noise.stop()?;
+        eprintln!("phos-trainer: noise thread: {rounds} rounds of copies verified");
+    }
+    if let Some(last) = args.steps.checked_sub(1) {
+        let loss = mean_loss(&mut replicas, last)?;
+        report.step(last, loss)?;
+        remember(&mut shown, loss);
+    }
+    children.reap(true);
+    if let Some(link) = &link {
+        eprintln!("phos-trainer: TCP: {} reconnects", link.reconnects());
+    }
+    finish(replicas, extras, &shown, args.steps)?;
+    ranks.finish()
+}
+
+fn due(step: u64, every: u64) -> bool {
+    every > 0 && step % every == every - 1
+}
+
+/// Bounded by what the device keeps as well.
+fn remember(shown: &mut Vec<u32>, loss: f32) {
+    if shown.len() < HISTORY {
+        shown.push(loss.to_bits());
+    }
+}
+
+fn step_parameters(step: u64, rate: f32, seed: u64) -> StepParameters {
+    let t = i32::try_from(step + 1).unwrap_or(i32::MAX);
+    let (first, second) = (1.0 - 0.9f64.powi(t), 1.0 - 0.999f64.powi(t));
+    StepParameters {
+        seed,
+        rate: (f64::from(rate) / first) as f32,
+        scale: (1.0 / second.sqrt()) as f32,
+    }
+}
+
+fn mean_loss(replicas: &mut [Replica], step: u64) -> Result<f32> {
+    let count = replicas.len() as f32;
+    let mut sum = 0.0;
+    for replica in replicas {
+        sum += replica.loss(step as usize % SLOTS)?;
+    }
+    Ok(sum / count)
+}
+
+/// Verifies all that has known content, then frees everything.
+fn finish(replicas: Vec<Replica>, extras: Vec<Ballast>, shown: &[u32], steps: u64) -> Result<()> {
+    // With one device the losses shown are the ones it kept.
+    if let [replica] = &replicas[..]
+        && steps <= HISTORY as u64
+    {
+        let kept = replica.history(steps)?;
+        if let Some(step) = kept
+            .iter()
+            .zip(shown)
+            .position(|(kept, shown)| kept != shown)
+        {
+            bail!(VerificationFailed(format!(
+                "the device's record of the loss of step {step}"
+            )));
+        }
+    }
+    for (replica, extra) in replicas.into_iter().zip(extras) {
+        let (gpu, stream) = (&replica.gpu, replica.compute);
+        for content in [Some(extra.ballast), Some(extra.pool), extra.churn]
+            .into_iter()
+            .flatten()
+        {
+            content.verify(gpu, stream)?;
+            content.free(gpu, stream)?;
+        }
+        replica.close()?;
+    }
+    Ok(())
+}
+
+fn pause(length: Duration, spin: bool) {
+    if spin {
+        let start = Instant::now();
+        let mut x = 0;
+        while start.elapsed() < length {
+            for _ in 0..1000 {
+                x = mix(std::hint::black_box(x));
+            }
+        }
+    } else if !length.is_zero() {
+        std::thread::sleep(length);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn corrections_approach_one() {
+        let first = step_parameters(0, 1e-3, 0);
+        assert!((first.rate - 1e-2).abs() < 1e-6);
+        let late = step_parameters(1_000_000, 1e-3, 0);
+        assert!((late.rate - 1e-3).abs() < 1e-9 && (late.scale - 1.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn steps_fall_due_at_the_end_of_each_period() {
+        assert!(!due(0, 0) && !due(0, 2) && due(1, 2) && due(3, 2) && due(0, 1));
+    }
+
+    #[test]
+    fn ranks_have_logs_of_their_own() {
+        assert_eq!(rank_path(Path::new("/x/log"), 2), Path::new("/x/log.rank2"));
+        assert_eq!(rank_path(Path::new("/x/log"), 0), Path::new("/x/log"));
+    }
+}

@@ -1,0 +1,15 @@
+//! When to checkpoint, how to drain, whether to restart, what fits into a grace time.
+//!
+//! # Rules
+//!
+//! Everything here is a pure function or a small state machine: no I/O, no clocks, no randomness of its own. Time is a
+//! [`Duration`](std::time::Duration) since any origin that the caller keeps to (the start of the process, say), and
+//! must not run backwards; if it does, decisions come late, never twice. Nothing here allocates more than a few words
+//! for each thing it is told of.
+
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+
+pub mod drain;
+pub mod restart;
+pub mod schedule;
+pub mod terminate;

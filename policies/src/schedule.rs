@@ -1,0 +1,572 @@
+//! When to take a checkpoint: at a fixed interval, on demand, and a last one before the job is terminated.
+//!
+//! # Rules
+//!
+//! * Never two in flight.
+//! * Ticks lie on a grid from the job's start. One that passes while a checkpoint is in flight is skipped, not made up.
+//! * After a failure the next attempt comes sooner than the next tick, with growing waits up to a cap.
+//! * The job is held back for at most a given share of its time: after a long stop the next tick may be skipped.
+//!   Requests and the last checkpoint do not wait for that.
+
+use std::time::Duration;
+
+/// How often to checkpoint.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ScheduleConfig {
+    /// Time between ticks; `None` for checkpoints on demand only.
+    pub interval: Option<Duration>,
+    /// Wait after the first failure in a row; doubles with each.
+    pub retry_base: Duration,
+    /// Longest wait after a failure.
+    pub retry_cap: Duration,
+    /// Largest share of the job's time that stops may take, above 0 and at most 1.
+    pub max_stop_share: f64,
+}
+
+impl Default for ScheduleConfig {
+    /// Every minute, retries after 2 s to 30 s, at most a tenth of the time in stops.
+    fn default() -> Self {
+        Self {
+            interval: Some(Duration::from_secs(60)),
+            retry_base: Duration::from_secs(2),
+            retry_cap: Duration::from_secs(30),
+            max_stop_share: 0.1,
+        }
+    }
+}
+
+/// Why a schedule was refused.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+pub enum ScheduleError {
+    /// An interval of nothing.
+    #[error(
+        "--interval 0 would hold the job back without end: give at least 1s, or leave it out for checkpoints on demand"
+    )]
+    ZeroInterval,
+    /// A share that is none.
+    #[error(
+        "a stop share of {share} is not above 0 and at most 1: give 0.1 for a tenth of the job's time"
+    )]
+    Share {
+        /// The share given.
+        share: f64,
+    },
+}
+
+/// Why a checkpoint is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Trigger {
+    /// A tick of the interval, or its retry.
+    Interval,
+    /// Someone asked.
+    OnDemand,
+    /// The job is about to be terminated.
+    Terminate,
+}
+
+impl Trigger {
+    /// The word for it in manifests and listings.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Interval => "interval",
+            Self::OnDemand => "on-demand",
+            Self::Terminate => "terminate",
+        }
+    }
+}
+
+/// What a failure says about the next attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FailureKind {
+    /// It may succeed soon: time-outs, a stream capture in the way.
+    Transient,
+    /// It will not succeed soon: a full disk, use that is not supported. Wait for the next tick.
+    Permanent,
+    /// It will never succeed: the job was taken over. No more checkpoints.
+    Final,
+}
+
+/// What happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// The job runs (anew).
+    JobStarted,
+    /// The job does not run any more.
+    JobExited,
+    /// Someone asked for a checkpoint.
+    Requested,
+    /// The job is about to be terminated: one last checkpoint, attempted until the given time.
+    Terminate {
+        /// When to stop trying.
+        until: Duration,
+    },
+    /// A checkpoint was started.
+    Started,
+    /// It was committed.
+    Committed {
+        /// How long the job was held back.
+        stop: Duration,
+    },
+    /// It failed.
+    Failed {
+        /// What that says about the next attempt.
+        kind: FailureKind,
+        /// How long the job was held back.
+        stop: Duration,
+    },
+}
+
+/// What to do next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// Start a checkpoint now, and say [`Event::Started`].
+    Start(Trigger),
+    /// Ask again at this time, or after the next event.
+    WaitUntil(Duration),
+    /// Ask again after the next event.
+    Idle,
+    /// The last checkpoint was taken or cannot be: let the job end.
+    Finish,
+}
+
+/// The state machine. Tell it what happens with [`Self::on`], ask it what to do with [`Self::next`].
+#[derive(Debug, Clone)]
+pub struct Schedule {
+    config: ScheduleConfig,
+    /// When the job was started, if it runs: origin of the grid.
+    running_since: Option<Duration>,
+    in_flight: Option<InFlight>,
+    /// When the next one of the interval is due.
+    due: Option<Duration>,
+    /// Before this no checkpoint of the interval starts, because of the stop share.
+    rested: Duration,
+    requested: bool,
+    failures: u32,
+    over: bool,
+    last: Last,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct InFlight {
+    trigger: Trigger,
+    since: Duration,
+}
+
+/// How far the last checkpoint is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Last {
+    NotWanted,
+    Wanted { from: Duration, until: Duration },
+    Done,
+}
+
+impl Schedule {
+    /// A schedule for a job that does not run yet.
+    pub fn new(config: ScheduleConfig) -> Result<Self, ScheduleError> {
+        if config.interval == Some(Duration::ZERO) {
+            return Err(ScheduleError::ZeroInterval);
+        }
+        let share = config.max_stop_share;
+        if !(share > 0.0 && share <= 1.0) {
+            return Err(ScheduleError::Share { share });
+        }
+        Ok(Self {
+            config,
+            running_since: None,
+            in_flight: None,
+            due: None,
+            rested: Duration::ZERO,
+            requested: false,
+            failures: 0,
+            over: false,
+            last: Last::NotWanted,
+        })
+    }
+
+    /// Whether a checkpoint is in flight.
+    #[must_use]
+    pub const fn is_in_flight(&self) -> bool {
+        self.in_flight.is_some()
+    }
+
+    /// Takes note of an event.
+    pub fn on(&mut self, event: Event, now: Duration) {
+        match event {
+            Event::JobStarted => {
+                self.running_since = Some(now);
+                self.in_flight = None;
+                self.failures = 0;
+                self.due = self.tick_after(now);
+            }
+            Event::JobExited => {
+                self.running_since = None;
+                self.in_flight = None;
+                self.due = None;
+                self.requested = false;
+                if self.last != Last::NotWanted {
+                    self.last = Last::Done;
+                }
+            }
+            Event::Requested => self.requested = true,
+            Event::Terminate { until } => {
+                if self.last == Last::NotWanted {
+                    self.last = Last::Wanted { from: now, until };
+                }
+            }
+            Event::Started => {
+                // What `next` says is what was started: it depends on nothing but this state.
+                let trigger = match self.next(now) {
+                    Action::Start(trigger) => trigger,
+                    _ => Trigger::OnDemand,
+                };
+                if trigger == Trigger::OnDemand {
+                    self.requested = false;
+                }
+                self.in_flight.get_or_insert(InFlight {
+                    trigger,
+                    since: now,
+                });
+            }
+            Event::Committed { stop } => {
+                if let Some(ended) = self.end(stop) {
+                    self.failures = 0;
+                    self.due = self.tick_after(now);
+                    if ended.trigger == Trigger::Terminate {
+                        self.last = Last::Done;
+                    }
+                }
+            }
+            Event::Failed { kind, stop } => {
+                if let Some(ended) = self.end(stop) {
+                    self.failed(ended.trigger, kind, now);
+                }
+            }
+        }
+    }
+
+    fn end(&mut self, stop: Duration) -> Option<InFlight> {
+        let ended = self.in_flight.take()?;
+        let rest = stop.as_secs_f64() / self.config.max_stop_share;
+        let rest = Duration::try_from_secs_f64(rest).unwrap_or(Duration::MAX);
+        self.rested = self.rested.max(ended.since.saturating_add(rest));
+        Some(ended)
+    }
+
+    fn failed(&mut self, trigger: Trigger, kind: FailureKind, now: Duration) {
+        self.failures = self.failures.saturating_add(1);
+        let wait = doubling(
+            self.config.retry_base,
+            self.config.retry_cap,
+            self.failures - 1,
+        );
+        let tick = self.tick_after(now);
+        self.due = match kind {
+            FailureKind::Transient => tick.map(|tick| tick.min(now.saturating_add(wait))),
+            FailureKind::Permanent => tick,
+            FailureKind::Final => None,
+        };
+        self.over |= kind == FailureKind::Final;
+        if trigger == Trigger::Terminate
+            && let Last::Wanted { until, .. } = self.last
+        {
+            let from = now.saturating_add(wait.min(Duration::from_secs(1)));
+            let again = kind == FailureKind::Transient && from < until;
+            self.last = if again {
+                Last::Wanted { from, until }
+            } else {
+                Last::Done
+            };
+        }
+    }
+
+    /// The first tick after `now`.
+    fn tick_after(&self, now: Duration) -> Option<Duration> {
+        let (origin, interval) = (self.running_since?, self.config.interval?);
+        let passed = now.saturating_sub(origin).as_nanos() / interval.as_nanos();
+        let next = interval.as_nanos().saturating_mul(passed.saturating_add(1));
+        let seconds = u64::try_from(next / 1_000_000_000).unwrap_or(u64::MAX);
+        let since = Duration::new(seconds, (next % 1_000_000_000) as u32);
+        Some(origin.saturating_add(since))
+    }
+
+    /// What to do next. Depends on nothing but what was told and `now`, and changes nothing.
+    #[must_use]
+    pub fn next(&self, now: Duration) -> Action {
+        if self.last == Last::Done {
+            return Action::Finish;
+        }
+        if self.in_flight.is_some() {
+            return Action::Idle;
+        }
+        if let Last::Wanted { from, until } = self.last {
+            return if self.running_since.is_none() || self.over || now >= until {
+                Action::Finish
+            } else if now >= from {
+                Action::Start(Trigger::Terminate)
+            } else {
+                Action::WaitUntil(from)
+            };
+        }
+        if self.running_since.is_none() || self.over {
+            return Action::Idle;
+        }
+        if self.requested {
+            return Action::Start(Trigger::OnDemand);
+        }
+        match self.due.map(|due| due.max(self.rested)) {
+            Some(due) if now >= due => Action::Start(Trigger::Interval),
+            Some(due) => Action::WaitUntil(due),
+            None => Action::Idle,
+        }
+    }
+}
+
+/// `base` doubled `times` times, at most `cap`.
+pub(crate) fn doubling(base: Duration, cap: Duration, times: u32) -> Duration {
+    base.saturating_mul(1_u32.checked_shl(times).unwrap_or(u32::MAX))
+        .min(cap)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const fn s(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    fn schedule(interval: u64) -> Schedule {
+        let config = ScheduleConfig {
+            interval: Some(s(interval)),
+            ..ScheduleConfig::default()
+        };
+        let mut schedule = Schedule::new(config).unwrap();
+        schedule.on(Event::JobStarted, s(100));
+        schedule
+    }
+
+    #[test]
+    fn ticks_and_skipped_ticks() {
+        let mut it = schedule(60);
+        assert_eq!(it.next(s(100)), Action::WaitUntil(s(160)));
+        assert_eq!(it.next(s(160)), Action::Start(Trigger::Interval));
+        it.on(Event::Started, s(160));
+        assert_eq!(it.next(s(230)), Action::Idle, "never two in flight");
+        it.on(Event::Committed { stop: s(1) }, s(300));
+        assert_eq!(
+            it.next(s(300)),
+            Action::WaitUntil(s(340)),
+            "the ticks at 220 and 280 are skipped"
+        );
+    }
+
+    #[test]
+    fn failures_retry_sooner_with_growing_waits() {
+        let mut it = schedule(60);
+        let mut now = s(160);
+        for wait in [2, 4, 8, 16, 30, 30] {
+            assert_eq!(it.next(now), Action::Start(Trigger::Interval));
+            it.on(Event::Started, now);
+            it.on(
+                Event::Failed {
+                    kind: FailureKind::Transient,
+                    stop: Duration::ZERO,
+                },
+                now,
+            );
+            let Action::WaitUntil(next) = it.next(now) else {
+                panic!()
+            };
+            assert!(next <= now + s(wait), "{next:?}");
+            now = next;
+        }
+        it.on(Event::Started, now);
+        it.on(
+            Event::Failed {
+                kind: FailureKind::Permanent,
+                stop: Duration::ZERO,
+            },
+            now,
+        );
+        let Action::WaitUntil(next) = it.next(now) else {
+            panic!()
+        };
+        assert_eq!(
+            (next - s(100)).as_secs() % 60,
+            0,
+            "a permanent failure waits for the next tick"
+        );
+        it.on(Event::Started, next);
+        it.on(
+            Event::Failed {
+                kind: FailureKind::Final,
+                stop: Duration::ZERO,
+            },
+            next,
+        );
+        assert_eq!(it.next(s(100_000)), Action::Idle);
+    }
+
+    #[test]
+    fn a_long_stop_is_followed_by_a_long_pause_but_requests_are_not() {
+        let mut it = schedule(10);
+        it.on(Event::Started, s(110));
+        it.on(Event::Committed { stop: s(5) }, s(116));
+        assert_eq!(it.next(s(120)), Action::WaitUntil(s(160)));
+        it.on(Event::Requested, s(121));
+        assert_eq!(it.next(s(121)), Action::Start(Trigger::OnDemand));
+        it.on(Event::Started, s(121));
+        it.on(Event::Committed { stop: s(0) }, s(122));
+        assert_eq!(
+            it.next(s(130)),
+            Action::WaitUntil(s(160)),
+            "one request, one checkpoint"
+        );
+    }
+
+    #[test]
+    fn the_last_checkpoint() {
+        let mut it = schedule(60);
+        it.on(Event::Started, s(160));
+        it.on(Event::Terminate { until: s(180) }, s(161));
+        assert_eq!(
+            it.next(s(161)),
+            Action::Idle,
+            "the one in flight ends first"
+        );
+        it.on(Event::Committed { stop: s(1) }, s(165));
+        assert_eq!(it.next(s(165)), Action::Start(Trigger::Terminate));
+        it.on(Event::Started, s(165));
+        it.on(
+            Event::Failed {
+                kind: FailureKind::Transient,
+                stop: s(0),
+            },
+            s(166),
+        );
+        assert_eq!(it.next(s(166)), Action::WaitUntil(s(167)));
+        it.on(Event::Started, s(167));
+        it.on(Event::Committed { stop: s(1) }, s(170));
+        assert_eq!(it.next(s(170)), Action::Finish);
+        let mut late = schedule(60);
+        late.on(Event::Terminate { until: s(120) }, s(110));
+        assert_eq!(late.next(s(120)), Action::Finish, "out of time");
+    }
+
+    #[test]
+    fn bad_configurations_are_refused() {
+        let config = ScheduleConfig {
+            interval: Some(Duration::ZERO),
+            ..ScheduleConfig::default()
+        };
+        assert_eq!(
+            Schedule::new(config).unwrap_err(),
+            ScheduleError::ZeroInterval
+        );
+        for share in [0.0, -1.0, 1.5, f64::NAN] {
+            assert!(
+                Schedule::new(ScheduleConfig {
+                    max_stop_share: share,
+                    ..ScheduleConfig::default()
+                })
+                .is_err()
+            );
+        }
+    }
+
+    #[derive(Debug, Clone)]
+    enum Step {
+        Pass(u64),
+        Tell(u8, u64),
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let step = prop_oneof![
+            (1..40_000u64).prop_map(Step::Pass),
+            (0..7u8, 0..9000u64).prop_map(|(e, ms)| Step::Tell(e, ms))
+        ];
+        prop::collection::vec(step, 1..120)
+    }
+
+    proptest! {
+        #[test]
+        fn rules_hold_whatever_happens(steps in steps(), interval_ms in 500..90_000u64, share in 0.01..1.0f64) {
+            let interval = Duration::from_millis(interval_ms);
+            let config = ScheduleConfig { interval: Some(interval), max_stop_share: share, ..ScheduleConfig::default() };
+            let mut it = Schedule::new(config).unwrap();
+            let mut now = Duration::ZERO;
+            let mut flying: Option<Duration> = None;
+            // Of the last checkpoint: when it started and how long its stop was.
+            let mut before: Option<(Duration, Duration)> = None;
+            for step in steps {
+                match step {
+                    Step::Pass(ms) => now += Duration::from_millis(ms),
+                    Step::Tell(event, ms) => {
+                        let stop = Duration::from_millis(ms);
+                        match event {
+                            0 => { it.on(Event::JobStarted, now); flying = None; before = None; }
+                            1 => { it.on(Event::JobExited, now); flying = None; }
+                            2 => it.on(Event::Requested, now),
+                            3 => it.on(Event::Terminate { until: now + stop }, now),
+                            4 => {
+                                if let Some(since) = flying.take() { before = Some((since, stop)); }
+                                it.on(Event::Committed { stop }, now);
+                            }
+                            n => {
+                                let kind = if n == 5 { FailureKind::Transient } else { FailureKind::Permanent };
+                                if let Some(since) = flying.take() { before = Some((since, stop)); }
+                                it.on(Event::Failed { kind, stop }, now);
+                            }
+                        }
+                    }
+                }
+                prop_assert_eq!(it.is_in_flight(), flying.is_some());
+                let action = it.next(now);
+                prop_assert_eq!(it.next(now), action, "asking changes nothing");
+                match action {
+                    Action::WaitUntil(at) => prop_assert!(at > now),
+                    Action::Start(trigger) => {
+                        prop_assert!(flying.is_none(), "two in flight");
+                        if let (Trigger::Interval, Some((since, stop))) = (trigger, before) {
+                            let share_used = stop.as_secs_f64() / (now - since).as_secs_f64();
+                            prop_assert!(share_used <= share + 1e-6, "{share_used} of {share}");
+                        }
+                        it.on(Event::Started, now);
+                        flying = Some(now);
+                    }
+                    Action::Idle | Action::Finish => {}
+                }
+            }
+        }
+
+        #[test]
+        fn an_undisturbed_job_gets_every_tick(interval_ms in 1000..100_000u64, count in 1..50u64) {
+            let interval = Duration::from_millis(interval_ms);
+            let config = ScheduleConfig { interval: Some(interval), ..ScheduleConfig::default() };
+            let mut it = Schedule::new(config).unwrap();
+            it.on(Event::JobStarted, Duration::ZERO);
+            let mut now = Duration::ZERO;
+            for tick in 1..=count {
+                let Action::WaitUntil(at) = it.next(now) else { return Err(TestCaseError::fail("no tick")) };
+                prop_assert_eq!(at, interval * tick as u32);
+                prop_assert_eq!(it.next(at), Action::Start(Trigger::Interval));
+                it.on(Event::Started, at);
+                now = at + Duration::from_millis(10);
+                it.on(Event::Committed { stop: Duration::from_millis(10) }, now);
+            }
+        }
+
+        #[test]
+        fn times_at_the_end_of_the_world_do_not_overflow(a in any::<u64>(), b in any::<u64>(), nanos in 1..u64::MAX) {
+            let config = ScheduleConfig { interval: Some(Duration::from_nanos(nanos)), max_stop_share: 1e-9, ..ScheduleConfig::default() };
+            let mut it = Schedule::new(config).unwrap();
+            it.on(Event::JobStarted, Duration::from_secs(a));
+            it.on(Event::Requested, Duration::MAX);
+            it.on(Event::Started, Duration::MAX);
+            it.on(Event::Failed { kind: FailureKind::Transient, stop: Duration::from_secs(b) }, Duration::MAX);
+            let _ = it.next(Duration::MAX);
+        }
+    }
+}

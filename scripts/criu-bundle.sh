@@ -1,0 +1,160 @@
+#!/usr/bin/env bash
+# Provides CRIU >= 4.1, which kernels from 6.13 on need (design.md, section 8).
+#
+#   scripts/criu-bundle.sh            the installed criu or the distribution's if new enough, else the bundle
+#   scripts/criu-bundle.sh --bundle   the bundle in any case
+#   scripts/criu-bundle.sh --print    the path of the criu to use, or an error; changes nothing
+#
+# The bundle, .build/criu/, is Debian's binary with its own libraries and loader. It may be copied anywhere, to a
+# machine with an older C library too: `criu` in it is a wrapper that starts the loader by its path next to itself,
+# because an ELF interpreter must be an absolute path and would tie the folder to one place.
+#
+#   PHOS_DEBIAN_MIRROR   mirror to take packages from (default: the one in the host's apt sources)
+#   PHOS_CRIU_SUITES     suites to try, in order (default "sid trixie": the newest CRIU is the one that was measured)
+set -euo pipefail
+
+readonly MINIMUM=4.1
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+bundle=$root/.build/criu
+work=$root/.build/criu-work
+
+say() { printf 'criu-bundle: %s\n' "$*" >&2; }
+die() { say "error: $*"; exit 1; }
+
+# version_of CRIU: prints its version, nothing if it does not run.
+version_of() { "$1" --version 2>/dev/null | sed -n 's/^Version: *\([0-9][0-9.]*\).*/\1/p'; }
+
+new_enough() { [[ -n $1 ]] && dpkg --compare-versions "$1" ge "$MINIMUM"; }
+
+installed() {
+    local path
+    path=$(command -v criu) && new_enough "$(version_of "$path")" && printf '%s\n' "$path"
+}
+
+bundled() { [[ -x $bundle/criu ]] && new_enough "$(version_of "$bundle/criu")" && printf '%s\n' "$bundle/criu"; }
+
+mirror() {
+    if [[ -n ${PHOS_DEBIAN_MIRROR:-} ]]; then
+        printf '%s\n' "$PHOS_DEBIAN_MIRROR"
+        return
+    fi
+    # The archive the host itself is installed from; security archives carry other suites.
+    local uri
+    uri=$(cat /etc/apt/sources.list.d/debian.sources /etc/apt/sources.list 2>/dev/null |
+        sed -nE 's/^URIs: *([^ ]+).*/\1/p; s/^deb (\[[^]]*\] )?([^ ]+).*/\2/p' |
+        grep -E '/debian/?$' | head -n 1 || true)
+    [[ -n $uri ]] || die "the host's apt sources name no Debian archive: give one in PHOS_DEBIAN_MIRROR, or install CRIU >= $MINIMUM"
+    printf '%s\n' "$uri"
+}
+
+# fetch SUITE: the packages of criu and of all it depends on, unpacked in $work/root. apt gets lists, cache and an empty
+# package status of its own: it resolves the whole closure, and the host's apt sees nothing of it.
+fetch() {
+    local suite=$1 archive keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+    archive=$(mirror)
+    [[ -r $keyring ]] || die "no $keyring: install the package debian-archive-keyring"
+    rm -rf "$work"
+    mkdir -p "$work"/{root,lists/partial,cache/archives/partial,none}
+    : >"$work/status"
+    printf 'deb [signed-by=%s] %s %s main\n' "$keyring" "$archive" "$suite" >"$work/sources.list"
+    local apt=(apt-get -qq -y
+        -o "Dir::State=$work" -o "Dir::State::lists=$work/lists" -o "Dir::State::status=$work/status"
+        -o "Dir::Cache=$work/cache" -o "Dir::Etc::sourcelist=$work/sources.list"
+        -o "Dir::Etc::sourceparts=$work/none" -o "Dir::Etc::preferencesparts=$work/none"
+        -o Dir::Etc::preferences=/dev/null -o APT::Sandbox::User=root -o Acquire::Languages=none
+        # Contents and DEP-11 indexes are as large as the rest and not needed.
+        -o Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled=false
+        -o Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false
+        -o Acquire::IndexTargets::deb::DEP-11-icons-small::DefaultEnabled=false
+        -o Acquire::IndexTargets::deb::DEP-11-icons::DefaultEnabled=false)
+    "${apt[@]}" update >&2 || return 1
+    "${apt[@]}" --no-install-recommends --download-only install criu >&2 || return 1
+    local package
+    for package in "$work"/cache/archives/*.deb; do
+        dpkg-deb -x "$package" "$work/root" || return 1
+    done
+}
+
+# assemble: $work/root → $work/bundle, only what the loader says it loads.
+assemble() {
+    local from=$work/root to=$work/bundle loader binary libraries library
+    loader=$(find "$from" -name 'ld-linux-x86-64.so.2' | head -n 1)
+    binary=$(find "$from" -path '*bin/criu' -type f | head -n 1)
+    [[ -n $loader && -n $binary ]] || die "the packages contain no criu or no loader"
+    mkdir -p "$to/bin" "$to/lib"
+    libraries=$(find "$from" -name '*.so*' -printf '%h\n' | sort -u | paste -sd:)
+    cp "$binary" "$to/bin/criu"
+    cp -L "$loader" "$to/lib/"
+    "$loader" --library-path "$libraries" --list "$binary" |
+        sed -nE 's/.* => (\/[^ ]+) .*/\1/p' | while read -r library; do
+        [[ $library == "$from"/* ]] || die "$library is the host's: the bundle would not be complete"
+        cp -L "$library" "$to/lib/"
+    done
+    # glibc opens this one by name when a thread is cancelled.
+    cp -L "$(find "$from" -name libgcc_s.so.1 | head -n 1)" "$to/lib/"
+    # So that tools which run the binary without the wrapper (its own loader given) find the libraries too.
+    patchelf --set-rpath "\$ORIGIN/../lib" "$to/bin/criu"
+    mkdir -p "$to/licenses"
+    local package
+    for package in criu libc6 libgnutls30t64 libnftables1 libprotobuf-c1; do
+        if [[ -r $from/usr/share/doc/$package/copyright ]]; then
+            cp -L "$from/usr/share/doc/$package/copyright" "$to/licenses/$package"
+        fi
+    done
+    cat >"$to/criu" <<'WRAPPER'
+#!/bin/sh
+# Runs the bundled criu through the bundled loader, wherever this folder lies.
+self=$(readlink -f -- "$0")
+here=${self%/*}
+unset LD_PRELOAD LD_LIBRARY_PATH
+exec "$here/lib/ld-linux-x86-64.so.2" --argv0 criu --library-path "$here/lib" "$here/bin/criu" "$@"
+WRAPPER
+    chmod 0755 "$to/criu"
+}
+
+make_bundle() {
+    [[ $(uname -m) == x86_64 ]] || die "the bundle exists for x86_64 only; install CRIU >= $MINIMUM yourself"
+    command -v patchelf >/dev/null || die "patchelf is missing: apt-get install patchelf"
+    local suite version
+    for suite in ${PHOS_CRIU_SUITES:-sid trixie}; do
+        say "fetching criu of Debian $suite from $(mirror)"
+        if ! fetch "$suite"; then
+            say "Debian $suite: no luck, trying the next suite"
+            continue
+        fi
+        assemble
+        version=$(version_of "$work/bundle/criu")
+        if new_enough "$version"; then
+            rm -rf "$bundle"
+            mv "$work/bundle" "$bundle"
+            rm -rf "$work"
+            say "criu $version of Debian $suite in $bundle, $(du -sh "$bundle" | cut -f1)"
+            return 0
+        fi
+        say "Debian $suite has criu ${version:-that does not run here}, too old"
+    done
+    die "no suite gave a criu >= $MINIMUM (set PHOS_DEBIAN_MIRROR or PHOS_CRIU_SUITES)"
+}
+
+case ${1:-} in
+--print)
+    installed || bundled || die "no criu >= $MINIMUM: run scripts/criu-bundle.sh (make setup does)"
+    ;;
+--bundle)
+    bundled >/dev/null || make_bundle
+    ;;
+'')
+    if path=$(installed) || path=$(bundled); then
+        say "$path is $(version_of "$path")"
+        exit 0
+    fi
+    candidate=$(apt-cache policy criu 2>/dev/null | sed -n 's/^ *Candidate: *//p')
+    if [[ -n $candidate && $candidate != '(none)' ]] && dpkg --compare-versions "$candidate" ge "$MINIMUM"; then
+        say "installing the distribution's criu $candidate"
+        DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends criu
+    else
+        make_bundle
+    fi
+    ;;
+*) die "usage: $0 [--bundle|--print]" ;;
+esac

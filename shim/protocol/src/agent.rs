@@ -1,0 +1,319 @@
+//! The conversation between the sidecar (client) and the agent (server).
+//!
+//! ```text
+//! sidecar                                        agent
+//!  │ Hello ───────────────────────────────────────▶│
+//!  │◀──────────────────────────────── Welcome      │ state of the job
+//!  │ Start │ Restore ─────────────────────────────▶│ only when the job is not running
+//!  │◀──────────────────────── Started │ Restored   │
+//!  │                                               │
+//!  │ Quiesce(seq) ────────────────────────────────▶│ every shim quiesced
+//!  │◀──── Table* (+ new fds), Quiesced(seq)        │
+//!  │     … digests every chunk …                   │
+//!  │ Dump(seq) ───────────────────────────────────▶│ detach, lock, control checkpoint, CRIU dump,
+//!  │◀─ Dumped(seq) (+ directory fd of the image)   │ control restore, unlock
+//!  │     … drains what must be drained …           │
+//!  │ Attach(seq) ─────────────────────────────────▶│ attach, gate open
+//!  │◀──────────────────────────── Resumed(seq)     │
+//!  │     … drains the rest, stores, commits …      │
+//!  │ Finish(seq) ─────────────────────────────────▶│ the image directory is removed
+//! ```
+//!
+//! * At any point between `Quiesce` and `Resumed` the sidecar may send `Abandon(seq)`, or vanish:
+//!   the agent attaches and resumes by itself, and answers `Resumed` if somebody is listening.
+//! * The agent sends events (`JobExited`, `Freed`, `NeedMemory`, `Terminating`, `Unsupported`) whenever they
+//!   happen; the sidecar must expect them between any two answers.
+//! * One sidecar at a time; a second is refused with `Busy`. Control clients (`phos-ft checkpoint`,
+//!   `status`) talk to the sidecar's own socket, not to the agent.
+
+use serde::{Deserialize, Serialize};
+
+use crate::shim::{Refusal, Sequence, TableEntry};
+use crate::types::{Allocation, AllocationKey, Device, GpuUuid, ProcessId};
+
+/// How the job's main process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Exit {
+    /// By itself, with this code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+}
+
+impl Exit {
+    /// Whether the job ended as it wanted to.
+    pub fn is_success(self) -> bool {
+        self == Exit::Code(0)
+    }
+
+    /// The exit code a shell would report.
+    pub fn shell_code(self) -> i32 {
+        match self {
+            Exit::Code(code) => code,
+            Exit::Signal(signal) => 128 + signal,
+        }
+    }
+}
+
+/// The job, as the agent sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum JobState {
+    /// Not started yet: the agent waits for `Start` or `Restore`.
+    Waiting,
+    /// Running (or held in a checkpoint).
+    Running,
+    /// Ended; the agent waits for `Restore`, `Start` or `GiveUp`.
+    Ended(Exit),
+}
+
+/// What the sidecar tells the agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ToAgent {
+    /// First message.
+    Hello {
+        /// The sidecar's phos-ft version, for the log.
+        version: String,
+    },
+    /// Start CMD afresh.
+    Start,
+    /// A part of the memory for the restore that follows: one fd per allocation, in order.
+    RestoreMemory {
+        /// The allocations.
+        allocations: Vec<Allocation>,
+    },
+    /// Ask for an empty directory for an image; answered by `ImageDirectory`.
+    NewImageDirectory,
+    /// Bring the job back from the image in the directory asked for before.
+    Restore {
+        /// Old GPU → new GPU, complete for every GPU of the image; empty when nothing changes.
+        gpus: Vec<(GpuUuid, GpuUuid)>,
+    },
+    /// Stop asking for a restore or start: exit with the job's own code.
+    GiveUp,
+    /// Begin a checkpoint attempt.
+    Quiesce {
+        /// Chosen by the sidecar, growing.
+        seq: Sequence,
+        /// Bound for the shims, in ms.
+        timeout_ms: u32,
+    },
+    /// Go on with the attempt: detach and dump.
+    Dump {
+        /// The attempt.
+        seq: Sequence,
+    },
+    /// Everything that had to leave the GPU first has left: let the job run.
+    Attach {
+        /// The attempt.
+        seq: Sequence,
+    },
+    /// Stop the attempt and let the job run.
+    Abandon {
+        /// The attempt.
+        seq: Sequence,
+    },
+    /// The image directory of the attempt is no longer needed.
+    Finish {
+        /// The attempt.
+        seq: Sequence,
+    },
+    /// Answer to `NeedMemory`.
+    MemoryReleased,
+    /// Answer to `Terminating`: the last checkpoint is stored (or will not be): end the job.
+    Terminate,
+}
+
+/// A process of the job that uses CUDA.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Process {
+    /// Its PID inside the job's namespace.
+    pub pid: ProcessId,
+    /// The GPUs it sees.
+    pub devices: Vec<Device>,
+}
+
+/// How long each step of a dump took, in ns, as the agent measured it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DumpTimes {
+    /// Unmap and release, all processes.
+    pub detach_ns: u64,
+    /// `cuCheckpointProcessLock` and `…Checkpoint`.
+    pub control_checkpoint_ns: u64,
+    /// CRIU, as the caller sees it.
+    pub criu_ns: u64,
+    /// `cuCheckpointProcessRestore` and `…Unlock`.
+    pub control_restore_ns: u64,
+}
+
+/// Facts about the job at a checkpoint that a restore needs to know before it starts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DumpFacts {
+    /// Time per step.
+    pub times: DumpTimes,
+    /// The processes with CUDA.
+    pub processes: Vec<Process>,
+    /// Device memory per GPU that the driver freed when it saved the control state, in bytes: what
+    /// its restore will need.
+    pub reserve: Vec<(GpuUuid, u64)>,
+    /// Bytes in the image directory.
+    pub image_bytes: u64,
+    /// `cuDriverGetVersion`, e.g. 13000.
+    pub driver_version: u32,
+}
+
+/// What the agent tells the sidecar.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ToSidecar {
+    /// Answer to `Hello`.
+    Welcome {
+        /// The agent's phos-ft version.
+        version: String,
+        /// Chosen at random when the agent started.
+        agent: u64,
+        /// The job.
+        job: JobState,
+        /// How often the job was brought back by this agent.
+        restarts: u32,
+        /// The command, for `status`.
+        command: Vec<String>,
+        /// The last checkpoint attempt the agent knows of.
+        seq: Sequence,
+    },
+    /// Another sidecar is connected.
+    Busy,
+    /// CMD was started.
+    Started(Result<(), String>),
+    /// The directory fd is beside the message.
+    ImageDirectory(Result<(), String>),
+    /// Outcome of `Restore`: the job runs.
+    Restored(Result<RestoreTimes, String>),
+    /// Part of the table of all live allocations of the job.
+    Table {
+        /// The attempt.
+        seq: Sequence,
+        /// `with_fd` tells whether the fd travels with this packet: only those this sidecar was
+        /// not sent yet.
+        entries: Vec<TableEntry>,
+    },
+    /// Outcome of `Quiesce`. The table is complete.
+    Quiesced {
+        /// The attempt.
+        seq: Sequence,
+        /// The CUDA processes, or why the attempt ended (the job runs on).
+        outcome: Result<Vec<Process>, AttemptError>,
+    },
+    /// Outcome of `Dump`; with `Ok`, the image's directory fd is beside the message. The job is
+    /// still detached; on `Err` it was attached and runs.
+    Dumped {
+        /// The attempt.
+        seq: Sequence,
+        /// Facts, or why the attempt ended.
+        outcome: Result<Box<DumpFacts>, AttemptError>,
+    },
+    /// The job runs again.
+    Resumed {
+        /// The attempt.
+        seq: Sequence,
+        /// The whole stop, from closing the first gate to opening the last, in ns.
+        stop_ns: u64,
+        /// Attaching, in ns.
+        attach_ns: u64,
+    },
+    /// The job's main process ended.
+    JobExited {
+        /// How.
+        exit: Exit,
+        /// Whether it ended because the agent was told to stop: then no restore is wanted.
+        stopping: bool,
+    },
+    /// The job freed these allocations: close what is held of them (unless a checkpoint in flight
+    /// still reads it), else their memory stays taken. At most [`crate::channel::BATCH`]; no answer.
+    Freed {
+        /// The allocations.
+        keys: Vec<AllocationKey>,
+    },
+    /// An allocation of the job failed; release what can be released and answer.
+    NeedMemory {
+        /// The GPU.
+        gpu: GpuUuid,
+        /// Bytes the job asked for.
+        bytes: u64,
+    },
+    /// The agent was asked to end (SIGTERM). It waits for `Terminate` at most this long.
+    Terminating {
+        /// In ms.
+        grace_ms: u64,
+    },
+    /// Checkpoints are ruled out for now; the text names why and the remedy.
+    Unsupported {
+        /// For the log and for `status`; empty when the reason has gone.
+        reason: String,
+    },
+}
+
+/// How long each step of a restore took, in ns.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RestoreTimes {
+    /// Files put back.
+    pub files_ns: u64,
+    /// CRIU.
+    pub criu_ns: u64,
+    /// Control state.
+    pub control_restore_ns: u64,
+    /// Attach.
+    pub attach_ns: u64,
+}
+
+/// Why a checkpoint attempt ended. The job runs on in each case.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum AttemptError {
+    /// A shim refused.
+    Shim {
+        /// The process.
+        pid: ProcessId,
+        /// Its answer.
+        refusal: Refusal,
+    },
+    /// The job ended during the attempt.
+    JobEnded,
+    /// The driver has no checkpoint calls, or they failed: what, and the remedy.
+    Control(String),
+    /// CRIU is missing, too old, or failed: what, and the remedy.
+    Criu(String),
+    /// Files of the job could not be copied (room in the image directory, size limit).
+    Files(String),
+    /// The attempt was abandoned by the sidecar or superseded.
+    Abandoned,
+    /// The request does not fit the state the agent is in.
+    OutOfOrder(String),
+}
+
+impl AttemptError {
+    /// Whether a later attempt may succeed without anybody changing anything.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            AttemptError::Shim { refusal, .. } => refusal.is_transient(),
+            AttemptError::Abandoned | AttemptError::OutOfOrder(_) | AttemptError::JobEnded => true,
+            AttemptError::Control(_) | AttemptError::Criu(_) | AttemptError::Files(_) => false,
+        }
+    }
+}
+
+impl std::fmt::Display for AttemptError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            AttemptError::Shim { pid, refusal } => write!(f, "process {pid}: {refusal}"),
+            AttemptError::JobEnded => f.write_str("the job ended during the checkpoint"),
+            AttemptError::Control(what) => write!(f, "GPU control state: {what}"),
+            AttemptError::Criu(what) => write!(f, "CRIU: {what}"),
+            AttemptError::Files(what) => write!(f, "files of the job: {what}"),
+            AttemptError::Abandoned => f.write_str("the attempt was abandoned"),
+            AttemptError::OutOfOrder(what) => f.write_str(what),
+        }
+    }
+}
+
+/// Names of fds sent by [`ToAgent::RestoreMemory`], for symmetry with the shim's side.
+pub fn keys(allocations: &[Allocation]) -> Vec<AllocationKey> {
+    allocations.iter().map(|a| a.key).collect()
+}

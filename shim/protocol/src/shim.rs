@@ -1,0 +1,236 @@
+//! The conversation between the shim of one CUDA process (client) and the agent (server).
+//!
+//! ```text
+//! shim                                     agent
+//!  │ Hello(Fresh | Running | Detached) ────▶│
+//!  │◀──────────────────────────── Welcome   │
+//!  │              … the job runs …          │
+//!  │◀──────────────────── Quiesce(seq)      │  gate closed, contexts idle
+//!  │ Table* (+ fds of new allocations) ────▶│
+//!  │ Quiesced(seq, Ok) ────────────────────▶│
+//!  │◀───────────────────── Detach(seq)      │  unmap and release everything
+//!  │ Detached(seq, Ok) ────────────────────▶│  … then the shim closes the socket and polls for
+//!  │                                        │  the socket's path to exist (the agent removed it)
+//!  │ Hello(Detached{seq}) ─────────────────▶│  after the control restore, or after a kill
+//!  │◀──── Memory* (+ fds)  Attach(seq)      │  import, map at the old addresses
+//!  │ Attached(seq, Ok) ────────────────────▶│
+//!  │◀──────────────────────────── Resume    │  gate open: the job runs
+//! ```
+//!
+//! * `Resume` without `Detach` abandons a checkpoint: the gate opens, nothing was unmapped.
+//! * If the agent vanishes between `Quiesced` and `Detach`, the shim opens the gate by itself: a
+//!   gate may only stay closed while somebody who can open it is connected, or while detached.
+//! * A detach that fails half way is answered `Detached(Err)` with the connection kept; the agent
+//!   answers with `Memory*`, `Attach`, `Resume` for what was unmapped.
+
+use serde::{Deserialize, Serialize};
+
+use crate::types::{Allocation, AllocationId, AllocationKey, Device, ProcessId};
+
+/// Number of a checkpoint attempt, chosen by the agent, growing.
+pub type Sequence = u64;
+
+/// What state the shim is in when it connects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ShimState {
+    /// CUDA was just initialised; the agent has seen nothing of this process yet.
+    Fresh,
+    /// The job runs with its memory mapped; the connection was lost and is back. The agent holds
+    /// what was exported before, or (a new agent) nothing: every allocation counts as new again.
+    Running,
+    /// Everything is unmapped since the checkpoint attempt named; the shim waits for its memory.
+    Detached(Sequence),
+}
+
+/// Why a shim could not do what it was asked. The job is unharmed in each case.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Refusal {
+    /// Work in flight did not end within the timeout. Worth trying again.
+    Timeout,
+    /// A stream capture is under way. Worth trying again.
+    Capturing,
+    /// The process uses something that can be neither taken over nor saved by the driver; the text
+    /// names it and the remedy. Trying again will not help.
+    Unsupported(String),
+    /// A driver call failed: its name and result.
+    Driver {
+        /// The entry point.
+        call: String,
+        /// Its `CUresult`.
+        result: u32,
+    },
+    /// Anything else, in words.
+    Other(String),
+}
+
+impl Refusal {
+    /// Whether the same request may succeed later.
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Refusal::Timeout | Refusal::Capturing)
+    }
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Refusal::Timeout => f.write_str("GPU work in flight did not end in time"),
+            Refusal::Capturing => f.write_str("a stream capture is under way"),
+            Refusal::Unsupported(what) => f.write_str(what),
+            Refusal::Driver { call, result } => write!(f, "{call} failed with CUresult {result}"),
+            Refusal::Other(what) => f.write_str(what),
+        }
+    }
+}
+
+/// What a shim tells the agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ToAgent {
+    /// First message of every connection.
+    Hello {
+        /// The process, inside the job's PID namespace.
+        pid: ProcessId,
+        /// Chosen at random when the shim initialised: tells a process from another that got the
+        /// same PID, or from the one before `exec`.
+        instance: u64,
+        /// See [`ShimState`].
+        state: ShimState,
+        /// The devices the process sees.
+        devices: Vec<Device>,
+    },
+    /// A part of the list of all live allocations owned by this process. Sent before
+    /// [`ToAgent::Quiesced`]; an allocation missing from the whole list was freed.
+    Table {
+        /// The checkpoint attempt.
+        seq: Sequence,
+        /// Each entry says whether its fd is in this packet (in order): only those the agent does
+        /// not have yet.
+        entries: Vec<TableEntry>,
+        /// Allocations of other processes that this one has imported and holds.
+        imported: Vec<AllocationKey>,
+    },
+    /// Outcome of [`ToShim::Quiesce`].
+    Quiesced {
+        /// The checkpoint attempt.
+        seq: Sequence,
+        /// `Ok`: the gate is closed, every context idle, the table complete. `Err`: the gate is
+        /// open again.
+        outcome: Result<QuiesceFacts, Refusal>,
+    },
+    /// Outcome of [`ToShim::Detach`]. After `Ok` the shim closes the connection.
+    Detached {
+        /// The checkpoint attempt.
+        seq: Sequence,
+        /// `Err`: part of the memory may be unmapped; see the module's rules.
+        outcome: Result<(), Refusal>,
+    },
+    /// Outcome of [`ToShim::Attach`]. The gate is still closed.
+    Attached {
+        /// The checkpoint attempt.
+        seq: Sequence,
+        /// `Err`: the job cannot go on in this process; the agent kills it and resumes it from a
+        /// checkpoint.
+        outcome: Result<(), Refusal>,
+    },
+    /// An allocation of the job failed for lack of device memory. The shim waits (bounded) for
+    /// [`ToShim::MemoryReleased`] and then tries once more.
+    OutOfMemory {
+        /// Device ordinal inside the process.
+        device: i32,
+        /// Bytes asked for.
+        bytes: u64,
+    },
+    /// The application exports memory: the agent takes the fd (beside the message) into the vault
+    /// and answers with [`ToShim::Shared`], whose fd the application gets.
+    Share {
+        /// The allocation.
+        allocation: Allocation,
+        /// Whether its fd is in this packet (false: the agent has it).
+        with_fd: bool,
+    },
+    /// The application imports the fd beside the message: whose memory is it? The agent compares
+    /// open file descriptions and answers with [`ToShim::Identified`].
+    Identify,
+    /// The process uses something that rules checkpoints out (the text names it and the remedy).
+    /// Sent at the first use and after every `Hello` while it lasts.
+    Unsupported {
+        /// For the log and for `phos-ft status`.
+        reason: String,
+    },
+    /// The reason given before has gone.
+    Supported,
+    /// The application freed these allocations of its own, whose fds the agent holds. The agent
+    /// closes them (and has the sidecar do so), else the memory stays taken until the next table.
+    /// At most [`crate::channel::BATCH`] per message; no answer.
+    Freed {
+        /// Numbers of the allocations.
+        ids: Vec<AllocationId>,
+    },
+}
+
+/// An allocation in [`ToAgent::Table`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TableEntry {
+    /// The allocation.
+    pub allocation: Allocation,
+    /// Bytes of it that the application asked for (the rest is rounding).
+    pub requested: u64,
+    /// Whether its fd travels with this packet.
+    pub with_fd: bool,
+}
+
+/// Facts measured while quiescing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuiesceFacts {
+    /// From closing the gate until no call was in flight, in ns.
+    pub gate_ns: u64,
+    /// Synchronising the contexts, in ns.
+    pub sync_ns: u64,
+    /// Exporting new allocations, in ns.
+    pub export_ns: u64,
+}
+
+/// What the agent tells a shim.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ToShim {
+    /// Answer to `Hello`.
+    Welcome {
+        /// Allocations of this process whose fds the agent holds.
+        held: Vec<AllocationId>,
+    },
+    /// Close the gate, idle the contexts, send the table.
+    Quiesce {
+        /// The checkpoint attempt.
+        seq: Sequence,
+        /// Give up and open the gate after this many ms.
+        timeout_ms: u32,
+    },
+    /// Open the gate. The answer to an abandoned checkpoint, or the end of a good one.
+    Resume {
+        /// The checkpoint attempt.
+        seq: Sequence,
+    },
+    /// Unmap and release everything, then close the connection and wait for the socket's path.
+    Detach {
+        /// The checkpoint attempt.
+        seq: Sequence,
+    },
+    /// Part of the memory to attach: one fd beside the message per key, in order. Own allocations
+    /// and imported ones alike.
+    Memory {
+        /// The checkpoint attempt.
+        seq: Sequence,
+        /// Names of the fds.
+        keys: Vec<AllocationKey>,
+    },
+    /// All fds were sent: import and map them, answer `Attached`, keep the gate closed.
+    Attach {
+        /// The checkpoint attempt.
+        seq: Sequence,
+    },
+    /// Whatever device memory phos-ft could give back was given back (also when that was none).
+    MemoryReleased,
+    /// Answer to `Share`; the fd is beside the message, unless the agent could not take it.
+    Shared(Result<(), String>),
+    /// Answer to `Identify`: the allocation, or none if the agent does not know the fd.
+    Identified(Option<Allocation>),
+}

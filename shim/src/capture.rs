@@ -1,0 +1,144 @@
+//! Stream captures under way. A checkpoint waits for their end: what is captured is not executed, and the half-made
+//! graph is state of the driver.
+#![allow(non_snake_case)]
+
+use std::collections::BTreeMap;
+use std::ffi::c_void;
+use std::sync::Mutex;
+
+use crate::abi::{self, Handle};
+use crate::sync::lock;
+use crate::table::{Entry, NAMES, tracked};
+use crate::{context, gate, memory, mode};
+
+const PER_THREAD: usize = 2;
+
+/// A capturing stream: its handle and, for the per-thread stream, whose.
+type Key = (usize, i32);
+
+/// With the context it was begun in.
+static CAPTURES: Mutex<BTreeMap<Key, usize>> = Mutex::new(BTreeMap::new());
+
+/// Whether a capture is under way.
+pub fn any() -> bool {
+    !lock(&CAPTURES).is_empty()
+}
+
+/// Captures of a destroyed context ended with it.
+pub fn context_gone(context: usize) {
+    lock(&CAPTURES).retain(|_, c| *c != context);
+}
+
+fn key(entry: Entry, stream: Handle) -> Key {
+    let stream = stream as usize;
+    let per_thread = stream == PER_THREAD
+        || (stream == 0 && NAMES[entry.index()].to_bytes().ends_with(b"_ptsz"));
+    if per_thread {
+        // SAFETY: no arguments.
+        (PER_THREAD, unsafe { libc::gettid() })
+    } else {
+        (stream, 0)
+    }
+}
+
+fn begun(result: u32, entry: Entry, stream: Handle) -> u32 {
+    if result == abi::SUCCESS && mode::active() {
+        let context = context::current().map_or(0, |(context, _)| context);
+        lock(&CAPTURES).insert(key(entry, stream), context);
+    }
+    result
+}
+
+/// See the driver's documentation.
+///
+/// # Safety
+/// As the driver's.
+pub unsafe fn cuStreamBeginCapture(entry: Entry, stream: Handle) -> u32 {
+    let _inside = gate::enter();
+    // SAFETY: the caller's promise.
+    begun(
+        unsafe { tracked::cuStreamBeginCapture(entry, stream) },
+        entry,
+        stream,
+    )
+}
+
+/// See the driver's documentation.
+///
+/// # Safety
+/// As the driver's.
+pub unsafe fn cuStreamBeginCapture_v2(entry: Entry, stream: Handle, mode: u32) -> u32 {
+    let _inside = gate::enter();
+    // SAFETY: the caller's promise.
+    begun(
+        unsafe { tracked::cuStreamBeginCapture_v2(entry, stream, mode) },
+        entry,
+        stream,
+    )
+}
+
+/// See the driver's documentation.
+///
+/// # Safety
+/// As the driver's.
+pub unsafe fn cuStreamBeginCaptureToGraph(
+    entry: Entry,
+    stream: Handle,
+    graph: Handle,
+    dependencies: *const Handle,
+    edges: *const c_void,
+    count: usize,
+    mode: u32,
+) -> u32 {
+    let _inside = gate::enter();
+    // SAFETY: the caller's promise.
+    let result = unsafe {
+        tracked::cuStreamBeginCaptureToGraph(entry, stream, graph, dependencies, edges, count, mode)
+    };
+    begun(result, entry, stream)
+}
+
+fn ended(key: Key) {
+    if mode::active() && lock(&CAPTURES).remove(&key).is_some() && !any() {
+        memory::plain::free_deferred();
+    }
+}
+
+/// See the driver's documentation.
+///
+/// # Safety
+/// As the driver's.
+pub unsafe fn cuStreamEndCapture(entry: Entry, stream: Handle, graph: *mut Handle) -> u32 {
+    let result = {
+        let _inside = gate::enter();
+        // SAFETY: the caller's promise.
+        unsafe { tracked::cuStreamEndCapture(entry, stream, graph) }
+    };
+    // Whatever else it answers, the capture is over: an invalidated one ends with an error.
+    if result != abi::STREAM_CAPTURE_WRONG_THREAD {
+        ended(key(entry, stream));
+    }
+    result
+}
+
+macro_rules! stream_destroy {
+    ($name:ident) => {
+        /// See the driver's documentation.
+        ///
+        /// # Safety
+        /// As the driver's.
+        pub unsafe fn $name(entry: Entry, stream: Handle) -> u32 {
+            let result = {
+                let _inside = gate::enter();
+                // SAFETY: the caller's promise.
+                unsafe { tracked::$name(entry, stream) }
+            };
+            if result == abi::SUCCESS {
+                ended((stream as usize, 0));
+            }
+            result
+        }
+    };
+}
+stream_destroy!(cuStreamDestroy);
+stream_destroy!(cuStreamDestroy_v2);

@@ -1,0 +1,282 @@
+//! The connection to the agent as the rest of the shim sees it: send, ask, and know whether it is there. Only the
+//! control thread connects, receives and closes.
+
+use std::collections::VecDeque;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use phos_protocol::channel::{self, BATCH, SendError};
+use phos_protocol::shim::ToAgent;
+use phos_protocol::types::{Allocation, AllocationId};
+
+use crate::log;
+use crate::sync::{lock, wait};
+
+/// How long an application thread waits for memory to be given back.
+const MEMORY_WAIT: Duration = Duration::from_secs(3);
+/// How long it waits for an answer about shared memory.
+const ANSWER_WAIT: Duration = Duration::from_secs(10);
+/// How long a full socket is waited for.
+const SEND_WAIT: Duration = Duration::from_secs(5);
+
+/// Why a question was not answered.
+#[derive(Debug)]
+pub enum AskError {
+    /// There is no agent.
+    NotConnected,
+    /// The connection went while the answer was awaited.
+    Lost,
+    /// The agent said no.
+    Refused(String),
+}
+
+struct State {
+    /// Counts connections; an answer belongs to one.
+    generation: u64,
+    socket: Option<Arc<OwnedFd>>,
+    /// How often the agent said that memory was given back.
+    released: u64,
+    shared: Option<Result<OwnedFd, String>>,
+    identified: Option<Option<Allocation>>,
+    freed: VecDeque<AllocationId>,
+}
+
+static STATE: Mutex<State> = Mutex::new(State {
+    generation: 0,
+    socket: None,
+    released: 0,
+    shared: None,
+    identified: None,
+    freed: VecDeque::new(),
+});
+static CHANGED: Condvar = Condvar::new();
+
+/// The socket's number for the fork handler; -1: none.
+static SOCKET: AtomicI32 = AtomicI32::new(-1);
+static LOST_FREED: AtomicU64 = AtomicU64::new(0);
+
+/// One question about shared memory at a time: answers carry no number.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// In a forked child: the socket is the parent's.
+pub fn close_in_child() {
+    let fd = SOCKET.swap(-1, Ordering::AcqRel);
+    if fd >= 0 {
+        // SAFETY: the descriptor number of this process's copy of the socket. Its owner in this copied memory is never
+        // used or dropped: the child is inert.
+        unsafe { libc::close(fd) };
+    }
+}
+
+/// The socket that is about to connect, for the fork handler (control thread).
+pub fn opened(socket: &OwnedFd) {
+    SOCKET.store(socket.as_raw_fd(), Ordering::Release);
+}
+
+/// A connection is there (control thread).
+pub fn connected(socket: Arc<OwnedFd>) {
+    let mut state = lock(&STATE);
+    state.generation += 1;
+    state.socket = Some(socket);
+    state.shared = None;
+    state.identified = None;
+    // A new table says what is left.
+    state.freed.clear();
+    drop(state);
+    CHANGED.notify_all();
+}
+
+/// The connection is gone (control thread). Whoever waits for an answer goes on.
+pub fn disconnected() {
+    SOCKET.store(-1, Ordering::Release);
+    let mut state = lock(&STATE);
+    state.generation += 1;
+    state.socket = None;
+    drop(state);
+    CHANGED.notify_all();
+}
+
+fn socket() -> Option<Arc<OwnedFd>> {
+    lock(&STATE).socket.clone()
+}
+
+/// Waits a moment for the agent to be there.
+pub fn wait_connected() {
+    let start = Instant::now();
+    let mut state = lock(&STATE);
+    while state.socket.is_none() && start.elapsed() < Duration::from_secs(2) {
+        state = wait(&CHANGED, state, Duration::from_millis(100));
+    }
+}
+
+/// Sends, waiting while the socket is full.
+pub fn send_on(
+    socket: &OwnedFd,
+    message: &ToAgent,
+    fds: &[BorrowedFd<'_>],
+) -> Result<(), SendError> {
+    let start = Instant::now();
+    loop {
+        match channel::send(socket, message, fds) {
+            Err(SendError::Io(error))
+                if error.kind() == std::io::ErrorKind::WouldBlock
+                    && start.elapsed() < SEND_WAIT =>
+            {
+                let mut poll = [rustix::event::PollFd::new(
+                    socket,
+                    rustix::event::PollFlags::OUT,
+                )];
+                let limit = rustix::event::Timespec {
+                    tv_sec: 0,
+                    tv_nsec: 50_000_000,
+                };
+                // Interrupted or not: tried again.
+                let _ = rustix::event::poll(&mut poll, Some(&limit));
+            }
+            other => return other,
+        }
+    }
+}
+
+/// Tells the agent that checkpoints are ruled out, or no longer.
+pub fn announce(reason: Option<String>) {
+    if let Some(socket) = socket() {
+        let message = match reason {
+            Some(reason) => ToAgent::Unsupported { reason },
+            None => ToAgent::Supported,
+        };
+        if let Err(error) = send_on(&socket, &message, &[]) {
+            log::debug!("cannot tell the agent: {error}");
+        }
+    }
+}
+
+/// An allocation whose fd the agent holds was freed.
+pub fn freed(id: AllocationId) {
+    lock(&STATE).freed.push_back(id);
+    flush_freed();
+}
+
+/// Sends what was freed and not sent.
+pub fn flush_freed() {
+    loop {
+        let (socket, ids) = {
+            let mut state = lock(&STATE);
+            let Some(socket) = state.socket.clone() else {
+                return;
+            };
+            let count = state.freed.len().min(BATCH);
+            (socket, state.freed.drain(..count).collect::<Vec<_>>())
+        };
+        if ids.is_empty() {
+            return;
+        }
+        if let Err(error) = channel::send(&*socket, &ToAgent::Freed { ids: ids.clone() }, &[]) {
+            // A full socket: with the next one. A broken one: the table after the next connection says it.
+            LOST_FREED.fetch_add(1, Ordering::Relaxed);
+            log::debug!("cannot tell the agent what was freed: {error}");
+            lock(&STATE).freed.extend(ids);
+            return;
+        }
+    }
+}
+
+/// The job has no memory left: has phos-ft give back what it can. Whether it is worth trying again.
+pub fn out_of_memory(device: i32, bytes: u64) -> bool {
+    flush_freed();
+    let (socket, generation, before) = {
+        let state = lock(&STATE);
+        let Some(socket) = state.socket.clone() else {
+            return false;
+        };
+        (socket, state.generation, state.released)
+    };
+    if send_on(&socket, &ToAgent::OutOfMemory { device, bytes }, &[]).is_err() {
+        return false;
+    }
+    drop(socket);
+    let start = Instant::now();
+    let mut state = lock(&STATE);
+    while state.released == before && state.generation == generation {
+        let Some(left) = MEMORY_WAIT.checked_sub(start.elapsed()) else {
+            log::error!("the agent did not answer within {MEMORY_WAIT:?} when memory ran out");
+            return true;
+        };
+        state = wait(&CHANGED, state, left);
+    }
+    true
+}
+
+fn question<T>(
+    message: &ToAgent,
+    fds: &[BorrowedFd<'_>],
+    mut answer: impl FnMut(&mut State) -> Option<T>,
+) -> Result<T, AskError> {
+    let _turn = lock(&TURN);
+    let (socket, generation) = {
+        let mut state = lock(&STATE);
+        state.shared = None;
+        state.identified = None;
+        let Some(socket) = state.socket.clone() else {
+            return Err(AskError::NotConnected);
+        };
+        (socket, state.generation)
+    };
+    send_on(&socket, message, fds).map_err(|_| AskError::Lost)?;
+    let start = Instant::now();
+    let mut state = lock(&STATE);
+    loop {
+        if let Some(answer) = answer(&mut state) {
+            return Ok(answer);
+        }
+        if state.generation != generation {
+            return Err(AskError::Lost);
+        }
+        let Some(left) = ANSWER_WAIT.checked_sub(start.elapsed()) else {
+            drop(state);
+            // A late answer must not be taken for the next one: the connection starts anew.
+            let _ = rustix::net::shutdown(&*socket, rustix::net::Shutdown::Both);
+            return Err(AskError::Refused(format!(
+                "no answer within {ANSWER_WAIT:?}"
+            )));
+        };
+        state = wait(&CHANGED, state, left);
+    }
+}
+
+/// Gives memory to the vault and gets its fd for the application.
+pub fn share(allocation: Allocation, fd: Option<BorrowedFd<'_>>) -> Result<OwnedFd, AskError> {
+    let message = ToAgent::Share {
+        allocation,
+        with_fd: fd.is_some(),
+    };
+    let fds: Vec<BorrowedFd<'_>> = fd.into_iter().collect();
+    question(&message, &fds, |state| state.shared.take())?.map_err(AskError::Refused)
+}
+
+/// Asks whose memory a descriptor is.
+pub fn identify(fd: BorrowedFd<'_>) -> Result<Option<Allocation>, AskError> {
+    question(&ToAgent::Identify, &[fd.as_fd()], |state| {
+        state.identified.take()
+    })
+}
+
+/// An answer came (control thread).
+pub fn memory_released() {
+    lock(&STATE).released += 1;
+    CHANGED.notify_all();
+}
+
+/// An answer came (control thread).
+pub fn shared(answer: Result<OwnedFd, String>) {
+    lock(&STATE).shared = Some(answer);
+    CHANGED.notify_all();
+}
+
+/// An answer came (control thread).
+pub fn identified(answer: Option<Allocation>) {
+    lock(&STATE).identified = Some(answer);
+    CHANGED.notify_all();
+}

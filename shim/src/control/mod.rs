@@ -1,0 +1,385 @@
+//! The conversation with the agent, on a thread of its own.
+//!
+//! ```text
+//!            ┌──────────────── connection lost ─────────────────┐
+//!            ▼                                                   │
+//!   waiting for the path ── connect, Hello ──▶ serving ─────────┤
+//!            ▲                                  │ Detach         │
+//!            └────────── socket closed ─────────┘
+//! ```
+//!
+//! The thread never enters the gate. It blocks every signal, so that the application's handlers run on the
+//! application's threads.
+
+mod attach;
+mod detach;
+pub mod link;
+mod quiesce;
+mod synchronizer;
+
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use phos_protocol::channel::{self, RecvError};
+use phos_protocol::shim::{Refusal, Sequence, ShimState, ToAgent, ToShim};
+use phos_protocol::types::{AllocationKey, Device, GpuUuid};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+
+use crate::interpose::guard;
+use crate::memory::Relaxed;
+use crate::table::real;
+use crate::{abi, gate, log, mode, registry, unsupported};
+
+/// How often the path is looked at while the job runs without an agent.
+const LOOK_RUNNING: Duration = Duration::from_secs(1);
+/// The same while the job is detached and stands still.
+const LOOK_DETACHED: Duration = Duration::from_millis(1);
+/// How often what cannot announce itself is looked at.
+const TICK: Duration = Duration::from_secs(1);
+/// How long the agent may take to answer `Hello`.
+const WELCOME: Duration = Duration::from_secs(10);
+
+/// Starts a thread of the shim: no signals, a name, the smallest stack that serves.
+pub fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+    let mut all = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+    let mut before = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: the first is filled before it is read; the second is written by the call. The new thread inherits the
+    // mask.
+    unsafe {
+        libc::sigfillset(all.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
+    }
+    let result = std::thread::Builder::new()
+        .name(name.to_owned())
+        .stack_size(512 << 10)
+        .spawn(body);
+    // SAFETY: puts back the mask that was there.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut()) };
+    result.map(drop)
+}
+
+/// Starts the control thread.
+pub fn start(path: PathBuf) -> std::io::Result<()> {
+    spawn("phos-control", move || {
+        // For every driver call of this thread: it is no part of any capture.
+        let relaxed = Relaxed::new();
+        Control::new(path).run();
+        drop(relaxed);
+    })
+}
+
+/// What the gate is closed for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// The job runs.
+    Running,
+    /// Gate closed and contexts idle; nothing unmapped.
+    Quiesced(Sequence),
+    /// Some or all memory is unmapped.
+    Detached(Sequence),
+    /// Everything is back; the gate is still closed.
+    Attached(Sequence),
+}
+
+/// Why serving a connection ended.
+enum End {
+    /// The peer is gone, or cannot be understood.
+    Lost(String),
+    /// Everything is detached and said so: close and wait.
+    Detached,
+}
+
+struct Control {
+    path: PathBuf,
+    instance: u64,
+    devices: Vec<Device>,
+    phase: Phase,
+    fresh: bool,
+    /// Fds for the attach to come.
+    memory: BTreeMap<AllocationKey, OwnedFd>,
+}
+
+impl Control {
+    fn new(path: PathBuf) -> Self {
+        let mut random = [0; 8];
+        // Without random bytes the time has to do.
+        if rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty()) != Ok(8) {
+            let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+            random = now.map_or(0, |d| d.as_nanos() as u64).to_ne_bytes();
+        }
+        Self {
+            path,
+            instance: u64::from_ne_bytes(random),
+            devices: devices(),
+            phase: Phase::Running,
+            fresh: true,
+            memory: BTreeMap::new(),
+        }
+    }
+
+    fn run(&mut self) {
+        let mut said = false;
+        loop {
+            let look = match self.phase {
+                Phase::Detached(_) => LOOK_DETACHED,
+                _ => LOOK_RUNNING,
+            };
+            // stat first: nothing is opened, so a process that waits here can be dumped at any moment.
+            let there = rustix::fs::stat(self.path.as_os_str().as_bytes()).is_ok();
+            let socket = if there { self.connect() } else { None };
+            let Some(socket) = socket else {
+                if !said && !matches!(self.phase, Phase::Detached(_)) {
+                    log::info!(
+                        "no agent at {}: running without checkpoints until there is",
+                        self.path.display()
+                    );
+                    said = true;
+                }
+                std::thread::sleep(look);
+                continue;
+            };
+            said = false;
+            let end = self.serve(&socket);
+            link::disconnected();
+            self.memory.clear();
+            close(socket);
+            match end {
+                End::Detached => log::debug!("detached: waiting for {}", self.path.display()),
+                End::Lost(why) => {
+                    log::info!("connection to the agent lost: {why}");
+                    // The gate may stay closed only while somebody can open it, or while memory is missing.
+                    if !matches!(self.phase, Phase::Detached(_)) {
+                        self.phase = Phase::Running;
+                        gate::open();
+                    }
+                    std::thread::sleep(LOOK_DETACHED);
+                }
+            }
+        }
+    }
+
+    fn connect(&self) -> Option<Arc<OwnedFd>> {
+        let address = SocketAddrUnix::new(self.path.as_os_str().as_bytes()).ok()?;
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket =
+            rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
+                .ok()?;
+        link::opened(&socket);
+        if rustix::net::connect(&socket, &address).is_err() {
+            link::disconnected();
+            return None;
+        }
+        Some(Arc::new(socket))
+    }
+
+    /// Speaks with the agent until the connection ends.
+    fn serve(&mut self, socket: &Arc<OwnedFd>) -> End {
+        let state = match self.phase {
+            Phase::Detached(seq) => ShimState::Detached(seq),
+            _ if self.fresh => ShimState::Fresh,
+            _ => ShimState::Running,
+        };
+        let hello = ToAgent::Hello {
+            pid: mode::process(),
+            instance: self.instance,
+            state,
+            devices: self.devices.clone(),
+        };
+        if let Err(error) = link::send_on(socket, &hello, &[]) {
+            return End::Lost(error.to_string());
+        }
+        let start = Instant::now();
+        loop {
+            match receive(socket, TICK) {
+                Ok(Some((ToShim::Welcome { held }, _))) => {
+                    for (id, physical) in registry::lock().all_mut() {
+                        if physical.origin == registry::Origin::Own {
+                            physical.held = held.binary_search(&id).is_ok() || held.contains(&id);
+                        }
+                    }
+                    break;
+                }
+                Ok(Some(_)) => return End::Lost("it did not answer Hello with Welcome".to_owned()),
+                Ok(None) if start.elapsed() < WELCOME => {}
+                Ok(None) => return End::Lost("it did not answer Hello".to_owned()),
+                Err(end) => return end,
+            }
+        }
+        self.fresh = false;
+        link::connected(Arc::clone(socket));
+        log::debug!("connected as {state:?}");
+        if unsupported::text().is_some() {
+            unsupported::announce();
+        }
+        loop {
+            match receive(socket, TICK) {
+                Ok(Some((message, fds))) => {
+                    if let Some(end) = self.handle(socket, message, fds) {
+                        return end;
+                    }
+                }
+                Ok(None) => {
+                    if guard::changed() {
+                        unsupported::announce();
+                    }
+                    link::flush_freed();
+                }
+                Err(end) => return end,
+            }
+        }
+    }
+
+    fn handle(&mut self, socket: &Arc<OwnedFd>, message: ToShim, fds: Vec<OwnedFd>) -> Option<End> {
+        let answer = match message {
+            ToShim::Welcome { .. } => return None,
+            ToShim::MemoryReleased => {
+                link::memory_released();
+                return None;
+            }
+            ToShim::Shared(result) => {
+                let fd = fds.into_iter().next();
+                link::shared(
+                    result.and_then(|()| fd.ok_or_else(|| "no fd came with the answer".to_owned())),
+                );
+                return None;
+            }
+            ToShim::Identified(allocation) => {
+                link::identified(allocation);
+                return None;
+            }
+            ToShim::Quiesce { seq, timeout_ms } => {
+                return self.quiesce(socket, seq, timeout_ms).err();
+            }
+            ToShim::Resume { seq } => {
+                match self.phase {
+                    Phase::Detached(_) => {
+                        log::error!("Resume({seq}) while memory is detached: the gate stays closed")
+                    }
+                    Phase::Running => {}
+                    Phase::Quiesced(_) | Phase::Attached(_) => {
+                        self.phase = Phase::Running;
+                        gate::open();
+                    }
+                }
+                self.memory.clear();
+                return None;
+            }
+            ToShim::Detach { seq } => {
+                let outcome = match self.phase {
+                    Phase::Quiesced(quiesced) if quiesced == seq => {
+                        self.phase = Phase::Detached(seq);
+                        detach::detach()
+                    }
+                    _ => Err(Refusal::Other(format!(
+                        "Detach({seq}) without Quiesce({seq})"
+                    ))),
+                };
+                let detached = outcome.is_ok();
+                if let Err(error) = link::send_on(socket, &ToAgent::Detached { seq, outcome }, &[])
+                {
+                    return Some(End::Lost(error.to_string()));
+                }
+                return detached.then_some(End::Detached);
+            }
+            ToShim::Memory { keys, .. } => {
+                self.memory.extend(keys.into_iter().zip(fds));
+                return None;
+            }
+            ToShim::Attach { seq } => {
+                let outcome = attach::attach(&mut self.memory);
+                self.memory.clear();
+                if outcome.is_ok()
+                    && let Phase::Detached(_) = self.phase
+                {
+                    self.phase = Phase::Attached(seq);
+                }
+                ToAgent::Attached { seq, outcome }
+            }
+        };
+        link::send_on(socket, &answer, &[])
+            .err()
+            .map(|error| End::Lost(error.to_string()))
+    }
+}
+
+/// Closes the socket for good: nobody else may still hold it when the process is dumped.
+fn close(socket: Arc<OwnedFd>) {
+    let mut socket = socket;
+    for round in 0_u32.. {
+        match Arc::try_unwrap(socket) {
+            // The agent sees the end of the connection when the descriptor is gone, not before.
+            Ok(last) => return drop(last),
+            Err(shared) => socket = shared,
+        }
+        if round == 200 {
+            // A thread hangs in a send on a full socket: it fails now.
+            let _ = rustix::net::shutdown(&*socket, rustix::net::Shutdown::Both);
+        }
+        std::thread::sleep(Duration::from_micros(100));
+    }
+}
+
+/// The next message, or nothing within `limit`.
+fn receive(socket: &OwnedFd, limit: Duration) -> Result<Option<(ToShim, Vec<OwnedFd>)>, End> {
+    let mut poll = [PollFd::new(socket, PollFlags::IN)];
+    let limit = Timespec {
+        tv_sec: limit.as_secs() as i64,
+        tv_nsec: i64::from(limit.subsec_nanos()),
+    };
+    match rustix::event::poll(&mut poll, Some(&limit)) {
+        Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(None),
+        Ok(_) => {}
+        Err(error) => return Err(End::Lost(error.to_string())),
+    }
+    match channel::recv::<ToShim>(socket.as_fd()) {
+        Ok(received) => Ok(Some(received)),
+        Err(error) if error.is_would_block() => Ok(None),
+        Err(RecvError::Closed) => Err(End::Lost("closed by the agent".to_owned())),
+        Err(error) => {
+            if matches!(error, RecvError::Version(_)) {
+                log::error!("{error}");
+            }
+            Err(End::Lost(error.to_string()))
+        }
+    }
+}
+
+/// The devices that the process sees.
+fn devices() -> Vec<Device> {
+    let mut count = 0;
+    // SAFETY: writes one integer.
+    if unsafe { real::cuDeviceGetCount(&mut count) } != abi::SUCCESS {
+        return Vec::new();
+    }
+    let mut devices = Vec::new();
+    for ordinal in 0..count {
+        let mut device = 0;
+        let mut uuid = [0_u8; 16];
+        let mut total = 0_usize;
+        let mut name = [0_u8; 256];
+        // SAFETY: each call writes what it is given room for: an integer, 16 bytes, a size, at most 255 bytes.
+        unsafe {
+            if real::cuDeviceGet(&mut device, ordinal) != abi::SUCCESS {
+                continue;
+            }
+            if real::cuDeviceGetUuid_v2(uuid.as_mut_ptr().cast(), device) != abi::SUCCESS {
+                real::cuDeviceGetUuid(uuid.as_mut_ptr().cast(), device);
+            }
+            real::cuDeviceTotalMem_v2(&mut total, device);
+            real::cuDeviceGetName(name.as_mut_ptr().cast(), 255, device);
+        }
+        let name: Vec<u8> = name.into_iter().take_while(|&b| b != 0).collect();
+        devices.push(Device {
+            ordinal,
+            uuid: GpuUuid(uuid),
+            total_bytes: total as u64,
+            name: String::from_utf8_lossy(&name).into_owned(),
+        });
+    }
+    devices
+}

@@ -1,0 +1,47 @@
+//! `cuInit`: where the shim starts.
+
+use crate::table::{self, Entry};
+use crate::unsupported::{self, Reason};
+use crate::{abi, control, driver, fork, log, mode};
+
+/// See the driver's documentation.
+///
+/// # Safety
+/// As the driver's.
+#[allow(non_snake_case)]
+pub unsafe fn cuInit(entry: Entry, flags: u32) -> u32 {
+    // SAFETY: the caller's promise.
+    let result = unsafe { table::tracked::cuInit(entry, flags) };
+    if result == abi::SUCCESS && mode::claim_start() {
+        start();
+    }
+    result
+}
+
+fn start() {
+    let Some(socket) = std::env::var_os(phos_protocol::env::SHIM_SOCKET) else {
+        return;
+    };
+    if let Some(level) = std::env::var_os(phos_protocol::env::SHIM_LOG) {
+        log::configure(&level.to_string_lossy());
+    }
+    let copies = driver::copies_mapped();
+    if copies > 1 {
+        unsupported::add(Reason::SeveralDrivers);
+        log::error!(
+            "{copies} copies of libcuda are mapped (dlmopen, or two files): calls may reach one that is not watched, \
+             so this process cannot be checkpointed"
+        );
+    }
+    fork::register();
+    mode::set_active();
+    if let Err(error) = control::start(socket.into()) {
+        // Without the thread nobody can ever close the gate: the job runs on without checkpoints.
+        mode::set_inert();
+        log::error!(
+            "cannot start the control thread: {error}; this process runs without checkpoints"
+        );
+        return;
+    }
+    log::debug!("active");
+}

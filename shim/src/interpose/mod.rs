@@ -1,0 +1,129 @@
+//! How programs that do not link the driver directly reach our wrappers: `dlsym` and `cuGetProcAddress`.
+//!
+//! Both call the real resolver and then replace by the address it returned, so that versions, flags and stream variants
+//! come out right whatever the name asked for was. libcudart's `cudaGetDriverEntryPoint*` and everything else that looks
+//! a driver function up resolves `cuGetProcAddress` itself by `dlsym` through its PLT, hence through here.
+
+pub mod guard;
+pub mod proc_address;
+
+use std::ffi::{CStr, c_char, c_void};
+
+use crate::driver;
+
+#[cfg_attr(test, allow(dead_code))]
+/// `dlsym` for a handle of a library (not `RTLD_NEXT`, not `RTLD_DEFAULT`).
+unsafe extern "C" fn dlsym_by_handle(handle: *mut c_void, name: *const c_char) -> *mut c_void {
+    // SAFETY: the caller's promise.
+    let found = unsafe { driver::dlsym(handle, name) };
+    if found.is_null() || name.is_null() {
+        return found;
+    }
+    // SAFETY: a terminated string; the second byte is read only if the first is not the terminator.
+    let candidate = unsafe {
+        *name as u8 == b'c'
+            && *name.add(1) as u8 == b'u'
+            && (*name.add(2) as u8).is_ascii_uppercase()
+    };
+    if !candidate || !driver::resolve(false) {
+        return found;
+    }
+    // SAFETY: terminated, see above.
+    substitute(found, unsafe { CStr::from_ptr(name) })
+}
+
+/// What the application gets instead of `found`, which it asked for as `asked`.
+pub fn substitute(found: *mut c_void, asked: &CStr) -> *mut c_void {
+    let address = found.cast_const().cast::<()>();
+    if let Some(entry) = driver::entry_at(address) {
+        return match crate::table::wrapper(entry) {
+            Some(wrapper) => wrapper.cast_mut().cast(),
+            None => found,
+        };
+    }
+    match driver::in_libcuda(address) {
+        None => found,
+        Some(symbol) => guard::substitute(found, symbol.unwrap_or(asked), asked),
+    }
+}
+
+// RTLD_NEXT and RTLD_DEFAULT are resolved by the C library from the address it will return to: those calls must reach
+// it as jumps. Everything else goes to dlsym_by_handle.
+#[cfg(all(not(test), target_arch = "x86_64"))]
+mod export {
+    use std::ffi::{c_char, c_void};
+
+    /// Replaces the C library's.
+    ///
+    /// # Safety
+    /// As the C library's.
+    #[unsafe(no_mangle)]
+    #[unsafe(naked)]
+    pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void {
+        std::arch::naked_asm!(
+            "endbr64",
+            "mov rax, [rip + {real}]",
+            "test rax, rax",
+            "jz 3f",
+            "2:",
+            "lea rcx, [rdi + 1]", // RTLD_NEXT is -1, RTLD_DEFAULT 0
+            "cmp rcx, 1",
+            "ja {by_handle}",
+            "jmp rax",
+            "3:",
+            "push rdi",
+            "push rsi",
+            "sub rsp, 8",
+            "call {find}",
+            "add rsp, 8",
+            "pop rsi",
+            "pop rdi",
+            "test rax, rax",
+            "jnz 2b",
+            "ret",
+            real = sym crate::driver::REAL_DLSYM,
+            by_handle = sym super::dlsym_by_handle,
+            find = sym crate::driver::find_dlsym,
+        )
+    }
+}
+
+#[cfg(all(not(test), target_arch = "aarch64"))]
+mod export {
+    use std::ffi::{c_char, c_void};
+
+    /// Replaces the C library's.
+    ///
+    /// # Safety
+    /// As the C library's.
+    #[unsafe(no_mangle)]
+    #[unsafe(naked)]
+    pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void {
+        std::arch::naked_asm!(
+            "hint #34", // bti c
+            "adrp x9, {real}",
+            "ldr x9, [x9, :lo12:{real}]",
+            "cbz x9, 3f",
+            "2:",
+            "add x10, x0, #1", // RTLD_NEXT is -1, RTLD_DEFAULT 0
+            "cmp x10, #1",
+            "b.ls 4f",
+            "b {by_handle}",
+            "4:",
+            "br x9",
+            "3:",
+            "stp x29, x30, [sp, #-32]!",
+            "stp x0, x1, [sp, #16]",
+            "bl {find}",
+            "mov x9, x0",
+            "ldp x0, x1, [sp, #16]",
+            "ldp x29, x30, [sp], #32",
+            "cbnz x9, 2b",
+            "mov x0, #0",
+            "ret",
+            real = sym crate::driver::REAL_DLSYM,
+            by_handle = sym super::dlsym_by_handle,
+            find = sym crate::driver::find_dlsym,
+        )
+    }
+}

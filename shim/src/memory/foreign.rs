@@ -1,0 +1,172 @@
+//! What can be neither taken over nor saved by the driver: refused where the application has another way, otherwise
+//! allowed, and checkpoints are ruled out while it lasts.
+#![allow(non_snake_case)]
+
+use std::collections::BTreeSet;
+use std::ffi::c_void;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use phos_protocol::types::AllocationKind;
+
+use crate::abi::{self, Handle, IpcHandle};
+use crate::registry::{self, Origin, Physical};
+use crate::sync::lock;
+use crate::table::{Entry, tracked};
+use crate::unsupported::{self, Reason};
+use crate::{gate, log, mode};
+
+static IPC_OPEN: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
+static IPC_SAID: AtomicBool = AtomicBool::new(false);
+
+/// See the driver's documentation.
+///
+/// # Safety
+/// As the driver's.
+pub unsafe fn cuIpcGetMemHandle(entry: Entry, handle: *mut IpcHandle, pointer: u64) -> u32 {
+    let _inside = gate::enter();
+    if mode::active() && registry::lock().plain_at(pointer).is_some() {
+        if !IPC_SAID.swap(true, Ordering::Relaxed) {
+            log::error!(
+                "cuIpcGetMemHandle (cudaIpcGetMemHandle) is refused under phos-ft: the driver cannot checkpoint \
+                 memory shared that way. Share through cuMemExportToShareableHandle (in PyTorch: \
+                 PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True)"
+            );
+        }
+        return abi::NOT_SUPPORTED;
+    }
+    // SAFETY: the caller's promise.
+    unsafe { tracked::cuIpcGetMemHandle(entry, handle, pointer) }
+}
+
+macro_rules! ipc_open {
+    ($name:ident) => {
+        /// See the driver's documentation.
+        ///
+        /// # Safety
+        /// As the driver's.
+        pub unsafe fn $name(entry: Entry, pointer: *mut u64, handle: IpcHandle, flags: u32) -> u32 {
+            let _inside = gate::enter();
+            // SAFETY: the caller's promise.
+            let result = unsafe { tracked::$name(entry, pointer, handle, flags) };
+            if result == abi::SUCCESS && !pointer.is_null() && mode::active() {
+                // SAFETY: the driver has just written it.
+                if lock(&IPC_OPEN).insert(unsafe { *pointer }) {
+                    unsupported::add(Reason::Ipc);
+                }
+            }
+            result
+        }
+    };
+}
+ipc_open!(cuIpcOpenMemHandle);
+ipc_open!(cuIpcOpenMemHandle_v2);
+
+/// See the driver's documentation.
+///
+/// # Safety
+/// As the driver's.
+pub unsafe fn cuIpcCloseMemHandle(entry: Entry, pointer: u64) -> u32 {
+    let _inside = gate::enter();
+    // SAFETY: the caller's promise.
+    let result = unsafe { tracked::cuIpcCloseMemHandle(entry, pointer) };
+    if result == abi::SUCCESS && lock(&IPC_OPEN).remove(&pointer) {
+        unsupported::remove(Reason::Ipc);
+    }
+    result
+}
+
+/// Calls the driver; when it succeeds, `$reason` holds from then on, or is lifted.
+macro_rules! noted {
+    ($name:ident($($argument:ident: $kind:ty),*), $change:ident, $reason:expr) => {
+        /// See the driver's documentation.
+        ///
+        /// # Safety
+        /// As the driver's.
+        pub unsafe fn $name(entry: Entry, $($argument: $kind),*) -> u32 {
+            let _inside = gate::enter();
+            // SAFETY: the caller's promise.
+            let result = unsafe { tracked::$name(entry, $($argument),*) };
+            if result == abi::SUCCESS && mode::active() {
+                unsupported::$change($reason);
+            }
+            result
+        }
+    };
+}
+
+// Nothing tells when the other side lets go: these hold for good.
+noted!(cuIpcGetEventHandle(handle: *mut IpcHandle, event: Handle), add, Reason::Ipc);
+noted!(cuIpcOpenEventHandle(event: *mut Handle, handle: IpcHandle), add, Reason::Ipc);
+noted!(cuMemPoolExportToShareableHandle(out: *mut c_void, pool: Handle, kind: u32, flags: u64), add, Reason::SharedPool);
+noted!(cuMemPoolImportFromShareableHandle(pool: *mut Handle, handle: *mut c_void, kind: u32, flags: u64), add, Reason::SharedPool);
+noted!(cuMemPoolExportPointer(out: *mut c_void, pointer: u64), add, Reason::SharedPool);
+noted!(cuMemPoolImportPointer(pointer: *mut u64, pool: Handle, data: *mut c_void), add, Reason::SharedPool);
+noted!(cuMemGetHandleForAddressRange(out: *mut c_void, base: u64, size: usize, kind: u32, flags: u64), add, Reason::Fabric);
+noted!(cuLibraryGetManaged(pointer: *mut u64, size: *mut usize, library: Handle, name: *const std::ffi::c_char), add, Reason::Managed);
+
+noted!(cuImportExternalMemory(memory: *mut Handle, description: *const c_void), add, Reason::External);
+noted!(cuDestroyExternalMemory(memory: Handle), remove, Reason::External);
+noted!(cuImportExternalSemaphore(semaphore: *mut Handle, description: *const c_void), add, Reason::External);
+noted!(cuDestroyExternalSemaphore(semaphore: Handle), remove, Reason::External);
+
+/// See the driver's documentation.
+///
+/// # Safety
+/// As the driver's.
+pub unsafe fn cuMulticastCreate(entry: Entry, handle: *mut u64, prop: *const c_void) -> u32 {
+    let _inside = gate::enter();
+    // SAFETY: the caller's promise.
+    let result = unsafe { tracked::cuMulticastCreate(entry, handle, prop) };
+    if result != abi::SUCCESS || handle.is_null() || !mode::active() {
+        return result;
+    }
+    unsupported::add(Reason::Multicast);
+    // SAFETY: the driver has just written it.
+    let real = unsafe { *handle };
+    let id = registry::lock().add(Physical {
+        origin: Origin::Foreign(Reason::Multicast),
+        device: 0,
+        bytes: 0,
+        requested: 0,
+        kind: AllocationKind::Vmm,
+        rdma: false,
+        handle_types: 0,
+        real: Some(real),
+        exportable: false,
+        held: false,
+        fd: None,
+        references: 1,
+        mappings: 0,
+    });
+    // SAFETY: the caller's promise that it can be written.
+    unsafe { *handle = registry::virtual_handle(id) };
+    abi::SUCCESS
+}
+
+/// The driver's handle for one of the application's; none if it is ours and not valid.
+fn real_handle(handle: u64) -> Option<u64> {
+    match registry::handle_id(handle).filter(|_| mode::active()) {
+        Some(id) => registry::lock().real_handle(id),
+        None => Some(handle),
+    }
+}
+
+macro_rules! with_handles {
+    ($name:ident($($argument:ident: $kind:ty),*), $($handle:ident),*) => {
+        /// See the driver's documentation.
+        ///
+        /// # Safety
+        /// As the driver's.
+        pub unsafe fn $name(entry: Entry, $($argument: $kind),*) -> u32 {
+            let _inside = gate::enter();
+            $(let Some($handle) = real_handle($handle) else { return abi::INVALID_VALUE };)*
+            // SAFETY: the caller's promise, with the driver's handles in the place of ours.
+            unsafe { tracked::$name(entry, $($argument),*) }
+        }
+    };
+}
+with_handles!(cuMulticastAddDevice(handle: u64, device: i32), handle);
+with_handles!(cuMulticastBindMem(handle: u64, offset: usize, memory: u64, memory_offset: usize, size: usize, flags: u64), handle, memory);
+with_handles!(cuMulticastBindAddr(handle: u64, offset: usize, pointer: u64, size: usize, flags: u64), handle);
+with_handles!(cuMulticastUnbind(handle: u64, device: i32, offset: usize, size: usize), handle);

@@ -1,0 +1,212 @@
+//! Handles that cross processes: an export hands out the vault's fd, an import is recognised as the allocation it is.
+//!
+//! The agent is asked outside the gate, so that a checkpoint never waits for an answer that waits for the checkpoint.
+#![allow(non_snake_case)]
+
+use std::ffi::c_void;
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
+
+use phos_protocol::types::{Allocation, AllocationKind};
+
+use crate::abi;
+use crate::control::link::{self, AskError};
+use crate::registry::{self, Origin, Physical};
+use crate::table::{Entry, tracked};
+use crate::unsupported::{self, Reason};
+use crate::{gate, log, mode};
+
+/// How often a question is repeated when checkpoints cut it off.
+const TRIES: u32 = 8;
+
+/// Asks the agent; when the connection goes because of a checkpoint, waits until that is over and asks again.
+fn ask<T>(mut question: impl FnMut() -> Result<T, AskError>) -> Result<T, AskError> {
+    for _ in 0..TRIES {
+        match question() {
+            Err(AskError::Lost) => {
+                // Passes when the gate is open again.
+                drop(gate::enter());
+                link::wait_connected();
+            }
+            other => return other,
+        }
+    }
+    Err(AskError::Lost)
+}
+
+struct Exported {
+    real: u64,
+    allocation: Allocation,
+    held: bool,
+    exportable: bool,
+    foreign: bool,
+    fd: Option<OwnedFd>,
+}
+
+fn look(id: u64) -> Option<Exported> {
+    let registry = registry::lock();
+    let real = registry.real_handle(id)?;
+    let physical = registry.physical(id)?;
+    Some(Exported {
+        real,
+        allocation: registry::describe(mode::process(), id, physical),
+        held: physical.held,
+        exportable: physical.exportable,
+        foreign: matches!(physical.origin, Origin::Foreign(_)),
+        fd: physical.fd.as_ref().and_then(|fd| fd.try_clone().ok()),
+    })
+}
+
+/// See the driver's documentation.
+///
+/// # Safety
+/// As the driver's.
+pub unsafe fn cuMemExportToShareableHandle(
+    entry: Entry,
+    out: *mut c_void,
+    handle: u64,
+    kind: u32,
+    flags: u64,
+) -> u32 {
+    let real_export = |real: u64| {
+        // SAFETY: the caller's promise, with the driver's handle in the place of ours.
+        unsafe { tracked::cuMemExportToShareableHandle(entry, out, real, kind, flags) }
+    };
+    let Some(id) = registry::handle_id(handle).filter(|_| mode::active()) else {
+        let _inside = gate::enter();
+        return real_export(handle);
+    };
+    for _ in 0..TRIES {
+        let inside = gate::enter();
+        let Some(found) = look(id) else {
+            return abi::INVALID_VALUE;
+        };
+        if found.foreign {
+            return real_export(found.real);
+        }
+        if kind != abi::HANDLE_POSIX_FD || out.is_null() {
+            let result = real_export(found.real);
+            if result == abi::SUCCESS && kind == abi::HANDLE_FABRIC {
+                unsupported::set(Reason::Fabric, true);
+            }
+            return result;
+        }
+        let give = |fd: OwnedFd| {
+            // SAFETY: the caller's promise that an int can be written there.
+            unsafe { out.cast::<i32>().write(fd.into_raw_fd()) };
+            abi::SUCCESS
+        };
+        let fd = if found.held {
+            None
+        } else if let Some(fd) = found.fd {
+            Some(fd)
+        } else if found.exportable {
+            let result = real_export(found.real);
+            if result != abi::SUCCESS {
+                return result;
+            }
+            // SAFETY: the driver has just written a new descriptor there, which is ours now.
+            Some(unsafe { OwnedFd::from_raw_fd(out.cast::<i32>().read()) })
+        } else {
+            unsupported::set(Reason::LostMemory, true);
+            return abi::NOT_SUPPORTED;
+        };
+        drop(inside);
+        match link::share(found.allocation, fd.as_ref().map(AsFd::as_fd)) {
+            Ok(shared) => {
+                if let Some(physical) = registry::lock().physical_mut(id) {
+                    physical.held = true;
+                    physical.fd = None;
+                }
+                return give(shared);
+            }
+            Err(AskError::Lost) => {
+                drop(gate::enter());
+                link::wait_connected();
+            }
+            // No agent: the fd given out now is the one that the agent must get when it comes.
+            Err(AskError::NotConnected) => {
+                let Some(fd) = fd else { continue };
+                if let Some(physical) = registry::lock().physical_mut(id) {
+                    physical.fd = fd.try_clone().ok();
+                }
+                return give(fd);
+            }
+            Err(AskError::Refused(why)) => {
+                log::error!("the agent could not share memory: {why}");
+                return abi::NOT_SUPPORTED;
+            }
+        }
+    }
+    abi::NOT_SUPPORTED
+}
+
+/// See the driver's documentation.
+///
+/// # Safety
+/// As the driver's.
+pub unsafe fn cuMemImportFromShareableHandle(
+    entry: Entry,
+    handle: *mut u64,
+    os_handle: *mut c_void,
+    kind: u32,
+) -> u32 {
+    let real_import = || {
+        // SAFETY: the caller's promise.
+        unsafe { tracked::cuMemImportFromShareableHandle(entry, handle, os_handle, kind) }
+    };
+    if handle.is_null() || !mode::active() {
+        let _inside = gate::enter();
+        return real_import();
+    }
+    let known = if kind == abi::HANDLE_POSIX_FD {
+        // SAFETY: the caller's promise that it is an open descriptor, which it does not close meanwhile.
+        let fd = unsafe { BorrowedFd::borrow_raw(os_handle as usize as i32) };
+        ask(|| link::identify(fd)).unwrap_or(None)
+    } else {
+        None
+    };
+    let _inside = gate::enter();
+    if let Some(allocation) = known {
+        let mut registry = registry::lock();
+        if let Some(id) = registry.by_key(allocation.key, mode::process())
+            && registry.retain(id)
+        {
+            // SAFETY: checked for null above; the caller's promise that it can be written.
+            unsafe { *handle = registry::virtual_handle(id) };
+            return abi::SUCCESS;
+        }
+    }
+    let result = real_import();
+    if result != abi::SUCCESS {
+        return result;
+    }
+    let origin = match known {
+        Some(allocation) if allocation.key.owner != mode::process() => {
+            Origin::Imported(allocation.key)
+        }
+        _ => {
+            unsupported::add(Reason::ForeignImport);
+            Origin::Foreign(Reason::ForeignImport)
+        }
+    };
+    // SAFETY: the driver has just written it.
+    let real = unsafe { *handle };
+    let id = registry::lock().add(Physical {
+        origin,
+        device: known.map_or(0, |a| a.device),
+        bytes: known.map_or(0, |a| a.bytes),
+        requested: known.map_or(0, |a| a.bytes),
+        kind: AllocationKind::Vmm,
+        rdma: known.is_some_and(|a| a.rdma),
+        handle_types: kind,
+        real: Some(real),
+        exportable: false,
+        held: known.is_some(),
+        fd: None,
+        references: 1,
+        mappings: 0,
+    });
+    // SAFETY: the caller's promise that it can be written.
+    unsafe { *handle = registry::virtual_handle(id) };
+    abi::SUCCESS
+}

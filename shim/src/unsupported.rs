@@ -1,0 +1,146 @@
+//! What the process uses that rules checkpoints out, for as long as it does.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use crate::control::link;
+use crate::interpose::guard;
+use crate::sync::lock;
+
+/// Why no checkpoint can be taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reason {
+    /// `cuMemAllocManaged`, `__managed__` variables.
+    Managed,
+    /// Memory or events of another process by `cuIpc*`.
+    Ipc,
+    /// `cuImportExternalMemory` and semaphores.
+    External,
+    /// `cuMulticast*`.
+    Multicast,
+    /// Memory imported from a process that the agent does not know.
+    ForeignImport,
+    /// Exportable memory on the host made with `cuMemCreate`.
+    HostMemory,
+    /// Memory handed out as a fabric handle or DMA-BUF.
+    Fabric,
+    /// A memory pool shared between processes.
+    SharedPool,
+    /// A second copy of libcuda.
+    SeveralDrivers,
+    /// Memory whose fd was lost with an agent and cannot be exported again.
+    LostMemory,
+}
+
+impl Reason {
+    fn text(self) -> &'static str {
+        match self {
+            Reason::Managed => {
+                "managed memory (cuMemAllocManaged or a __managed__ variable) is in use, which the driver cannot \
+                 checkpoint: use device memory"
+            }
+            Reason::Ipc => {
+                "memory or events of another process are open through cuIpc*, which the driver cannot checkpoint: \
+                 share through cuMemExportToShareableHandle"
+            }
+            Reason::External => {
+                "memory or semaphores of another API (cuImportExternalMemory, cuImportExternalSemaphore) are in use, \
+                 which cannot be checkpointed: destroy them"
+            }
+            Reason::Multicast => {
+                "multicast objects (NVLS) are alive, which hang the driver's checkpoint: set NCCL_NVLS_ENABLE=0"
+            }
+            Reason::ForeignImport => {
+                "memory of a process outside this job was imported (cuMemImportFromShareableHandle): run that process \
+                 inside the job"
+            }
+            Reason::HostMemory => {
+                "exportable host memory made with cuMemCreate is alive: set NCCL_CUMEM_HOST_ENABLE=0"
+            }
+            Reason::Fabric => {
+                "device memory was handed out as a fabric handle or DMA-BUF, which cannot be taken back for a \
+                 checkpoint"
+            }
+            Reason::SharedPool => {
+                "a memory pool is shared with another process (cuMemPoolExport*, cuMemPoolImport*), which the driver \
+                 cannot checkpoint"
+            }
+            Reason::SeveralDrivers => {
+                "more than one copy of libcuda is mapped (dlmopen or two files), so not every call can be held back"
+            }
+            Reason::LostMemory => {
+                "memory that was attached after a checkpoint is unknown to the agent that is running now, and the \
+                 driver cannot export it twice: restart the job"
+            }
+        }
+    }
+}
+
+static REASONS: Mutex<BTreeMap<Reason, u64>> = Mutex::new(BTreeMap::new());
+
+/// One more use.
+pub fn add(reason: Reason) {
+    let first = {
+        let mut reasons = lock(&REASONS);
+        let count = reasons.entry(reason).or_insert(0);
+        *count += 1;
+        *count == 1
+    };
+    if first {
+        announce();
+    }
+}
+
+/// One use less.
+pub fn remove(reason: Reason) {
+    let last = {
+        let mut reasons = lock(&REASONS);
+        match reasons.get_mut(&reason) {
+            Some(count) if *count > 1 => {
+                *count -= 1;
+                false
+            }
+            Some(_) => {
+                reasons.remove(&reason);
+                true
+            }
+            None => false,
+        }
+    };
+    if last {
+        announce();
+    }
+}
+
+/// Sets whether a reason holds.
+pub fn set(reason: Reason, holds: bool) {
+    let changed = {
+        let mut reasons = lock(&REASONS);
+        let held = reasons.contains_key(&reason);
+        if holds && !held {
+            reasons.insert(reason, 1);
+        } else if !holds && held {
+            reasons.remove(&reason);
+        }
+        holds != held
+    };
+    if changed {
+        announce();
+    }
+}
+
+/// All reasons in words; none if checkpoints are possible.
+pub fn text() -> Option<String> {
+    let mut parts: Vec<String> = lock(&REASONS).keys().map(|r| r.text().to_owned()).collect();
+    for name in guard::called() {
+        parts.push(format!(
+            "the process calls {name}, which this version of phos-ft does not know and cannot hold back: update phos-ft"
+        ));
+    }
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// Tells the agent, if one is connected.
+pub fn announce() {
+    link::announce(text());
+}

@@ -1,0 +1,795 @@
+//! A checkpoint as the shim sees it, on the simulated driver (needs root, for the devices' tmpfs).
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use phos_protocol::shim::{Refusal, ShimState, ToAgent, ToShim};
+use phos_protocol::types::AllocationKind;
+use support::{Agent, Link, MIB, Puppet, World, pattern, until};
+
+#[test]
+fn memory_outlives_detach_and_attach() {
+    let world = World::new(&[256]);
+    let mut agent = world.agent();
+    let mut puppet = world.puppet();
+    puppet.all(&["init", "device 0"]);
+    let mut link = agent.accept();
+    let (state, devices) = Link::greeting();
+    assert_eq!(state, ShimState::Fresh);
+    assert_eq!(link.pid, puppet.pid());
+    assert_eq!(devices.len(), 1);
+    assert!(devices[0].total_bytes > 0 && !devices[0].name.is_empty());
+    link = link.welcome(&[]);
+    let bare = puppet.device_memory();
+
+    // By each way to the driver.
+    puppet.all(&[
+        "alloc a 5000000",
+        "allocby D b 3000000",
+        "allocby P c 300000",
+        "allocby T d 700",
+    ]);
+    puppet.all(&[
+        "fill a 5000000 1",
+        "fill b 3000000 2",
+        "fillby T c 300000 3",
+        "fillby D d 700 4",
+    ]);
+
+    let mut vault = BTreeMap::new();
+    for seq in 1..=3 {
+        let (facts, table, imported) = link.quiesce(seq, 5000).unwrap();
+        assert!(facts.gate_ns < 1_000_000_000);
+        assert!(imported.is_empty());
+        assert_eq!(table.len(), 3, "a slab and two of their own: {table:?}");
+        assert_eq!(
+            table
+                .iter()
+                .filter(|e| e.allocation.kind == AllocationKind::Slab)
+                .count(),
+            1
+        );
+        assert!(
+            table.iter().all(|e| e.with_fd == (seq == 1)),
+            "exported once"
+        );
+        // What the vault holds is the memory itself.
+        let a = table.iter().find(|e| e.requested == 5_000_000).unwrap();
+        assert_eq!(a.allocation.bytes, 6 * MIB);
+        assert_eq!(a.allocation.key.owner, puppet.pid());
+        if seq == 1 && support::real_gpu().is_none() {
+            let data = read(&link.vault[&a.allocation.key], 5_000_000);
+            assert!(
+                data.iter()
+                    .enumerate()
+                    .all(|(i, &b)| b == pattern(1, i as u64))
+            );
+        }
+        if seq > 1 {
+            link.vault = vault;
+        }
+        assert!(support::real_gpu().is_some() || puppet.device_memory().len() > bare.len());
+        vault = link.detach(&agent, seq);
+        assert_eq!(puppet.sockets(), 0);
+        assert_eq!(
+            puppet.device_memory(),
+            bare,
+            "only what the simulated context takes for itself"
+        );
+
+        // Work waits, and does not fail.
+        puppet.send("check a 5000000 1");
+        puppet.silent(Duration::from_millis(100));
+        agent = agent.again();
+        link = agent.accept();
+        assert_eq!(Link::greeting().0, ShimState::Detached(seq));
+        let held: Vec<u64> = vault.keys().map(|k| k.id).collect();
+        link.send(&ToShim::Welcome { held });
+        assert_eq!(link.attach(seq, &vault), Ok(()));
+        puppet.silent(Duration::from_millis(50));
+        link.send(&ToShim::Resume { seq });
+        assert_eq!(puppet.answer(), "ok");
+        puppet.check("b", 3_000_000, 2);
+        puppet.check("c", 300_000, 3);
+        puppet.check("d", 700, 4);
+    }
+    // Freed memory is named, and the next table does not have it.
+    puppet.ok("free a");
+    let freed = loop {
+        if let ToAgent::Freed { ids } = link.receive().0 {
+            break ids;
+        }
+    };
+    assert_eq!(freed.len(), 1);
+    puppet.ok("alloc e 2500000");
+    let (_, table, _) = link.quiesce(9, 5000).unwrap();
+    assert_eq!(table.len(), 3);
+    assert_eq!(table.iter().filter(|e| e.with_fd).count(), 1);
+    link.send(&ToShim::Resume { seq: 9 });
+    puppet.check("b", 3_000_000, 2);
+    puppet.ok("quit");
+}
+
+fn read(fd: &std::os::fd::OwnedFd, bytes: usize) -> Vec<u8> {
+    use std::os::unix::fs::FileExt;
+    let file = std::fs::File::from(fd.try_clone().unwrap());
+    let mut data = vec![0; bytes];
+    file.read_exact_at(&mut data, 0).unwrap();
+    data
+}
+
+#[test]
+fn an_abandoned_checkpoint_costs_nothing() {
+    let world = World::new(&[128]);
+    let agent = world.agent();
+    let mut puppet = world.puppet();
+    puppet.all(&["init", "device 0"]);
+    let mut link = agent.accept().welcome(&[]);
+    puppet.all(&["alloc a 4000000", "fill a 4000000 7"]);
+    link.quiesce(1, 5000).unwrap();
+    puppet.send("check a 4000000 7");
+    puppet.silent(Duration::from_millis(100));
+    link.send(&ToShim::Resume { seq: 1 });
+    assert_eq!(puppet.answer(), "ok");
+    // A detach that was not prepared is refused.
+    link.send(&ToShim::Detach { seq: 2 });
+    assert!(matches!(
+        link.receive().0,
+        ToAgent::Detached {
+            outcome: Err(Refusal::Other(_)),
+            ..
+        }
+    ));
+    puppet.check("a", 4_000_000, 7);
+}
+
+/// A started puppet on device 0 and its connection.
+fn started(world: &World, agent: &Agent) -> (Puppet, Link) {
+    let mut puppet = world.puppet();
+    puppet.all(&["init", "device 0"]);
+    let link = agent.accept().welcome(&[]);
+    (puppet, link)
+}
+
+/// Detach, attach, resume.
+fn cycle(mut agent: Agent, mut link: Link, seq: u64) -> (Agent, Link) {
+    let vault = {
+        let known = std::mem::take(&mut link.vault);
+        link.quiesce(seq, 5000).unwrap();
+        link.vault.extend(known);
+        link.detach(&agent, seq)
+    };
+    agent = agent.again();
+    let mut link = agent.accept();
+    assert_eq!(Link::greeting().0, ShimState::Detached(seq));
+    link.send(&ToShim::Welcome {
+        held: vault.keys().map(|k| k.id).collect(),
+    });
+    assert_eq!(link.attach(seq, &vault), Ok(()));
+    link.send(&ToShim::Resume { seq });
+    link.vault = vault;
+    (agent, link)
+}
+
+#[test]
+fn the_agents_death_at_any_step_leaves_the_job_running_or_detached() {
+    let world = World::new(&[128]);
+    let mut agent = world.agent();
+    let mut puppet = world.puppet();
+    puppet.all(&["init", "device 0", "alloc a 4000000", "fill a 4000000 7"]);
+    // Before Welcome.
+    drop(agent.accept());
+    // Connected and idle.
+    let link = agent.accept().welcome(&[]);
+    drop(link);
+    // Quiesced: the gate opens by itself.
+    let mut link = agent.accept().welcome(&[]);
+    assert_eq!(Link::greeting().0, ShimState::Running);
+    link.quiesce(1, 5000).unwrap();
+    puppet.send("check a 4000000 7");
+    puppet.silent(Duration::from_millis(100));
+    drop(link);
+    assert_eq!(puppet.answer(), "ok");
+    // While quiescing: the work in flight does not end.
+    let link = agent.accept().welcome(&[]);
+    puppet.all(&["stream s", "nap s 1500"]);
+    link.send(&ToShim::Quiesce {
+        seq: 2,
+        timeout_ms: 60_000,
+    });
+    puppet.send("check a 4000000 7");
+    std::thread::sleep(Duration::from_millis(100));
+    drop(link);
+    assert_eq!(puppet.answer(), "ok");
+    puppet.ok("sync");
+    // Detached: it waits, however long, and a new agent with the same fds brings it back. A new agent that was told
+    // that nothing is held gets everything again.
+    let mut link = agent.accept().welcome(&[]);
+    let (_, table, _) = link.quiesce(3, 5000).unwrap();
+    assert!(table.iter().all(|e| e.with_fd));
+    let vault = link.detach(&agent, 3);
+    let held: Vec<u64> = vault.keys().map(|k| k.id).collect();
+    puppet.send("check a 4000000 7");
+    agent = agent.again();
+    drop(agent.accept());
+    let link = agent.accept();
+    assert_eq!(Link::greeting().0, ShimState::Detached(3));
+    link.send(&ToShim::Welcome { held: held.clone() });
+    link.send_memory(3, &vault);
+    drop(link);
+    // Attached and not resumed.
+    let mut link = agent.accept();
+    assert_eq!(Link::greeting().0, ShimState::Detached(3));
+    link.send(&ToShim::Welcome { held: held.clone() });
+    link.attach(3, &vault).unwrap();
+    puppet.silent(Duration::from_millis(100));
+    drop(link);
+    assert_eq!(puppet.answer(), "ok");
+    // Memory that came back by an import cannot be exported again: an agent that lost it is told so.
+    let mut link = agent.accept().welcome(&[]);
+    assert!(
+        matches!(link.quiesce(4, 5000), Err(Refusal::Unsupported(why)) if why.contains("restart the job"))
+    );
+    puppet.check("a", 4_000_000, 7);
+}
+
+#[test]
+fn a_detach_with_missing_memory_is_answered_and_can_be_mended() {
+    let world = World::new(&[128]);
+    let mut agent = world.agent();
+    let (mut puppet, mut link) = started(&world, &agent);
+    puppet.all(&[
+        "alloc a 4000000",
+        "fill a 4000000 7",
+        "alloc b 4000000",
+        "fill b 4000000 8",
+    ]);
+    link.quiesce(1, 5000).unwrap();
+    let vault = link.detach(&agent, 1);
+    agent = agent.again();
+    let mut link = agent.accept();
+    link.send(&ToShim::Welcome { held: vec![] });
+    let half: BTreeMap<_, _> = vault
+        .iter()
+        .take(1)
+        .map(|(k, f)| (*k, f.try_clone().unwrap()))
+        .collect();
+    assert!(matches!(link.attach(1, &half), Err(Refusal::Other(_))));
+    // The gate stays closed whatever is said.
+    link.send(&ToShim::Resume { seq: 1 });
+    puppet.send("check a 4000000 7");
+    puppet.silent(Duration::from_millis(100));
+    assert_eq!(link.attach(1, &vault), Ok(()));
+    link.send(&ToShim::Resume { seq: 1 });
+    assert_eq!(puppet.answer(), "ok");
+    puppet.check("b", 4_000_000, 8);
+}
+
+#[test]
+fn running_out_of_memory_is_retried_once_phos_has_given_back_its_own() {
+    if support::real_gpu().is_some() {
+        return; // needs devices of its own making
+    }
+    let world = World::new(&[80]);
+    let agent = world.agent();
+    let (mut puppet, mut link) = started(&world, &agent);
+    puppet.all(&["alloc a 50000000", "fill a 50000000 1"]);
+    link.quiesce(1, 5000).unwrap();
+    link.send(&ToShim::Resume { seq: 1 });
+    puppet.ok("free a");
+    puppet.send("alloc b 50000000");
+    let mut freed = false;
+    loop {
+        match link.receive().0 {
+            ToAgent::Freed { .. } => freed = true,
+            ToAgent::OutOfMemory { device, bytes } => {
+                assert_eq!((device, bytes), (0, 50_000_000));
+                break;
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(freed, "the agent must know what to let go");
+    puppet.silent(Duration::from_millis(100));
+    link.vault.clear();
+    link.send(&ToShim::MemoryReleased);
+    assert!(puppet.answer().starts_with("ok"));
+    puppet.all(&["fill b 50000000 2"]);
+    // When nothing can be given back, the driver's own answer.
+    puppet.send("alloc c 50000000");
+    assert!(matches!(link.receive().0, ToAgent::OutOfMemory { .. }));
+    link.send(&ToShim::MemoryReleased);
+    assert_eq!(puppet.answer(), "err 2");
+    // An agent that does not answer costs three seconds.
+    let start = Instant::now();
+    assert_eq!(puppet.ask("alloc c 50000000"), "err 2");
+    assert!((2..6).contains(&start.elapsed().as_secs()));
+    drop(link);
+    drop(agent);
+    std::thread::sleep(Duration::from_millis(50));
+    let start = Instant::now();
+    assert_eq!(puppet.ask("alloc c 50000000"), "err 2");
+    assert!(
+        start.elapsed() < Duration::from_secs(1),
+        "no agent, no wait"
+    );
+}
+
+#[test]
+fn work_that_does_not_end_times_out_and_goes_on() {
+    let world = World::new(&[128]);
+    let agent = world.agent();
+    let (mut puppet, mut link) = started(&world, &agent);
+    puppet.all(&[
+        "alloc a 4000000",
+        "fill a 4000000 7",
+        "stream s",
+        "nap s 1200",
+    ]);
+    let start = Instant::now();
+    assert_eq!(link.quiesce(1, 200).unwrap_err(), Refusal::Timeout);
+    assert!(start.elapsed() < Duration::from_millis(900));
+    puppet.ok("nap s 1");
+    // The thread that waits is still busy, within this timeout it ends.
+    assert!(link.quiesce(2, 8000).is_ok());
+    link.send(&ToShim::Resume { seq: 2 });
+    puppet.check("a", 4_000_000, 7);
+}
+
+#[test]
+fn a_capture_is_not_interrupted() {
+    let world = World::new(&[128]);
+    let agent = world.agent();
+    let (mut puppet, mut link) = started(&world, &agent);
+    puppet.all(&["alloc a 4000000", "fill a 4000000 7", "stream s", "begin s"]);
+    assert_eq!(link.quiesce(1, 2000).unwrap_err(), Refusal::Capturing);
+    // Allocation and free while capturing work, and the free happens afterwards.
+    puppet.all(&["alloc b 4000000", "free a", "end s", "fill b 4000000 3"]);
+    let (_, table, _) = link.quiesce(2, 2000).unwrap();
+    assert_eq!(table.len(), 1);
+    link.send(&ToShim::Resume { seq: 2 });
+    // A stream that is destroyed takes its capture along.
+    puppet.all(&["begin s", "streamdestroy s"]);
+    assert!(link.quiesce(3, 2000).is_ok());
+    link.send(&ToShim::Resume { seq: 3 });
+    puppet.check("b", 4_000_000, 3);
+}
+
+#[test]
+fn the_applications_own_virtual_memory_lives_on() {
+    let world = World::new(&[256]);
+    let agent = world.agent();
+    let (mut puppet, link) = started(&world, &agent);
+    let size = 4 * MIB;
+    puppet.ok(&format!("reserve r {}", 8 * size));
+    for i in 0..4 {
+        puppet.ok(&format!("create h{i} {size} 0 {}", i % 2));
+        puppet.all(&[
+            &format!("map r {} {size} 0 h{i}", i * size),
+            &format!("add p{i} r {}", i * size),
+        ]);
+    }
+    puppet.ok(&format!("access r 0 {} 0", 4 * size));
+    for i in 0..4 {
+        puppet.ok(&format!("fill p{i} {size} {i}"));
+    }
+    // The properties are those asked for.
+    assert_eq!(puppet.ok("types h0"), "0");
+    assert_eq!(puppet.ok("types h1"), "1");
+    // A released handle is gone, its memory is not; another is got from the address.
+    puppet.ok("release h0");
+    assert_eq!(puppet.ask("release h0"), "err 1");
+    assert_eq!(puppet.ask("types h0"), "err 1");
+    let (agent, link) = cycle(agent, link, 1);
+    for i in 0..4 {
+        puppet.check(&format!("p{i}"), size, i);
+    }
+    // Handles made before are valid after: mapped a second time elsewhere.
+    puppet.all(&[
+        &format!("map r {} {size} 0 h1", 4 * size),
+        &format!("access r {} {size} 0", 4 * size),
+    ]);
+    puppet.ok(&format!("add q r {}", 4 * size));
+    puppet.check("q", size, 1);
+    let retained = puppet.ok("retain h9 p0 4096");
+    assert!(
+        u64::from_str_radix(&retained, 16).unwrap() > 1 << 48,
+        "a handle of ours"
+    );
+    puppet.ok("release h9");
+    // Several mappings by one unmap; both mappings of h1 keep it alive.
+    puppet.ok(&format!("unmap r 0 {}", 2 * size));
+    puppet.all(&["release h1"]);
+    let (agent, mut link) = cycle(agent, link, 2);
+    puppet.check("q", size, 1);
+    puppet.check("p2", size, 2);
+    puppet.ok(&format!("unmap r {} {}", 2 * size, 3 * size));
+    puppet.all(&["release h2", "release h3"]);
+    link.vault.clear();
+    let (_, table, _) = link.quiesce(3, 5000).unwrap();
+    assert!(table.is_empty(), "{table:?}");
+    link.send(&ToShim::Resume { seq: 3 });
+    puppet.ok(&format!("unreserve r {}", 8 * size));
+    drop(agent);
+}
+
+#[test]
+fn rights_are_put_back_as_they_were() {
+    if support::real_gpu().is_some() {
+        return; // needs devices of its own making
+    }
+    let world = World::new(&[128, 128]);
+    let agent = world.agent();
+    let (mut puppet, link) = started(&world, &agent);
+    let size = 2 * MIB;
+    puppet.all(&["device 1", "device 0"]);
+    puppet.all(&[&format!("reserve r {}", 4 * size)]);
+    puppet.ok(&format!("create h {} 0 0", 2 * size));
+    puppet.all(&[
+        &format!("map r 0 {} 0 h", 2 * size),
+        &format!("access r 0 {} 0", 2 * size),
+        &format!("access r 0 {} 1", 2 * size),
+    ]);
+    puppet.ok("alloc a 4000000");
+    puppet.ok("alloc s 1000");
+    puppet.all(&[
+        "device 1",
+        "alloc b 4000000",
+        "fill b 4000000 5",
+        "peer ctx0",
+    ]);
+    puppet.all(&["device 0", "fill a 4000000 4"]);
+    let rights = |puppet: &mut Puppet| {
+        [
+            "r 0 0", "r 0 1", "a 0 0", "a 0 1", "s 0 1", "b 0 0", "b 0 1",
+        ]
+        .map(|what| puppet.ok(&format!("getaccess {what}")))
+        .join(" ")
+    };
+    assert_eq!(rights(&mut puppet), "3 3 3 3 3 0 3");
+    let (agent, link) = cycle(agent, link, 1);
+    assert_eq!(rights(&mut puppet), "3 3 3 3 3 0 3");
+    puppet.check("a", 4_000_000, 4);
+    // A peer sees what is allocated later, until it is shut out.
+    puppet.ok("alloc c 4000000");
+    assert_eq!(puppet.ok("getaccess c 0 1"), "3");
+    puppet.all(&["device 1", "check b 4000000 5", "unpeer ctx0"]);
+    assert_eq!(puppet.ok("getaccess c 0 1"), "0");
+    let (_agent, _link) = cycle(agent, link, 2);
+    assert_eq!(puppet.ok("getaccess c 0 1"), "0");
+    assert_eq!(puppet.ok("getaccess c 0 0"), "3");
+    puppet.check("b", 4_000_000, 5);
+}
+
+#[test]
+fn memory_goes_with_its_context() {
+    let world = World::new(&[128]);
+    let agent = world.agent();
+    let (mut puppet, mut link) = started(&world, &agent);
+    puppet.all(&["alloc keep 3000000", "fill keep 3000000 1", "context c 0"]);
+    for name in ["a", "b", "x"] {
+        puppet.ok(&format!(
+            "alloc {name} {}",
+            if name == "x" { 100 } else { 20_000_000 }
+        ));
+    }
+    assert_eq!(link.quiesce(1, 5000).unwrap().1.len(), 4);
+    link.send(&ToShim::Resume { seq: 1 });
+    puppet.all(&["destroy c", "device 0"]);
+    assert_eq!(link.quiesce(2, 5000).unwrap().1.len(), 1);
+    link.send(&ToShim::Resume { seq: 2 });
+    puppet.check("keep", 3_000_000, 1);
+    // A reset of the primary context as well.
+    puppet.all(&["reset 0", "device 0"]);
+    assert!(link.quiesce(3, 5000).unwrap().1.is_empty());
+    link.send(&ToShim::Resume { seq: 3 });
+    puppet.ok("alloc again 60000000");
+}
+
+#[test]
+fn threads_that_never_stop_working_see_nothing_of_a_checkpoint() {
+    let world = World::new(&[128]);
+    let mut agent = world.agent();
+    let (mut puppet, mut link) = started(&world, &agent);
+    puppet.all(&["alloc a 4000000", "fill a 4000000 7", "spin a"]);
+    let mut before = 0;
+    for seq in 1..=10 {
+        (agent, link) = cycle(agent, link, seq);
+        until("work", || {
+            puppet.ok("spins").parse::<u64>().unwrap() > before + 10
+        });
+        before = puppet.ok("spins").parse().unwrap();
+    }
+    puppet.ok("stopspin");
+    puppet.check("a", 4_000_000, 7);
+    let _ = (agent, link);
+}
+
+#[test]
+fn more_allocations_than_fit_a_packet() {
+    let world = World::new(&[1024]);
+    let agent = world.agent();
+    let (mut puppet, link) = started(&world, &agent);
+    for i in 0..230 {
+        puppet.ok(&format!("alloc m{i} 1100000"));
+        puppet.ok(&format!("fill m{i} 4096 {i}"));
+    }
+    let (_agent, link) = cycle(agent, link, 1);
+    assert_eq!(link.vault.len(), 230);
+    for i in (0..230).step_by(17) {
+        puppet.check(&format!("m{i}"), 4096, i);
+    }
+}
+
+#[test]
+fn addresses_answer_as_the_drivers_own_would() {
+    let world = World::new(&[128]);
+    let agent = world.agent();
+    let (mut puppet, mut link) = started(&world, &agent);
+    puppet.all(&["alloc a 1000", "alloc b 3000001"]);
+    assert_eq!(puppet.ok("range a 999"), "0 1000");
+    assert_eq!(puppet.ask("range a 1000"), "err 500");
+    assert_eq!(puppet.ok("range b 3000000"), "0 3000001");
+    assert_eq!(puppet.ok("attrs b"), "0 3000001");
+    assert_eq!(puppet.ok("attr b 12"), format!("{:x}", 3_000_001));
+    assert_eq!(puppet.ok("attr b 10"), "0", "no legacy IPC");
+    let context = puppet.ok("attr b 1");
+    assert_ne!(context, "0");
+    assert_eq!(puppet.ask("ipc a"), "err 801");
+    assert_eq!(
+        puppet.ask("retain h b 0"),
+        "err 1",
+        "as for the driver's own"
+    );
+    let pitch: u64 = puppet.ok("pitch p 1000 30").parse().unwrap();
+    assert_eq!(pitch, 1024);
+    assert_eq!(puppet.ok("range p 0"), format!("0 {}", 1024 * 30));
+    // Twice freed, and never allocated.
+    puppet.ok("free a");
+    assert_eq!(puppet.ask("free a"), "err 1");
+    puppet.ok("add middle b 512");
+    assert_eq!(puppet.ask("free middle"), "err 1");
+    assert_eq!(puppet.ask("alloc z 0"), "err 1");
+    assert_eq!(link.quiesce(1, 1000).unwrap().1.len(), 2);
+    link.send(&ToShim::Resume { seq: 1 });
+}
+
+#[test]
+fn every_way_to_a_function_leads_to_the_wrapper() {
+    let world = World::new(&[64]);
+    let agent = world.agent();
+    let (mut puppet, _link) = started(&world, &agent);
+    for (symbol, base) in [
+        ("cuMemAlloc_v2", "cuMemAlloc"),
+        ("cuMemcpyHtoD_v2", "cuMemcpyHtoD"),
+        ("cuLaunchKernel", "cuLaunchKernel"),
+        ("cuGetProcAddress_v2", "cuGetProcAddress"),
+        ("cuStreamBeginCapture_v2", "cuStreamBeginCapture"),
+        ("cuStreamSynchronize", "cuStreamSynchronize"),
+    ] {
+        assert_eq!(
+            puppet.ok(&format!("same D {symbol} {base}")),
+            "1",
+            "{symbol}"
+        );
+        assert_eq!(
+            puppet.ok(&format!("same P {symbol} {base}")),
+            "1",
+            "{symbol}"
+        );
+    }
+    assert_eq!(puppet.ok("same T cuMemcpyHtoD_v2_ptds cuMemcpyHtoD"), "1");
+    assert_eq!(puppet.ok("same T cuLaunchKernel_ptsz cuLaunchKernel"), "1");
+    assert_eq!(puppet.ok("same T cuMemcpyHtoD_v2 cuMemcpyHtoD"), "0");
+}
+
+#[test]
+fn managed_memory_rules_checkpoints_out_while_it_lives() {
+    let world = World::new(&[64]);
+    let agent = world.agent();
+    let (mut puppet, mut link) = started(&world, &agent);
+    if !puppet.ask("managed m 4096").starts_with("ok") {
+        return; // a simulated driver without it
+    }
+    assert!(
+        matches!(link.receive().0, ToAgent::Unsupported { reason } if reason.contains("managed memory"))
+    );
+    assert!(matches!(
+        link.quiesce(1, 1000),
+        Err(Refusal::Unsupported(_))
+    ));
+    puppet.ok("free m");
+    assert_eq!(link.receive().0, ToAgent::Supported);
+    assert!(link.quiesce(2, 1000).is_ok());
+    link.send(&ToShim::Resume { seq: 2 });
+}
+
+#[test]
+fn without_an_agent_named_nothing_is_taken_over() {
+    let world = World::new(&[64]);
+    let mut puppet = world.puppet_with(&[]);
+    puppet.all(&["init", "device 0", "alloc a 100", "fill a 100 3"]);
+    puppet.check("a", 100, 3);
+    assert_eq!(puppet.sockets(), 0);
+    assert_eq!(puppet.ok("range a 0"), "0 100");
+    puppet.all(&["ipc a"]);
+}
+
+#[test]
+fn a_process_that_does_not_initialise_cuda_has_no_thread_and_no_socket() {
+    let world = World::new(&[64]);
+    let _agent = world.agent();
+    let mut puppet = world.puppet();
+    puppet.all(&["fork", "fds"]);
+    assert_eq!((puppet.threads(), puppet.sockets()), (1, 0));
+}
+
+#[test]
+fn the_agent_may_come_late_and_come_back() {
+    let world = World::new(&[64]);
+    let mut puppet = world.puppet();
+    puppet.all(&["init", "device 0", "alloc a 4000000", "fill a 4000000 7"]);
+    let agent = world.agent();
+    let mut link = agent.accept().welcome(&[]);
+    assert_eq!(Link::greeting().0, ShimState::Fresh);
+    link.quiesce(1, 1000).unwrap();
+    link.send(&ToShim::Resume { seq: 1 });
+    drop((agent, link));
+    puppet.check("a", 4_000_000, 7);
+    // The new agent holds nothing: everything is exported again.
+    let agent = world.agent();
+    let mut link = agent.accept().welcome(&[]);
+    assert_eq!(Link::greeting().0, ShimState::Running);
+    assert!(link.quiesce(2, 1000).unwrap().1.iter().all(|e| e.with_fd));
+    link.send(&ToShim::Resume { seq: 2 });
+    puppet.check("a", 4_000_000, 7);
+}
+
+#[test]
+fn forked_children_stand_aside() {
+    let world = World::new(&[128]);
+    let agent = world.agent();
+    let mut puppet = world.puppet();
+    puppet.send("forkwork");
+    // The child forked before cuInit is a process of its own.
+    let child = agent.accept();
+    assert_ne!(child.pid, puppet.pid());
+    let child = child.welcome(&[]);
+    assert_eq!(puppet.answer(), "ok");
+    drop(child);
+    puppet.all(&["init", "device 0", "alloc a 4000000", "fill a 4000000 7"]);
+    let mut link = agent.accept().welcome(&[]);
+    // On a real GPU the driver has a socket of its own.
+    let child = if support::real_gpu().is_some() {
+        "err 1"
+    } else {
+        "ok"
+    };
+    assert_eq!(
+        puppet.ask("fork"),
+        child,
+        "the child has no socket of ours and does not hang"
+    );
+    assert_eq!(puppet.ask("fork exit"), child);
+    // Nothing of the driver's that CRIU could stumble over.
+    assert_eq!(puppet.ok("forknvidia"), "fds 0 maps 0");
+    link.quiesce(1, 2000).unwrap();
+    // Forked while the gate is closed: the child does not wait at it.
+    assert_eq!(puppet.ask("fork"), child);
+    link.send(&ToShim::Resume { seq: 1 });
+    puppet.check("a", 4_000_000, 7);
+    let (_agent, _link) = cycle(agent, link, 2);
+}
+
+#[test]
+fn shared_memory_is_recognised_and_comes_back_in_both_processes() {
+    let world = World::new(&[128]);
+    let mut agent = world.agent();
+    let (mut owner, mut first) = started(&world, &agent);
+    let size = 4 * MIB;
+    let mut user = world.puppet();
+    user.all(&["init", "device 0"]);
+    let mut second = agent.accept().welcome(&[]);
+    owner.ok(&format!("create h {size} 0 1"));
+    owner.all(&[
+        &format!("reserve r {size}"),
+        &format!("map r 0 {size} 0 h"),
+        &format!("access r 0 {size} 0"),
+    ]);
+    owner.ok(&format!("fill r {size} 3"));
+    owner.send("export fd h");
+    let (message, fds) = first.receive();
+    let ToAgent::Share {
+        allocation,
+        with_fd: true,
+    } = message
+    else {
+        panic!("{message:?}")
+    };
+    let fd = fds.into_iter().next().unwrap();
+    phos_protocol::channel::send(
+        &first.socket,
+        &ToShim::Shared(Ok(())),
+        &[std::os::fd::AsFd::as_fd(&fd)],
+    )
+    .unwrap();
+    assert!(owner.answer().starts_with("ok"));
+    // A second export is the vault's fd again.
+    owner.send("export fd2 h");
+    assert!(matches!(
+        first.receive().0,
+        ToAgent::Share { with_fd: false, .. }
+    ));
+    phos_protocol::channel::send(
+        &first.socket,
+        &ToShim::Shared(Ok(())),
+        &[std::os::fd::AsFd::as_fd(&fd)],
+    )
+    .unwrap();
+    assert!(owner.answer().starts_with("ok"));
+    owner.all(&["close fd", "close fd2"]);
+    // The other process gets it (by pidfd_getfd, standing in for SCM_RIGHTS).
+    let number = std::os::fd::AsRawFd::as_raw_fd(&fd);
+    user.ok(&format!("getfd got {} {number}", std::process::id()));
+    user.send("importvar h got");
+    let (message, fds) = second.receive();
+    assert_eq!((message, fds.len()), (ToAgent::Identify, 1));
+    second.send(&ToShim::Identified(Some(allocation)));
+    assert!(user.answer().starts_with("ok"));
+    user.all(&[
+        "close got",
+        &format!("reserve r {size}"),
+        &format!("map r 0 {size} 0 h"),
+        &format!("access r 0 {size} 0"),
+    ]);
+    user.check("r", size, 3);
+
+    let vault = BTreeMap::from([(allocation.key, fd)]);
+    let (_, table, imported) = first.quiesce(1, 5000).unwrap();
+    assert!(table.iter().all(|e| !e.with_fd) && imported.is_empty());
+    let (_, table, imported) = second.quiesce(1, 5000).unwrap();
+    assert!(table.is_empty());
+    assert_eq!(imported, [allocation.key]);
+    agent.remove_path();
+    for link in [&mut first, &mut second] {
+        link.send(&ToShim::Detach { seq: 1 });
+        assert_eq!(
+            link.receive().0,
+            ToAgent::Detached {
+                seq: 1,
+                outcome: Ok(())
+            }
+        );
+    }
+    drop((first, second, agent));
+    agent = world.agent();
+    let mut links = Vec::new();
+    for _ in 0..2 {
+        let mut link = agent.accept();
+        let held = if link.pid == owner.pid() {
+            vec![allocation.key.id]
+        } else {
+            vec![]
+        };
+        link.send(&ToShim::Welcome { held });
+        link.attach(1, &vault).unwrap();
+        link.send(&ToShim::Resume { seq: 1 });
+        links.push(link);
+    }
+    owner.check("r", size, 3);
+    owner.ok(&format!("fill r {size} 4"));
+    user.check("r", size, 4);
+    // Memory that nobody in the job knows rules checkpoints out.
+    let link = links.iter_mut().find(|l| l.pid == user.pid()).unwrap();
+    user.ok(&format!("getfd other {} {number}", std::process::id()));
+    user.send("importvar g other");
+    assert_eq!(link.receive().0, ToAgent::Identify);
+    link.send(&ToShim::Identified(None));
+    assert!(user.answer().starts_with("ok"));
+    assert!(matches!(link.receive().0, ToAgent::Unsupported { .. }));
+    user.ok("release g");
+    assert_eq!(link.receive().0, ToAgent::Supported);
+}

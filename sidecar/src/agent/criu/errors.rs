@@ -1,0 +1,218 @@
+//! Why CRIU failed, in words a user can act on.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why a CRIU operation failed.
+#[derive(Debug, thiserror::Error)]
+pub enum CriuError {
+    /// No CRIU anywhere.
+    #[error(
+        "no criu program was found (looked at: {0}): run `make setup`, install criu 4.1 or newer, or name it with --criu PATH"
+    )]
+    Missing(String),
+    /// It does not start.
+    #[error(
+        "{} cannot be started: {cause}. Run `make setup`, or name another with --criu PATH",
+        .program.display()
+    )]
+    Start {
+        /// The program.
+        program: PathBuf,
+        /// Why.
+        cause: io::Error,
+    },
+    /// Too old.
+    #[error(
+        "{} is version {found}; kernels from 6.13 on need 4.1 or newer: run `make setup`, or name a newer one with --criu PATH",
+        .program.display()
+    )]
+    TooOld {
+        /// The program.
+        program: PathBuf,
+        /// Its version.
+        found: String,
+    },
+    /// It went away without an answer.
+    #[error("criu ended without an answer (killed, or a crash): see its log")]
+    Died,
+    /// Not protobuf.
+    #[error("criu answered something that is not its protocol: {0}")]
+    Garbled(String),
+    /// Ours.
+    #[error("cannot {what}: {cause}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// Why it failed.
+        cause: io::Error,
+    },
+    /// It said no.
+    #[error("{what} failed: {reason}{}", tail_text(.tail))]
+    Failed {
+        /// Dump or restore.
+        what: &'static str,
+        /// The first error, with a remedy when it is a known one.
+        reason: String,
+        /// Last error lines of the log.
+        tail: Vec<String>,
+    },
+}
+
+fn tail_text(tail: &[String]) -> String {
+    if tail.is_empty() {
+        String::new()
+    } else {
+        format!("; criu's log: {}", tail.join(" | "))
+    }
+}
+
+/// What a line of the log means, and what helps. The first match counts.
+const KNOWN: &[(&str, &str)] = &[
+    (
+        "anon_inode:[io_uring]",
+        "the job uses io_uring, which cannot be dumped: start it with `phos-ft run` (which denies io_uring to it), or set \
+         kernel.io_uring_disabled=2",
+    ),
+    (
+        "io_uring",
+        "the job uses io_uring, which cannot be dumped: start it with `phos-ft run` (which denies io_uring to it), or set \
+         kernel.io_uring_disabled=2",
+    ),
+    (
+        "Address already in use",
+        "a TCP port the job listens on is taken, perhaps by connections of the killed job that linger for a minute: end the \
+         program that has it, wait a minute, or restore in a fresh container",
+    ),
+    (
+        "Operation not permitted",
+        "a capability is missing: run as root with SYS_PTRACE, SYS_ADMIN, NET_ADMIN and SYS_TIME, seccomp and AppArmor unconfined",
+    ),
+    (
+        "File exists",
+        "a PID of the image is in use: restore in a fresh PID namespace (`phos-ft run` makes one)",
+    ),
+    (
+        "Can't lookup mount",
+        "the job has a file open on a mount of another mount namespace: let it open the file itself",
+    ),
+    (
+        "has bad size",
+        "a file that the job had open or mapped has another length now: put back the version of the checkpoint",
+    ),
+    (
+        "bad build-ID",
+        "a library or program that the job had mapped is another build now: use the same image or installation as at the checkpoint",
+    ),
+    (
+        "has bad mode",
+        "a file that the job had open has other permissions now: put them back",
+    ),
+    (
+        "Can't open file",
+        "a file that the job had open is missing: put it back where it was",
+    ),
+    (
+        "No space left on device",
+        "the image directory is full: free host memory or raise --image-limit",
+    ),
+    (
+        "Cannot allocate memory",
+        "not enough host memory: the image and the job must fit together",
+    ),
+    (
+        "ghost",
+        "the job has a deleted file open that cannot be kept in the image",
+    ),
+    (
+        "nft",
+        "TCP connections cannot be held back during the dump: make nftables work in this network namespace (NET_ADMIN), or use \
+         --tcp close",
+    ),
+    (
+        "nvidia",
+        "a GPU device is still open in the job: its CUDA state was not detached; the driver must be 570 or newer",
+    ),
+    (
+        "external",
+        "the job holds something outside its own tree (a pipe, socket or terminal of another process): start that process from \
+         the job, or redirect the stream to a file",
+    ),
+    (
+        "unix socket",
+        "the job is connected through a unix socket to a process outside its tree: start that process from the job",
+    ),
+    (
+        "time namespace",
+        "CAP_SYS_TIME is missing: add `--cap-add SYS_TIME`",
+    ),
+    (
+        "Unable to send a fin packet",
+        "a TCP connection cannot be dumped in its state: try again, or use --tcp close",
+    ),
+];
+
+/// Lines that are logged as errors and are none: CRIU does without (hosts that do not grant SYS_RESOURCE).
+const HARMLESS: &[&str] = &["rlimit: Can't setup RLIMIT_NOFILE"];
+
+/// Reads a log and makes the error of it. `message` is what CRIU answered.
+pub fn from_log(what: &'static str, log: &Path, message: Option<&str>) -> CriuError {
+    let text = std::fs::read(log).unwrap_or_default();
+    explain(what, &String::from_utf8_lossy(&text), message)
+}
+
+fn explain(what: &'static str, log: &str, message: Option<&str>) -> CriuError {
+    let errors: Vec<&str> = log
+        .lines()
+        .filter(|l| l.contains("Error") && !HARMLESS.iter().any(|h| l.contains(h)))
+        .map(strip)
+        .collect();
+    let known = errors.iter().find_map(|line| {
+        KNOWN
+            .iter()
+            .find(|(pattern, _)| line.contains(pattern))
+            .map(|(_, remedy)| format!("{line}: {remedy}"))
+    });
+    let reason = known.unwrap_or_else(|| {
+        message
+            .filter(|m| !m.is_empty() && !HARMLESS.iter().any(|h| m.contains(h)))
+            .map(|m| m.trim().to_owned())
+            .or_else(|| errors.first().map(|l| (*l).to_owned()))
+            .unwrap_or_else(|| "no reason given".into())
+    });
+    let from = errors.len().saturating_sub(4);
+    CriuError::Failed {
+        what,
+        reason,
+        tail: errors[from..].iter().map(|l| (*l).to_owned()).collect(),
+    }
+}
+
+/// Without time stamp and process number.
+fn strip(line: &str) -> &str {
+    line.find("Error").map_or(line, |at| line[at..].trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_known_cause_gets_its_remedy() {
+        let log = "(00.01) 12: fine\n(00.02)   12: Error (criu/files-reg.c:2175): File /a/log.txt has bad size 5 (expect 3)\n\
+                   (00.03) Error (criu/cr-restore.c:1): Restoring FAILED.\n";
+        let text = explain("restore", log, None).to_string();
+        assert!(text.contains("/a/log.txt"), "{text}");
+        assert!(text.contains("another length"), "{text}");
+        assert!(text.contains("Restoring FAILED"), "{text}");
+    }
+
+    #[test]
+    fn an_unknown_cause_is_quoted() {
+        let text =
+            explain("dump", "(0.1) Error (criu/x.c:1): odd thing\n", Some("odd")).to_string();
+        assert!(text.contains("odd"), "{text}");
+        let text = explain("dump", "", None).to_string();
+        assert!(text.contains("no reason given"), "{text}");
+    }
+}

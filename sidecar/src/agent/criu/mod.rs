@@ -1,0 +1,261 @@
+//! CRIU: finding it, checking it, dump and restore.
+//!
+//! | option | why |
+//! |---|---|
+//! | `leave_running` | a checkpoint is not a stop |
+//! | `tcp_close`, or `tcp_established` with nftables | see [`Tcp`](super::config::Tcp) |
+//! | `ext_unix_sk`, `file_locks`, `link_remap`, `ghost_limit` | log daemons; locks; deleted files that are open |
+//! | `manage_cgroups` ignore | the agent's cgroup is the job's |
+//! | `shell_job` off | the job has a session of its own and no terminal |
+//! | `rst_sibling` | the restored main process is the agent's child, as it was |
+//! | `notify_scripts` | files are copied at `post-dump`, while the tree is still frozen |
+
+mod errors;
+mod rpc;
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+pub use errors::CriuError;
+pub use rpc::Inherited;
+use rpc::{Worker, proto};
+
+use super::config::AgentConfig;
+use super::image::{CRIU_DIR, ImageDirectory};
+
+/// The oldest version that works on the kernels we support.
+const NEEDED: (i32, i32) = (4, 1);
+
+/// Name of the log of a dump in `criu/`.
+pub const DUMP_LOG: &str = "dump.log";
+/// Name of the log of a restore in `criu/`.
+pub const RESTORE_LOG: &str = "restore.log";
+
+/// A usable CRIU.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Criu {
+    /// The program.
+    pub program: PathBuf,
+    /// E.g. `4.2.1`.
+    pub version: String,
+}
+
+/// Finds CRIU: `explicit`, else `$PHOS_CRIU`, else beside the program (`criu`, `criu/criu`, `../criu/criu`,
+/// `../../.build/criu/criu` in a source tree), `/opt/phos/criu/criu`, the `PATH`.
+///
+/// # Errors
+/// [`CriuError::Missing`], [`CriuError::TooOld`], [`CriuError::Start`].
+pub fn locate(explicit: Option<&Path>) -> Result<Criu, CriuError> {
+    let named = explicit
+        .map(Path::to_owned)
+        .or_else(|| std::env::var_os("PHOS_CRIU").map(PathBuf::from));
+    let places = match named {
+        Some(path) => vec![path],
+        None => usual_places(),
+    };
+    let Some(program) = places.iter().find(|p| p.is_file()) else {
+        let looked: Vec<String> = places.iter().map(|p| p.display().to_string()).collect();
+        return Err(CriuError::Missing(looked.join(", ")));
+    };
+    // CRIU is started in another directory than ours.
+    check(&std::path::absolute(program).unwrap_or_else(|_| program.clone()))
+}
+
+/// [`locate`] with what the agent was told.
+///
+/// # Errors
+/// As [`locate`].
+pub fn for_config(config: &AgentConfig) -> Result<Criu, CriuError> {
+    locate(config.criu.as_deref())
+}
+
+fn usual_places() -> Vec<PathBuf> {
+    let mut places = Vec::new();
+    if let Ok(program) = std::env::current_exe()
+        && let Some(dir) = program.parent()
+    {
+        for relative in [
+            "criu/criu",
+            "../criu/criu",
+            "../.build/criu/criu",
+            "../../.build/criu/criu",
+            "../../../.build/criu/criu",
+        ] {
+            places.push(dir.join(relative));
+        }
+        let beside = dir.join("criu");
+        if beside.is_file() {
+            places.push(beside);
+        }
+    }
+    places.push(PathBuf::from("/opt/phos/criu/criu"));
+    if let Some(path) = std::env::var_os("PATH") {
+        places.extend(std::env::split_paths(&path).map(|d| d.join("criu")));
+    }
+    for dir in ["/usr/sbin", "/usr/local/sbin"] {
+        places.push(Path::new(dir).join("criu"));
+    }
+    places
+}
+
+/// Asks a program for its version.
+///
+/// # Errors
+/// [`CriuError::TooOld`], [`CriuError::Start`], [`CriuError::Died`].
+pub fn check(program: &Path) -> Result<Criu, CriuError> {
+    let worker = Worker::start(program, &[])?;
+    let request = proto::Request {
+        r#type: proto::RequestType::Version.into(),
+        ..Default::default()
+    };
+    let answer = worker.call(&request, |_| true)?;
+    let Some(version) = answer.version else {
+        return Err(CriuError::Garbled("no version in its answer".into()));
+    };
+    let (major, minor) = (version.major_number, version.minor_number);
+    let mut text = format!("{major}.{minor}");
+    if let Some(sub) = version.sublevel.filter(|&s| s != 0) {
+        text.push_str(&format!(".{sub}"));
+    }
+    if (major, minor) < NEEDED {
+        return Err(CriuError::TooOld {
+            program: program.to_owned(),
+            found: text,
+        });
+    }
+    Ok(Criu {
+        program: program.to_owned(),
+        version: text,
+    })
+}
+
+fn base_options(images: &OwnedFd, keep_tcp: bool, log: &str) -> proto::Options {
+    proto::Options {
+        images_dir_fd: images.as_raw_fd(),
+        log_level: Some(3),
+        log_file: Some(log.to_owned()),
+        ext_unix_sk: Some(true),
+        tcp_established: keep_tcp.then_some(true),
+        tcp_close: (!keep_tcp).then_some(true),
+        tcp_skip_in_flight: Some(true),
+        network_lock: Some(
+            if keep_tcp {
+                proto::NetworkLock::Nftables
+            } else {
+                proto::NetworkLock::Skip
+            }
+            .into(),
+        ),
+        shell_job: Some(false),
+        file_locks: Some(true),
+        link_remap: Some(true),
+        ghost_limit: Some(u32::MAX),
+        manage_cgroups_mode: Some(proto::CgroupMode::Ignore.into()),
+        orphan_pts_master: Some(true),
+        notify_scripts: Some(true),
+        ..Default::default()
+    }
+}
+
+/// What a dump is told.
+#[derive(Debug, Clone, Copy)]
+pub struct DumpOptions {
+    /// The tree.
+    pub root: u32,
+    /// Whether TCP connections go into the image.
+    pub keep_tcp: bool,
+    /// CRIU's bound for freezing the tree, in seconds.
+    pub freeze_seconds: u32,
+}
+
+impl Criu {
+    /// Dumps the tree into `criu/` of the image and leaves it running. `frozen` is called when the image is
+    /// complete and the tree still stands still; `false` makes the dump fail (the tree runs on).
+    ///
+    /// # Errors
+    /// [`CriuError`]; the tree runs on.
+    pub fn dump(
+        &self,
+        image: &ImageDirectory,
+        options: DumpOptions,
+        mut frozen: impl FnMut() -> bool,
+    ) -> Result<(), CriuError> {
+        let images = open_criu_dir(image)?;
+        let worker = Worker::start(&self.program, &[])?;
+        let request = proto::Request {
+            r#type: proto::RequestType::Dump.into(),
+            opts: Some(proto::Options {
+                pid: Some(options.root.cast_signed()),
+                leave_running: Some(true),
+                timeout: Some(options.freeze_seconds),
+                ..base_options(&images, options.keep_tcp, DUMP_LOG)
+            }),
+            ..Default::default()
+        };
+        let answer = worker.call(&request, |script| script != "post-dump" || frozen());
+        let log = image.path_of(CRIU_DIR).join(DUMP_LOG);
+        match answer {
+            Ok(answer) if answer.success => Ok(()),
+            Ok(answer) => Err(errors::from_log("dump", &log, answer.cr_errmsg.as_deref())),
+            Err(CriuError::Died) => Err(errors::from_log(
+                "dump",
+                &log,
+                Some("criu ended without an answer"),
+            )),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Restores the tree of the image as a child of this process. `inherited` are the ends of the stdio pipes
+    /// that the job gets.
+    ///
+    /// # Errors
+    /// [`CriuError`]; CRIU has ended what it had restored.
+    pub fn restore(
+        &self,
+        image: &ImageDirectory,
+        keep_tcp: bool,
+        inherited: Vec<Inherited>,
+    ) -> Result<u32, CriuError> {
+        let images = open_criu_dir(image)?;
+        let worker = Worker::start(&self.program, &inherited)?;
+        let request = proto::Request {
+            r#type: proto::RequestType::Restore.into(),
+            opts: Some(proto::Options {
+                rst_sibling: Some(true),
+                inherit_fd: rpc::inherit_options(&inherited),
+                ..base_options(&images, keep_tcp, RESTORE_LOG)
+            }),
+            ..Default::default()
+        };
+        let answer = worker.call(&request, |_| true);
+        drop(inherited);
+        let log = image.path_of(CRIU_DIR).join(RESTORE_LOG);
+        match answer {
+            Ok(proto::Response {
+                success: true,
+                restore: Some(restored),
+                ..
+            }) => Ok(restored.pid.unsigned_abs()),
+            Ok(answer) => Err(errors::from_log(
+                "restore",
+                &log,
+                answer.cr_errmsg.as_deref(),
+            )),
+            Err(CriuError::Died) => Err(errors::from_log(
+                "restore",
+                &log,
+                Some("criu ended without an answer"),
+            )),
+            Err(e) => Err(e),
+        }
+    }
+}
+
+fn open_criu_dir(image: &ImageDirectory) -> Result<OwnedFd, CriuError> {
+    image.subdirectory(CRIU_DIR).map_err(|e| CriuError::System {
+        what: "open criu/ in the image",
+        cause: io::Error::other(e.to_string()),
+    })
+}

@@ -1,0 +1,364 @@
+//! The middle of a checkpoint, when every shim is detached: control state, CRIU, files, control state back.
+//!
+//! Runs in a thread of its own, because all of it blocks, while the main loop goes on reaping and listening.
+//!
+//! # Rules
+//!
+//! * Whatever happens, the processes end as they began: running and unlocked, unless [`DumpFailure::lost`] says
+//!   that the driver could not bring one back.
+//! * A cancelled dump is undone at the next step; CRIU is never interrupted.
+//! * What belongs to the job and would not be in the image makes the dump fail, with the reason: strays (processes
+//!   whose parents have ended), CUDA processes that are about to connect.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use phos_protocol::agent::{AttemptError, DumpFacts, DumpTimes, Process};
+use phos_protocol::shim::Sequence;
+use phos_protocol::types::{AllocationKey, ProcessId};
+
+use super::config::{Tcp, Timeouts};
+use super::control::{Control, checkpoint_all, restore_all};
+use super::criu::{self, Criu, DumpOptions};
+use super::files;
+use super::image::{
+    AgentImage, CRIU_DIR, FILES_DIR, FORMAT, ImageDirectory, ShimImage, StdioPipe, VaultImage,
+};
+use super::spawn::InstalledShim;
+use super::{failpoint, shims, signals, tree};
+
+/// What a dump needs to know.
+#[derive(Debug)]
+pub struct DumpPlan {
+    /// The attempt.
+    pub seq: Sequence,
+    /// The job's name.
+    pub job: String,
+    /// The job's main process.
+    pub root: ProcessId,
+    /// Processes with CUDA and a shim.
+    pub processes: Vec<Process>,
+    /// Where everything goes.
+    pub image: Arc<ImageDirectory>,
+    /// CRIU, already checked.
+    pub criu: Criu,
+    /// The driver.
+    pub control: Control,
+    /// Files up to this size are copied.
+    pub max_file_size: u64,
+    /// TCP connections.
+    pub tcp: Tcp,
+    /// Bounds.
+    pub timeouts: Timeouts,
+    /// For the image.
+    pub vault: Vec<VaultImage>,
+    /// For the image.
+    pub imports: Vec<(ProcessId, Vec<AllocationKey>)>,
+    /// For the image.
+    pub stdio: Vec<StdioPipe>,
+    /// For the image.
+    pub shim: Option<InstalledShim>,
+    /// For the image.
+    pub shim_socket: PathBuf,
+    /// Log of a failed dump goes here.
+    pub job_dir: PathBuf,
+    /// How long detaching took, for the facts.
+    pub detach_ns: u64,
+    /// Set when the attempt is given up.
+    pub cancelled: Arc<AtomicBool>,
+}
+
+/// Why a dump failed.
+#[derive(Debug)]
+pub struct DumpFailure {
+    /// For the sidecar.
+    pub error: AttemptError,
+    /// Set when a process could not be brought back: the job has to be ended.
+    pub lost: Option<String>,
+}
+
+impl From<AttemptError> for DumpFailure {
+    fn from(error: AttemptError) -> Self {
+        Self { error, lost: None }
+    }
+}
+
+fn ns(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Dumps the job.
+///
+/// # Errors
+/// [`DumpFailure`].
+pub fn dump(plan: &DumpPlan) -> Result<Box<DumpFacts>, DumpFailure> {
+    let mut times = DumpTimes {
+        detach_ns: plan.detach_ns,
+        ..Default::default()
+    };
+    let tree = collect(plan.root)?;
+    check_room(&tree, &plan.image)?;
+    let without_shim = cuda_without_shim(&tree, plan)?;
+    let mut pids: Vec<ProcessId> = plan.processes.iter().map(|p| p.pid).collect();
+    pids.extend(&without_shim);
+    let driver = if pids.is_empty() {
+        None
+    } else {
+        Some(
+            plan.control
+                .get()
+                .map_err(|e| AttemptError::Control(e.to_string()))?,
+        )
+    };
+    cancelled(plan)?;
+
+    let began = Instant::now();
+    if let Some(driver) = &driver {
+        checkpoint_all(driver.as_ref(), &pids, plan.timeouts.lock).map_err(|undone| {
+            DumpFailure {
+                error: AttemptError::Control(undone.cause.to_string()),
+                lost: undone.lost.map(|l| l.to_string()),
+            }
+        })?;
+    }
+    times.control_checkpoint_ns = ns(began);
+    failpoint::hit("agent:before-criu");
+
+    let began = Instant::now();
+    let outcome = cancelled(plan).and_then(|()| {
+        let facts = ImageFacts {
+            plan,
+            without_shim: &without_shim,
+            criu_version: &plan.criu.version,
+            driver_version: driver.as_ref().map_or(0, |d| d.driver_version()),
+        };
+        run_criu(&facts, &tree.processes)
+    });
+    times.criu_ns = ns(began);
+    failpoint::hit("agent:after-criu");
+
+    let began = Instant::now();
+    if let Some(driver) = &driver
+        && let Err(e) = restore_all(driver.as_ref(), &pids, &[])
+    {
+        let error = match outcome {
+            Ok(()) => AttemptError::Control(e.to_string()),
+            Err(error) => error,
+        };
+        return Err(DumpFailure {
+            error,
+            lost: Some(e.to_string()),
+        });
+    }
+    times.control_restore_ns = ns(began);
+    outcome?;
+    Ok(Box::new(DumpFacts {
+        times,
+        processes: plan.processes.clone(),
+        // The agent has no context to ask for free memory: the sidecar measures it.
+        reserve: Vec::new(),
+        image_bytes: plan.image.used_bytes(),
+        driver_version: driver.map_or(0, |d| d.driver_version()),
+    }))
+}
+
+/// The tree, complete: without anything of the job outside it.
+fn collect(root: ProcessId) -> Result<tree::Tree, AttemptError> {
+    let mut tries = 0;
+    loop {
+        // Before the tree: a helper that is reaped in between is then still known as one.
+        let helpers = signals::children().clone();
+        let mut tree = tree::collect(root)
+            .map_err(|e| AttemptError::Criu(format!("cannot read /proc: {e}")))?;
+        tree.strays.retain(|(pid, _)| !helpers.contains(pid));
+        if tree.processes.is_empty() {
+            return Err(AttemptError::JobEnded);
+        }
+        if tree.strays.is_empty() {
+            return Ok(tree);
+        }
+        tries += 1;
+        if tries < 5 {
+            // It may be about to end.
+            std::thread::sleep(Duration::from_millis(20));
+            continue;
+        }
+        let names: Vec<String> = tree
+            .strays
+            .iter()
+            .map(|(pid, name)| format!("{pid} ({name})"))
+            .collect();
+        return Err(AttemptError::Criu(format!(
+            "process {} left the job's tree (its parent ended, as with a daemon) and would not be in the image: start it in \
+             the foreground, or outside the job",
+            names.join(", ")
+        )));
+    }
+}
+
+fn cancelled(plan: &DumpPlan) -> Result<(), AttemptError> {
+    if plan.cancelled.load(Ordering::Acquire) {
+        Err(AttemptError::Abandoned)
+    } else {
+        Ok(())
+    }
+}
+
+/// Refuses before anything is frozen what would fail for lack of memory half way.
+fn check_room(tree: &tree::Tree, image: &ImageDirectory) -> Result<(), AttemptError> {
+    let needed: u64 = tree
+        .processes
+        .iter()
+        .map(|&pid| tree::resident_bytes(pid))
+        .sum::<u64>();
+    // Control state adds to it: measured 0.65 GB a process at most; an image is compact otherwise.
+    let needed = needed + needed / 16;
+    let mib = |bytes: u64| bytes >> 20;
+    if image.free_bytes() < needed {
+        return Err(AttemptError::Criu(format!(
+            "the image needs about {} MiB and its directory has room for {} MiB: raise --image-limit or free host memory",
+            mib(needed),
+            mib(image.free_bytes())
+        )));
+    }
+    if let Some(available) = tree::available_memory()
+        && available < needed
+    {
+        return Err(AttemptError::Criu(format!(
+            "the image needs about {} MiB of host memory and {} MiB are available: free host memory",
+            mib(needed),
+            mib(available)
+        )));
+    }
+    Ok(())
+}
+
+/// Processes with CUDA that no shim speaks for. Their memory is saved by the driver: slower, still right. One with
+/// a shim is about to connect: not now.
+fn cuda_without_shim(tree: &tree::Tree, plan: &DumpPlan) -> Result<Vec<ProcessId>, AttemptError> {
+    let mut found = Vec::new();
+    for &pid in &tree.processes {
+        if plan.processes.iter().any(|p| p.pid == pid) || !tree::maps_library(pid, "libcuda.so") {
+            continue;
+        }
+        let Ok(driver) = plan.control.get() else {
+            continue;
+        };
+        // An error: the library is loaded and CUDA not initialised.
+        if driver.state(pid).is_err() {
+            continue;
+        }
+        if plan.shim.is_some() && shims::has_shim(pid) {
+            return Err(AttemptError::OutOfOrder(format!(
+                "process {pid} began to use CUDA during the attempt"
+            )));
+        }
+        tracing::warn!(
+            pid,
+            "a process uses CUDA without the shim: its GPU memory is saved by the driver, which is slow"
+        );
+        found.push(pid);
+    }
+    Ok(found)
+}
+
+struct ImageFacts<'a> {
+    plan: &'a DumpPlan,
+    without_shim: &'a [ProcessId],
+    criu_version: &'a str,
+    driver_version: u32,
+}
+
+fn run_criu(facts: &ImageFacts<'_>, processes: &[u32]) -> Result<(), AttemptError> {
+    let plan = facts.plan;
+    let tcp = tree::tcp_use(plan.root, processes);
+    let keep_tcp = match plan.tcp {
+        Tcp::Auto => tcp.internal_only,
+        Tcp::Close => false,
+        Tcp::Keep => true,
+    };
+    let options = DumpOptions {
+        root: plan.root,
+        keep_tcp,
+        freeze_seconds: u32::try_from(plan.timeouts.freeze.as_secs()).unwrap_or(u32::MAX),
+    };
+    let mut written: Result<(), AttemptError> = Ok(());
+    let dumped = plan.criu.dump(&plan.image, options, || {
+        failpoint::hit("agent:frozen");
+        written = describe(facts, keep_tcp, &tcp.listening);
+        written.is_ok()
+    });
+    written?;
+    if let Err(e) = dumped {
+        keep_log(plan);
+        return Err(AttemptError::Criu(e.to_string()));
+    }
+    Ok(())
+}
+
+/// Keeps the log of a failed dump for whoever looks into it.
+fn keep_log(plan: &DumpPlan) {
+    let from = plan.image.path_of(CRIU_DIR).join(criu::DUMP_LOG);
+    let to = plan.job_dir.join("criu-dump-failed.log");
+    if let Err(e) = std::fs::copy(&from, &to) {
+        tracing::debug!(cause = %e, "no log of the failed dump");
+    }
+}
+
+/// Copies files and writes `agent.json`. The tree is frozen.
+fn describe(facts: &ImageFacts<'_>, tcp_kept: bool, listening: &[u16]) -> Result<(), AttemptError> {
+    let plan = facts.plan;
+    let failed = |e: &dyn std::fmt::Display| AttemptError::Files(e.to_string());
+    let tree = tree::collect(plan.root).map_err(|e| failed(&e))?;
+    plan.image.subdirectory(FILES_DIR).map_err(|e| failed(&e))?;
+    let records =
+        files::capture(&tree.processes, plan.max_file_size, &plan.image).map_err(|e| failed(&e))?;
+    let shim = match &plan.shim {
+        None => None,
+        Some(shim) => {
+            let length = std::fs::metadata(&shim.path)
+                .map_err(|e| failed(&format!("cannot look at {}: {e}", shim.path.display())))?
+                .len();
+            files::copy_into(&shim.path, length, &plan.image, "shim")
+                .map_err(|e| failed(&format!("cannot copy {}: {e}", shim.path.display())))?;
+            Some(ShimImage {
+                path: shim.path.clone(),
+                blake3: shim.blake3.clone(),
+                content: "shim".into(),
+            })
+        }
+    };
+    let mut directories: Vec<PathBuf> = tree
+        .processes
+        .iter()
+        .filter_map(|&pid| tree::working_directory(pid))
+        .collect();
+    directories.sort();
+    directories.dedup();
+    let image = AgentImage {
+        format: FORMAT,
+        phos_version: env!("CARGO_PKG_VERSION").into(),
+        criu_version: facts.criu_version.to_owned(),
+        arch: super::image::arch(),
+        kernel: super::image::kernel(),
+        driver_version: facts.driver_version,
+        job: plan.job.clone(),
+        seq: plan.seq,
+        root_pid: plan.root,
+        ids: tree.ids.into_iter().collect(),
+        processes: plan.processes.clone(),
+        without_shim: facts.without_shim.to_vec(),
+        vault: plan.vault.clone(),
+        imports: plan.imports.clone(),
+        stdio: plan.stdio.clone(),
+        shim_socket: plan.shim_socket.clone(),
+        shim,
+        directories,
+        files: records,
+        listening: listening.to_vec(),
+        tcp_kept,
+    };
+    plan.image.write_agent_image(&image).map_err(|e| failed(&e))
+}

@@ -1,0 +1,34 @@
+//! Places where a test can make the agent die: `PHOS_FAILPOINT=<name>` sends SIGKILL to the agent when it
+//! gets there. Without the variable a failpoint is one load of a static.
+//!
+//! | name | where |
+//! |---|---|
+//! | `agent:after-quiesce` | every shim is quiesced, the sidecar was not told yet |
+//! | `agent:after-detach` | every shim is detached, nothing was checkpointed yet |
+//! | `agent:before-criu` | control state saved, CRIU not started |
+//! | `agent:frozen` | CRIU holds the tree frozen, files are about to be copied |
+//! | `agent:after-criu` | dump complete, control state not yet restored |
+//! | `agent:before-attach` | the job is detached and the sidecar asked to attach |
+//! | `agent:mid-attach` | the first process has its memory back, the others not |
+//! | `agent:before-restore` | the old tree is gone, nothing of the image was used yet |
+//! | `agent:mid-restore` | files are put back, CRIU not started |
+//! | `agent:after-restore` | CRIU restored the tree, its control state is not restored |
+
+use std::sync::OnceLock;
+
+/// Dies here if the environment says so.
+pub fn hit(name: &str) {
+    static WANTED: OnceLock<Option<String>> = OnceLock::new();
+    let wanted = WANTED.get_or_init(|| std::env::var("PHOS_FAILPOINT").ok());
+    if wanted.as_deref() == Some(name) {
+        tracing::error!(name, "failpoint: the agent kills itself");
+        die();
+    }
+}
+
+/// SIGKILL does not reach PID 1 from inside its own namespace, so what is meant is done by hand: the
+/// process ends at once, without unwinding, flushing or answering anybody.
+fn die() -> ! {
+    // SAFETY: `_exit` has no preconditions.
+    unsafe { libc::_exit(137) }
+}

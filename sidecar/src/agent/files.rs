@@ -1,0 +1,591 @@
+//! Files that the job has open for writing: what they were at the checkpoint, and putting them back.
+//!
+//! CRIU re-opens regular files by path and refuses when one has another length than at the dump. A job that
+//! went on after the checkpoint has appended to its logs, so a restore without this step would fail, and if it
+//! did not, the log would show steps twice.
+//!
+//! # Consistency
+//!
+//! [`capture`] runs while CRIU holds the tree frozen: lengths, contents and memory are of one instant.
+//!
+//! # Crash
+//!
+//! [`put_back`] first saves what it is about to cut off, then changes the file. Run again after a crash in
+//! between, it does what is left to do (the saved copy may then exist twice).
+//!
+//! | at restore the file is | content in the image | done |
+//! |---|---|---|
+//! | as it was | either | nothing |
+//! | longer, same beginning | either | tail saved to `<path>.phos-cut-<n>`, truncated |
+//! | different in what the image knows | yes | saved to `<path>.phos-cut-<n>`, rewritten |
+//! | shorter | yes | rewritten |
+//! | missing | yes | written, parent directories made |
+//! | shorter or missing | no | [`FilesError::NoContent`] |
+
+use std::collections::BTreeSet;
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::image::{FILES_DIR, ImageDirectory};
+use super::tree;
+
+/// A file as it was at the checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileRecord {
+    /// Absolute path.
+    pub path: PathBuf,
+    /// Length in bytes.
+    pub length: u64,
+    /// Permission bits.
+    pub mode: u32,
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+    /// Name in `files/` of its content; `None` when it was over the size limit.
+    pub content: Option<String>,
+}
+
+/// Why files could not be copied or put back.
+#[derive(Debug, thiserror::Error)]
+pub enum FilesError {
+    /// The content is needed and was not kept.
+    #[error(
+        "{} {found}, and its content is not in the checkpoint because it had {length} bytes and the limit was lower: put the \
+         file back by hand (at least {length} bytes), or take checkpoints with a larger --max-file-size",
+        .path.display()
+    )]
+    NoContent {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        found: String,
+        /// At the checkpoint.
+        length: u64,
+    },
+    /// Something else has its name.
+    #[error("{} is {kind} now and was a regular file at the checkpoint: move it away", .path.display())]
+    NotRegular {
+        /// The path.
+        path: PathBuf,
+        /// What is there.
+        kind: &'static str,
+    },
+    /// The file system said no.
+    #[error("cannot {what} {}: {cause}{}", .path.display(), remedy(.cause))]
+    Io {
+        /// What was tried.
+        what: &'static str,
+        /// With which file.
+        path: PathBuf,
+        /// Why it failed.
+        cause: io::Error,
+    },
+}
+
+fn remedy(cause: &io::Error) -> &'static str {
+    match cause.raw_os_error() {
+        Some(libc::ENOSPC | libc::EDQUOT) => ": make room there",
+        Some(libc::EROFS) => ": mount it writable, as it was when the checkpoint was taken",
+        Some(libc::EACCES | libc::EPERM) => ": give phos-ft the right to write there",
+        Some(libc::ETXTBSY) => ": a running program has this file as its executable; end it",
+        _ => "",
+    }
+}
+
+fn io_error<'a>(what: &'static str, path: &'a Path) -> impl Fn(io::Error) -> FilesError + 'a {
+    move |cause| FilesError::Io {
+        what,
+        path: path.to_owned(),
+        cause,
+    }
+}
+
+/// Whether a path is on a pseudo file system whose files have no content to keep.
+fn is_pseudo(path: &Path) -> bool {
+    path.starts_with("/proc")
+        || path.starts_with("/sys")
+        || (path.starts_with("/dev") && !path.starts_with("/dev/shm"))
+}
+
+/// Records every regular file that a process of the tree can write, copying contents of at most
+/// `max_content` bytes into the image. The tree must be frozen.
+///
+/// # Errors
+/// [`FilesError::Io`] when a content cannot be copied.
+pub fn capture(
+    processes: &[u32],
+    max_content: u64,
+    image: &ImageDirectory,
+) -> Result<Vec<FileRecord>, FilesError> {
+    let mut seen: BTreeSet<PathBuf> = BTreeSet::new();
+    let mut records = Vec::new();
+    for &pid in processes {
+        let open = tree::open_files(pid)
+            .into_iter()
+            .filter(|f| f.link.is_absolute() && tree::is_writable(pid, f.fd))
+            .map(|f| (PathBuf::from(format!("/proc/{pid}/fd/{}", f.fd)), f.link));
+        for (through, path) in open.chain(tree::shared_writable_maps(pid)) {
+            if is_pseudo(&path) || seen.contains(&path) {
+                continue;
+            }
+            // Through the descriptor: the same file, whatever happened to its name.
+            let Ok(meta) = std::fs::metadata(&through) else {
+                continue;
+            };
+            // A deleted file is kept by CRIU itself; a name that leads elsewhere is none of this file's.
+            if !meta.is_file() || meta.nlink() == 0 || !is_named(&path, &meta) {
+                continue;
+            }
+            seen.insert(path.clone());
+            let content = if meta.len() <= max_content {
+                let name = format!("{:03}", records.len());
+                copy_into(&through, meta.len(), image, &name)
+                    .map_err(io_error("copy into the image the file", &path))?;
+                Some(name)
+            } else {
+                None
+            };
+            records.push(FileRecord {
+                path,
+                length: meta.len(),
+                mode: meta.mode() & 0o7777,
+                uid: meta.uid(),
+                gid: meta.gid(),
+                content,
+            });
+        }
+    }
+    Ok(records)
+}
+
+fn is_named(path: &Path, meta: &std::fs::Metadata) -> bool {
+    std::fs::metadata(path).is_ok_and(|m| m.dev() == meta.dev() && m.ino() == meta.ino())
+}
+
+/// Copies a file of known length into `files/<name>`.
+///
+/// # Errors
+/// Reading or writing failed, or the file is shorter.
+pub fn copy_into(from: &Path, length: u64, image: &ImageDirectory, name: &str) -> io::Result<()> {
+    let source = File::open(from)?;
+    let mut target = File::create(image.path_of(FILES_DIR).join(name))?;
+    let copied = io::copy(&mut source.take(length), &mut target)?;
+    if copied != length {
+        return Err(io::Error::other(format!(
+            "{copied} of {length} bytes could be read"
+        )));
+    }
+    Ok(())
+}
+
+/// What [`put_back`] did to a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// It was as it should be.
+    Nothing,
+    /// Its tail was saved and cut off.
+    Cut {
+        /// Where the tail is.
+        saved: Option<PathBuf>,
+        /// Its length.
+        bytes: u64,
+    },
+    /// It was written from the image; what was there is saved.
+    Rewritten {
+        /// Where the old file is, if there was one.
+        saved: Option<PathBuf>,
+    },
+}
+
+/// Puts one file back to its state at the checkpoint. `contents` is the `files/` directory.
+///
+/// # Errors
+/// [`FilesError`].
+pub fn put_back(record: &FileRecord, contents: &Path) -> Result<Action, FilesError> {
+    let path = record.path.as_path();
+    let content = record.content.as_ref().map(|name| contents.join(name));
+    let action = match std::fs::symlink_metadata(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            let Some(content) = content else {
+                return Err(no_content(record, "is missing".into()));
+            };
+            create_parents(path)?;
+            write_from(&content, path, record)?;
+            Action::Rewritten { saved: None }
+        }
+        Err(e) => return Err(io_error("look at", path)(e)),
+        Ok(meta) if !meta.is_file() => {
+            return Err(FilesError::NotRegular {
+                path: path.to_owned(),
+                kind: if meta.is_dir() {
+                    "a directory"
+                } else if meta.is_symlink() {
+                    "a symbolic link"
+                } else {
+                    "a special file"
+                },
+            });
+        }
+        Ok(meta) => put_back_existing(record, meta.len(), content.as_deref())?,
+    };
+    let meta = std::fs::metadata(path).map_err(io_error("look at", path))?;
+    if (meta.uid(), meta.gid()) != (record.uid, record.gid) {
+        std::os::unix::fs::chown(path, Some(record.uid), Some(record.gid))
+            .map_err(io_error("give back to its owner", path))?;
+    }
+    if meta.mode() & 0o7777 != record.mode {
+        std::fs::set_permissions(path, Permissions::from_mode(record.mode))
+            .map_err(io_error("set the mode of", path))?;
+    }
+    Ok(action)
+}
+
+fn no_content(record: &FileRecord, found: String) -> FilesError {
+    FilesError::NoContent {
+        path: record.path.clone(),
+        found,
+        length: record.length,
+    }
+}
+
+fn put_back_existing(
+    record: &FileRecord,
+    length: u64,
+    content: Option<&Path>,
+) -> Result<Action, FilesError> {
+    let path = record.path.as_path();
+    // In memory (shared memory by name) what the job left there is of no use to anybody.
+    let save = !path.starts_with("/dev/shm");
+    let same_beginning = match content {
+        None if length < record.length => {
+            return Err(no_content(record, format!("has {length} bytes")));
+        }
+        None => true,
+        Some(content) => {
+            length >= record.length
+                && begins_like(path, content, record.length)
+                    .map_err(io_error("compare with the image the file", path))?
+        }
+    };
+    match (same_beginning, content) {
+        (true, _) if length == record.length => Ok(Action::Nothing),
+        (true, _) => {
+            let saved = save.then(|| save_beside(path, record.length)).transpose()?;
+            OpenOptions::new()
+                .write(true)
+                .open(path)
+                .and_then(|f| f.set_len(record.length))
+                .map_err(io_error("cut back", path))?;
+            Ok(Action::Cut {
+                saved,
+                bytes: length - record.length,
+            })
+        }
+        (false, Some(content)) => {
+            let saved = (save && length > 0)
+                .then(|| save_beside(path, 0))
+                .transpose()?;
+            write_from(content, path, record)?;
+            Ok(Action::Rewritten { saved })
+        }
+        // Without content the beginning counts as the same.
+        (false, None) => Ok(Action::Nothing),
+    }
+}
+
+/// Whether the first `length` bytes of both files are equal.
+fn begins_like(path: &Path, content: &Path, length: u64) -> io::Result<bool> {
+    let mut a = File::open(path)?.take(length);
+    let mut b = File::open(content)?.take(length);
+    let mut left = vec![0_u8; 256 << 10];
+    let mut right = vec![0_u8; 256 << 10];
+    loop {
+        let n = read_full(&mut a, &mut left)?;
+        let m = read_full(&mut b, &mut right)?;
+        if n != m || left[..n] != right[..m] {
+            return Ok(false);
+        }
+        if n == 0 {
+            return Ok(true);
+        }
+    }
+}
+
+fn read_full(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match from.read(&mut buffer[filled..]) {
+            Ok(0) => break,
+            Ok(n) => filled += n,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(filled)
+}
+
+/// Copies the file from `from` on to a new file beside it and makes the copy durable.
+fn save_beside(path: &Path, from: u64) -> Result<PathBuf, FilesError> {
+    let mut n = 1_u32;
+    let (saved, mut target) = loop {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".phos-cut-{n}"));
+        let candidate = PathBuf::from(name);
+        match OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&candidate)
+        {
+            Ok(file) => break (candidate, file),
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => n += 1,
+            Err(e) => return Err(io_error("save what is cut off to", &candidate)(e)),
+        }
+    };
+    let mut copy = || -> io::Result<()> {
+        let mut source = File::open(path)?;
+        source.seek(SeekFrom::Start(from))?;
+        io::copy(&mut source, &mut target)?;
+        target.flush()?;
+        target.sync_all()
+    };
+    if let Err(e) = copy() {
+        // A half copy would look like a whole one.
+        let _ = std::fs::remove_file(&saved);
+        return Err(io_error("save what is cut off to", &saved)(e));
+    }
+    Ok(saved)
+}
+
+fn write_from(content: &Path, path: &Path, record: &FileRecord) -> Result<(), FilesError> {
+    let mut source = File::open(content).map_err(io_error("read from the image", content))?;
+    let mut target = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(record.mode)
+        .open(path)
+        .map_err(io_error("write", path))?;
+    let copied = io::copy(&mut source, &mut target).map_err(io_error("write", path))?;
+    if copied != record.length {
+        return Err(FilesError::Io {
+            what: "take from the image the content of",
+            path: path.to_owned(),
+            cause: io::Error::other(format!(
+                "the image has {copied} bytes and should have {}",
+                record.length
+            )),
+        });
+    }
+    Ok(())
+}
+
+/// Makes the directories a file lies in.
+///
+/// # Errors
+/// [`FilesError::Io`].
+pub fn create_parents(path: &Path) -> Result<(), FilesError> {
+    match path.parent() {
+        Some(parent) => create_directory(parent),
+        None => Ok(()),
+    }
+}
+
+/// Makes a directory and those above it.
+///
+/// # Errors
+/// [`FilesError::Io`].
+pub fn create_directory(path: &Path) -> Result<(), FilesError> {
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o755)
+        .create(path)
+        .map_err(io_error("make the directory", path))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use rstest::rstest;
+
+    use super::*;
+
+    struct Place {
+        dir: tempfile::TempDir,
+    }
+
+    impl Place {
+        fn new() -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            std::fs::create_dir(dir.path().join("files")).unwrap();
+            Self { dir }
+        }
+
+        fn path(&self) -> PathBuf {
+            self.dir.path().join("sub/log.txt")
+        }
+
+        fn contents(&self) -> PathBuf {
+            self.dir.path().join("files")
+        }
+
+        fn record(&self, bytes: &[u8], keep: bool) -> FileRecord {
+            std::fs::write(self.contents().join("000"), bytes).unwrap();
+            FileRecord {
+                path: self.path(),
+                length: bytes.len() as u64,
+                mode: 0o640,
+                uid: rustix::process::getuid().as_raw(),
+                gid: rustix::process::getgid().as_raw(),
+                content: keep.then(|| "000".into()),
+            }
+        }
+
+        fn write(&self, bytes: &[u8]) {
+            std::fs::create_dir_all(self.dir.path().join("sub")).unwrap();
+            std::fs::write(self.path(), bytes).unwrap();
+        }
+
+        fn saved(&self) -> Vec<Vec<u8>> {
+            let mut found: Vec<_> = std::fs::read_dir(self.dir.path().join("sub"))
+                .unwrap()
+                .flatten()
+                .filter(|e| e.file_name().to_string_lossy().contains("phos-cut"))
+                .map(|e| e.path())
+                .collect();
+            found.sort();
+            found.iter().map(|p| std::fs::read(p).unwrap()).collect()
+        }
+    }
+
+    #[rstest]
+    #[case::same(b"abc", b"abc", None)]
+    #[case::longer(b"abc", b"abcdef", Some(b"def".as_slice()))]
+    #[case::differs(b"abc", b"xyz", Some(b"xyz".as_slice()))]
+    #[case::differs_and_longer(b"abc", b"xyzzy", Some(b"xyzzy".as_slice()))]
+    #[case::shorter(b"abc", b"a", Some(b"a".as_slice()))]
+    #[case::emptied(b"abc", b"", None)]
+    fn with_content(#[case] then: &[u8], #[case] now: &[u8], #[case] saved: Option<&[u8]>) {
+        let place = Place::new();
+        place.write(now);
+        put_back(&place.record(then, true), &place.contents()).unwrap();
+        assert_eq!(std::fs::read(place.path()).unwrap(), then);
+        assert_eq!(
+            place.saved(),
+            saved.map(<[u8]>::to_vec).into_iter().collect::<Vec<_>>()
+        );
+        assert_eq!(
+            std::fs::metadata(place.path()).unwrap().mode() & 0o7777,
+            0o640
+        );
+    }
+
+    #[test]
+    fn a_missing_file_is_recreated_with_its_directory() {
+        let place = Place::new();
+        let action = put_back(&place.record(b"abc", true), &place.contents()).unwrap();
+        assert_eq!(action, Action::Rewritten { saved: None });
+        assert_eq!(std::fs::read(place.path()).unwrap(), b"abc");
+    }
+
+    #[test]
+    fn without_content_a_missing_or_short_file_is_an_error_that_names_it() {
+        let place = Place::new();
+        let record = place.record(b"abc", false);
+        let error = put_back(&record, &place.contents())
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("log.txt") && error.contains("--max-file-size"),
+            "{error}"
+        );
+        place.write(b"ab");
+        assert!(matches!(
+            put_back(&record, &place.contents()),
+            Err(FilesError::NoContent { .. })
+        ));
+        assert_eq!(std::fs::read(place.path()).unwrap(), b"ab");
+    }
+
+    #[test]
+    fn a_second_cut_gets_another_name() {
+        let place = Place::new();
+        let record = place.record(b"abc", true);
+        for tail in ["1", "2"] {
+            place.write(format!("abc{tail}").as_bytes());
+            put_back(&record, &place.contents()).unwrap();
+        }
+        assert_eq!(place.saved(), [b"1", b"2"]);
+    }
+
+    #[test]
+    fn a_directory_in_its_place_is_refused() {
+        let place = Place::new();
+        std::fs::create_dir_all(place.path()).unwrap();
+        assert!(matches!(
+            put_back(&place.record(b"abc", true), &place.contents()),
+            Err(FilesError::NotRegular { .. })
+        ));
+    }
+
+    #[test]
+    fn files_open_for_writing_are_captured_and_others_not() {
+        let place = Place::new();
+        place.write(b"hello");
+        let other = place.dir.path().join("read-only.txt");
+        std::fs::write(&other, b"x").unwrap();
+        let gone = place.dir.path().join("gone.txt");
+        let _writer = OpenOptions::new().append(true).open(place.path()).unwrap();
+        let _reader = File::open(&other).unwrap();
+        let _deleted = File::create(&gone).unwrap();
+        std::fs::remove_file(&gone).unwrap();
+        let parent = tempfile::tempdir().unwrap();
+        let image = ImageDirectory::create(None, false, parent.path()).unwrap();
+        image.subdirectory(FILES_DIR).unwrap();
+        let records = capture(&[std::process::id()], 1 << 20, &image).unwrap();
+        let found = records.iter().find(|r| r.path == place.path()).unwrap();
+        assert_eq!(found.length, 5);
+        let name = found.content.clone().unwrap();
+        assert_eq!(
+            std::fs::read(image.path_of(FILES_DIR).join(name)).unwrap(),
+            b"hello"
+        );
+        assert!(records.iter().all(|r| r.path != other && r.path != gone));
+        let small = capture(&[std::process::id()], 4, &image).unwrap();
+        let found = small.iter().find(|r| r.path == place.path()).unwrap();
+        assert_eq!((found.length, found.content.clone()), (5, None));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        /// Whatever happened to the file, it comes back, and nothing that was in it is lost.
+        #[test]
+        fn any_change_is_undone_and_nothing_is_lost(
+            then in proptest::collection::vec(0_u8..4, 0..64),
+            now in proptest::option::of(proptest::collection::vec(0_u8..4, 0..64)),
+            grown in any::<bool>(),
+        ) {
+            let place = Place::new();
+            let record = place.record(&then, true);
+            let now = now.map(|tail| if grown { [then.clone(), tail].concat() } else { tail });
+            if let Some(now) = &now {
+                place.write(now);
+            }
+            put_back(&record, &place.contents()).unwrap();
+            prop_assert_eq!(std::fs::read(place.path()).unwrap(), then.clone());
+            let saved = place.saved().concat();
+            match now {
+                Some(now) if now.starts_with(&then) => prop_assert_eq!(saved, now[then.len()..].to_vec()),
+                Some(now) => prop_assert_eq!(saved, now),
+                None => prop_assert!(saved.is_empty()),
+            }
+            prop_assert_eq!(put_back(&record, &place.contents()).unwrap(), Action::Nothing);
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! The agent: `phos-ft run -- CMD`. PID 1 of the job's PID namespace.
+//!
+//! It starts the job, keeps the only lasting hold on its GPU memory, takes its images and brings it back. It is
+//! small and synchronous, and has no CUDA context and no network, because everything else may die and it may not.
+//!
+//! | module | its reason to change |
+//! |---|---|
+//! | [`config`] | what can be set |
+//! | [`namespace`], [`signals`], [`stdio`], [`spawn`] | how a job is started and looked after |
+//! | [`init`] | what the main loop listens to |
+//! | [`shims`], [`sidecar_link`], [`link`] | who may connect |
+//! | [`vault`] | which GPU memory is kept alive |
+//! | [`attempt`], [`dump`] | the steps of a checkpoint |
+//! | [`restore`], [`revive`], [`lingering`] | the steps of a restore |
+//! | [`files`], [`image`], [`tree`] | what is in an image besides CRIU's part |
+//! | [`criu`], [`control`] | the tools both use |
+//! | [`failpoint`] | where tests make it die |
+//!
+//! # Invariants it answers for
+//!
+//! 3 and 4 of the design: the sidecar's death costs at most the checkpoint in flight, and the agent alone can always
+//! return a live job to running.
+
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+
+mod attempt;
+pub mod config;
+pub mod control;
+pub mod criu;
+mod dump;
+pub mod failpoint;
+pub mod files;
+pub mod image;
+mod init;
+mod lingering;
+mod link;
+pub mod namespace;
+mod restore;
+mod revive;
+mod shims;
+mod sidecar_link;
+mod signals;
+mod spawn;
+mod stdio;
+pub mod tree;
+pub mod vault;
+
+use std::io;
+use std::path::PathBuf;
+
+pub use config::{AgentConfig, ConfigError, Shim, Tcp, Timeouts};
+pub use namespace::NamespaceError;
+pub use spawn::SpawnError;
+
+/// Why the agent could not do its work. Unless it is about CMD itself, nothing was started.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    /// Bad input.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// No namespace.
+    #[error(transparent)]
+    Namespace(#[from] NamespaceError),
+    /// CMD does not start.
+    #[error(transparent)]
+    Spawn(#[from] SpawnError),
+    /// The run directory is not usable.
+    #[error("cannot use the run directory {}: {cause}. Make it writable, or choose another with --run-dir", .path.display())]
+    RunDir {
+        /// The job's directory.
+        path: PathBuf,
+        /// Why.
+        cause: io::Error,
+    },
+    /// Another agent has this job.
+    #[error(
+        "an agent for job {job} is running already ({} is locked): choose another --job, or end that one",
+        .path.display()
+    )]
+    AlreadyRunning {
+        /// The job.
+        job: String,
+        /// Its directory.
+        path: PathBuf,
+    },
+    /// A socket cannot be made.
+    #[error("cannot listen at {}: {cause}. Make the directory writable, or choose another with --run-dir", .path.display())]
+    Socket {
+        /// Its path.
+        path: PathBuf,
+        /// Why.
+        cause: io::Error,
+    },
+    /// The kernel said no.
+    #[error("cannot {what}: {cause}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// Why it failed.
+        cause: io::Error,
+    },
+}
+
+impl AgentError {
+    /// The exit code of `phos-ft run`: 127 and 126 as a shell's for a command that is missing or cannot be run,
+    /// 2 for bad input, else 1.
+    pub fn exit_code(&self) -> i32 {
+        match self {
+            Self::Spawn(e) => e.exit_code(),
+            Self::Config(_) => 2,
+            _ => 1,
+        }
+    }
+}
+
+/// Runs CMD under an agent until it ends; returns the exit code to pass on.
+///
+/// Call it early and from a single-threaded process: outside a container it forks, goes on in the child and returns
+/// in both processes, in each with the code that process has to exit with. An error in the child is returned in the
+/// child; the parent gets the child's exit code.
+///
+/// # Errors
+/// [`AgentError`].
+pub fn run(config: AgentConfig) -> Result<i32, AgentError> {
+    config.validate()?;
+    let missing = namespace::missing_capabilities();
+    if !missing.is_empty() && config.allow_unprotected {
+        tracing::warn!(
+            missing = missing.join(", "),
+            "capabilities are missing: the command runs without checkpoints"
+        );
+        return Err(spawn::exec_unprotected(&config).into());
+    }
+    // Before anything is made.
+    config.locate_shim()?;
+    match namespace::enter()? {
+        namespace::Entered::Outer(code) => Ok(code),
+        namespace::Entered::Init => init::run(config),
+    }
+}

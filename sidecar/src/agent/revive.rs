@@ -1,0 +1,212 @@
+//! The middle of a restore, when nothing of the old tree is left: files, CRIU, control state.
+//!
+//! Runs in a thread of its own. A failure leaves processes for the caller to kill and files put back (which a
+//! later try finds as they should be).
+
+use std::collections::BTreeSet;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use phos_protocol::agent::RestoreTimes;
+use phos_protocol::types::{GpuUuid, ProcessId};
+
+use super::control::{Control, restore_all};
+use super::criu::{self, CriuError, Inherited};
+use super::files::{self, Action, FilesError};
+use super::image::{AgentImage, CRIU_DIR, FILES_DIR, ImageDirectory};
+use super::namespace::{PidCounter, all_ids};
+use super::stdio::JobEnds;
+use super::{failpoint, lingering, spawn};
+use crate::gpu::control::ControlError;
+
+/// What a restore needs to know.
+#[derive(Debug)]
+pub struct RevivePlan {
+    /// The image.
+    pub directory: Arc<ImageDirectory>,
+    /// Its description.
+    pub image: AgentImage,
+    /// Old GPU → new GPU, complete or empty.
+    pub gpus: Vec<(GpuUuid, GpuUuid)>,
+    /// `--criu`.
+    pub criu: Option<PathBuf>,
+    /// The driver.
+    pub control: Control,
+    /// The fresh streams.
+    pub ends: JobEnds,
+    /// To lift the PID counter above the image's.
+    pub pids: Arc<PidCounter>,
+    /// Log of a failed restore goes here.
+    pub job_dir: PathBuf,
+}
+
+/// Why a restore failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ReviveError {
+    /// PIDs are taken.
+    #[error(
+        "PID {0} of the image is in use in this namespace: run the job under `phos-ft run`, which gives it a namespace of its own"
+    )]
+    PidTaken(u32),
+    /// `/proc` is unreadable.
+    #[error("cannot read /proc: {0}")]
+    Proc(std::io::Error),
+    /// A file cannot be put back.
+    #[error("files of the job: {0}")]
+    Files(#[from] FilesError),
+    /// The shim cannot be put back.
+    #[error("cannot put the shim's library back at {}: {cause}", .path.display())]
+    Shim {
+        /// Where it was.
+        path: PathBuf,
+        /// Why.
+        cause: std::io::Error,
+    },
+    /// CRIU.
+    #[error("CRIU: {0}")]
+    Criu(#[from] CriuError),
+    /// The driver.
+    #[error("GPU control state: {0}")]
+    Control(#[from] ControlError),
+    /// A pipe cannot be made.
+    #[error("cannot make a pipe: {0}")]
+    Pipe(std::io::Error),
+}
+
+fn ns(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Brings the tree back up to its control state; returns the PID of its main process.
+///
+/// # Errors
+/// [`ReviveError`].
+pub fn revive(plan: RevivePlan) -> Result<(ProcessId, RestoreTimes), ReviveError> {
+    let mut times = RestoreTimes::default();
+    let image = &plan.image;
+    let criu = criu::locate(plan.criu.as_deref())?;
+    let pids: Vec<ProcessId> = image
+        .processes
+        .iter()
+        .map(|p| p.pid)
+        .chain(image.without_shim.iter().copied())
+        .collect();
+    // Before anything is changed: a machine without the driver cannot run this image.
+    let driver = if pids.is_empty() {
+        None
+    } else {
+        Some(plan.control.get()?)
+    };
+    let wanted: BTreeSet<u32> = image.ids.iter().copied().collect();
+    let live = all_ids().map_err(ReviveError::Proc)?;
+    if let Some(taken) = wanted.intersection(&live).next() {
+        return Err(ReviveError::PidTaken(*taken));
+    }
+    failpoint::hit("agent:before-restore");
+
+    let began = Instant::now();
+    put_back_files(image, &plan.directory)?;
+    lingering::destroy(&image.listening);
+    times.files_ns = ns(began);
+    failpoint::hit("agent:mid-restore");
+
+    let began = Instant::now();
+    let inherited = inherit(image, plan.ends)?;
+    let restored = criu.restore(&plan.directory, image.tcp_kept, inherited);
+    let root = match restored {
+        Ok(root) => root,
+        Err(e) => {
+            let log = plan.directory.path_of(CRIU_DIR).join(criu::RESTORE_LOG);
+            let kept = plan.job_dir.join("criu-restore-failed.log");
+            if let Err(e) = std::fs::copy(&log, &kept) {
+                tracing::debug!(cause = %e, "no log of the failed restore");
+            }
+            return Err(e.into());
+        }
+    };
+    // From here on the job makes processes again: above those of the image.
+    let above = wanted.last().copied().unwrap_or(root) + 1;
+    if let Err(e) = plan.pids.set_next(above) {
+        tracing::warn!(cause = %e, "new processes of the job get low PIDs");
+    }
+    times.criu_ns = ns(began);
+    failpoint::hit("agent:after-restore");
+
+    let began = Instant::now();
+    if let Some(driver) = driver {
+        restore_all(driver.as_ref(), &pids, &plan.gpus)?;
+    }
+    times.control_restore_ns = ns(began);
+    Ok((root, times))
+}
+
+fn put_back_files(image: &AgentImage, directory: &ImageDirectory) -> Result<(), ReviveError> {
+    for path in &image.directories {
+        if !path.is_dir() {
+            files::create_directory(path)?;
+        }
+    }
+    let contents = directory.path_of(FILES_DIR);
+    if let Some(shim) = &image.shim {
+        let failed = |cause| ReviveError::Shim {
+            path: shim.path.clone(),
+            cause,
+        };
+        let bytes = std::fs::read(contents.join(&shim.content)).map_err(failed)?;
+        if blake3::hash(&bytes).to_hex().as_str() != shim.blake3 {
+            return Err(failed(std::io::Error::other(
+                "its bytes in the image are damaged; use the checkpoint before",
+            )));
+        }
+        files::create_parents(&shim.path)?;
+        spawn::write_library(&shim.path, &bytes).map_err(failed)?;
+    }
+    for record in &image.files {
+        match files::put_back(record, &contents)? {
+            Action::Nothing => {}
+            Action::Cut { saved, bytes } => {
+                tracing::info!(path = %record.path.display(), bytes, ?saved, "cut back to its length at the checkpoint");
+            }
+            Action::Rewritten { saved } => {
+                tracing::info!(path = %record.path.display(), ?saved, "written as it was at the checkpoint");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The fresh pipes under the names of the old ones.
+fn inherit(image: &AgentImage, ends: JobEnds) -> Result<Vec<Inherited>, ReviveError> {
+    let JobEnds {
+        stdin,
+        stdout,
+        stderr,
+    } = ends;
+    let mut slots: [Option<OwnedFd>; 3] = [Some(stdin), Some(stdout), Some(stderr)];
+    let mut inherited = Vec::new();
+    for pipe in &image.stdio {
+        let Some(fd) = slots
+            .get_mut(usize::from(pipe.stream))
+            .and_then(Option::take)
+        else {
+            continue;
+        };
+        let is_pipe = rustix::fs::fstat(&fd)
+            .is_ok_and(|s| rustix::fs::FileType::from_raw_mode(s.st_mode).is_fifo());
+        let fd = if is_pipe {
+            fd
+        } else {
+            // The job had a pipe as its input and this agent has none to give: an empty one.
+            rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
+                .map_err(|e| ReviveError::Pipe(e.into()))?
+                .0
+        };
+        inherited.push(Inherited {
+            key: format!("pipe:[{}]", pipe.inode),
+            fd,
+        });
+    }
+    Ok(inherited)
+}

@@ -1,0 +1,342 @@
+//! Starting CMD.
+//!
+//! The job gets a session of its own, the shim preloaded, pipes as its standard streams, and a seccomp filter
+//! that answers `ENOSYS` to io_uring: rings cannot be dumped, and programs that find none fall back. It inherits no
+//! other descriptors: what somebody else opened belongs to another mount namespace or process and cannot be in an
+//! image.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use phos_protocol::env;
+
+use super::config::AgentConfig;
+use super::signals;
+use super::stdio::JobEnds;
+
+/// Why CMD could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum SpawnError {
+    /// The program.
+    #[error("cannot start {}: {cause}{}", .program.display(), remedy(.cause))]
+    Program {
+        /// CMD's first word.
+        program: PathBuf,
+        /// Why.
+        cause: io::Error,
+    },
+    /// The library could not be put where the job finds it.
+    #[error("cannot copy the shim {} to {}: {cause}. The run directory must be writable", .from.display(), .to.display())]
+    Shim {
+        /// As installed.
+        from: PathBuf,
+        /// In the run directory.
+        to: PathBuf,
+        /// Why.
+        cause: io::Error,
+    },
+}
+
+impl SpawnError {
+    /// The exit code a shell would give: 127 for a missing program, 126 for one that cannot be run.
+    pub fn exit_code(&self) -> i32 {
+        match self {
+            Self::Program { cause, .. } if cause.kind() == io::ErrorKind::NotFound => 127,
+            Self::Program { .. } => 126,
+            Self::Shim { .. } => 1,
+        }
+    }
+}
+
+fn remedy(cause: &io::Error) -> &'static str {
+    match cause.kind() {
+        io::ErrorKind::NotFound => ": check its name and the PATH",
+        io::ErrorKind::PermissionDenied => ": make it executable",
+        _ => "",
+    }
+}
+
+/// The shim as the job has it: a copy under a name that depends on its content, so that a restore can put the
+/// exact bytes back beside another version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InstalledShim {
+    /// The copy.
+    pub path: PathBuf,
+    /// BLAKE3 of its bytes, in hex.
+    pub blake3: String,
+}
+
+/// Copies the shim into the job's run directory.
+///
+/// # Errors
+/// [`SpawnError::Shim`].
+pub fn install_shim(from: &Path, job_dir: &Path) -> Result<InstalledShim, SpawnError> {
+    let failed = |to: &Path, cause| SpawnError::Shim {
+        from: from.to_owned(),
+        to: to.to_owned(),
+        cause,
+    };
+    let bytes = std::fs::read(from).map_err(|e| failed(job_dir, e))?;
+    let hash = blake3::hash(&bytes).to_hex().to_string();
+    let path = job_dir.join(format!("libphos_shim-{}.so", &hash[..16]));
+    write_library(&path, &bytes).map_err(|e| failed(&path, e))?;
+    Ok(InstalledShim { path, blake3: hash })
+}
+
+/// Writes a library so that it is there whole or not at all, and never changes under a process that maps it.
+///
+/// # Errors
+/// The file system's.
+pub fn write_library(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    if std::fs::read(path).is_ok_and(|found| found == bytes) {
+        return Ok(());
+    }
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(".new");
+    let temporary = PathBuf::from(temporary);
+    std::fs::write(&temporary, bytes)?;
+    std::fs::set_permissions(&temporary, std::fs::Permissions::from_mode(0o755))?;
+    std::fs::rename(&temporary, path)
+}
+
+/// `LD_PRELOAD` of the job: the shim first, then what was there.
+fn preload(shim: &Path, present: Option<OsString>) -> OsString {
+    let mut value = shim.as_os_str().to_owned();
+    if let Some(present) = present.filter(|p| !p.is_empty()) {
+        value.push(OsStr::new(":"));
+        value.push(present);
+    }
+    value
+}
+
+/// Starts CMD; returns its PID.
+///
+/// # Errors
+/// [`SpawnError::Program`].
+pub fn start(
+    config: &AgentConfig,
+    shim: Option<&InstalledShim>,
+    ends: JobEnds,
+    limit: NofileLimit,
+) -> Result<u32, SpawnError> {
+    let Some((program, arguments)) = config.command.split_first() else {
+        return Err(SpawnError::Program {
+            program: PathBuf::new(),
+            cause: io::ErrorKind::NotFound.into(),
+        });
+    };
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .stdin(Stdio::from(ends.stdin))
+        .stdout(Stdio::from(ends.stdout))
+        .stderr(Stdio::from(ends.stderr))
+        .env_remove("PHOS_FAILPOINT");
+    if let Some(shim) = shim {
+        command
+            .env(
+                "LD_PRELOAD",
+                preload(&shim.path, std::env::var_os("LD_PRELOAD")),
+            )
+            .env(env::SHIM_SOCKET, config.shim_socket());
+    }
+    let filter = io_uring_filter();
+    // SAFETY: between fork and exec only system calls are made, on data that was allocated before.
+    unsafe {
+        command.pre_exec(move || {
+            if libc::setsid() < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            limit.set()?;
+            close_the_rest()?;
+            install_filter(&filter)?;
+            signals::unblock_all()
+        });
+    }
+    let spawned = {
+        let _guard = signals::children();
+        command.spawn()
+    };
+    match spawned {
+        // Reaped by the main loop; dropping it neither waits nor kills.
+        Ok(child) => Ok(child.id()),
+        Err(cause) => Err(SpawnError::Program {
+            program: PathBuf::from(program),
+            cause,
+        }),
+    }
+}
+
+/// Every descriptor but the standard streams closes at `exec`.
+fn close_the_rest() -> io::Result<()> {
+    // SAFETY: three integers; descriptors stay open until exec.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_close_range,
+            3_u32,
+            u32::MAX,
+            libc::CLOSE_RANGE_CLOEXEC,
+        )
+    };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+/// Replaces the calling process by CMD, without any protection.
+///
+/// # Errors
+/// [`SpawnError::Program`]; only an error returns.
+pub fn exec_unprotected(config: &AgentConfig) -> SpawnError {
+    let Some((program, arguments)) = config.command.split_first() else {
+        return SpawnError::Program {
+            program: PathBuf::new(),
+            cause: io::ErrorKind::NotFound.into(),
+        };
+    };
+    let cause = Command::new(program).args(arguments).exec();
+    SpawnError::Program {
+        program: PathBuf::from(program),
+        cause,
+    }
+}
+
+/// The limit of open files that the agent was started with: the job gets it back.
+#[derive(Debug, Clone, Copy)]
+pub struct NofileLimit {
+    soft: libc::rlim_t,
+    hard: libc::rlim_t,
+}
+
+impl NofileLimit {
+    /// Raises the agent's own limit as far as it may (the vault holds an fd per allocation) and returns what it
+    /// was.
+    pub fn raise() -> Self {
+        let mut limit = libc::rlimit {
+            rlim_cur: 0,
+            rlim_max: 0,
+        };
+        // SAFETY: a valid pointer to a struct of the right type.
+        unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
+        let before = Self {
+            soft: limit.rlim_cur,
+            hard: limit.rlim_max,
+        };
+        limit.rlim_cur = limit.rlim_max;
+        // SAFETY: as above; failing leaves the limit as it was.
+        unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
+        before
+    }
+
+    fn set(self) -> io::Result<()> {
+        let limit = libc::rlimit {
+            rlim_cur: self.soft,
+            rlim_max: self.hard,
+        };
+        // SAFETY: a valid pointer to a struct of the right type.
+        if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+const AUDIT_ARCH: u32 = 0xC000_003E;
+#[cfg(target_arch = "aarch64")]
+const AUDIT_ARCH: u32 = 0xC000_00B7;
+
+/// A filter that answers `ENOSYS` to io_uring_setup, _enter and _register of the native architecture and lets
+/// everything else through, other architectures included (a ready-made library would kill those).
+fn io_uring_filter() -> Vec<libc::sock_filter> {
+    const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+    const JUMP_EQ: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+    const JUMP_GE: u16 = (libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K) as u16;
+    const JUMP_GT: u16 = (libc::BPF_JMP | libc::BPF_JGT | libc::BPF_K) as u16;
+    const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+    let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
+    vec![
+        // seccomp_data.arch
+        step(LOAD, 0, 0, 4),
+        step(JUMP_EQ, 0, 4, AUDIT_ARCH),
+        // seccomp_data.nr
+        step(LOAD, 0, 0, 0),
+        step(JUMP_GE, 0, 2, libc::SYS_io_uring_setup as u32),
+        step(JUMP_GT, 1, 0, libc::SYS_io_uring_register as u32),
+        step(RETURN, 0, 0, libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32),
+        step(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ]
+}
+
+fn install_filter(filter: &[libc::sock_filter]) -> io::Result<()> {
+    let program = libc::sock_fprog {
+        len: filter.len() as u16,
+        filter: filter.as_ptr().cast_mut(),
+    };
+    // With CAP_SYS_ADMIN no_new_privs is not needed, so that setuid programs of the job work as before.
+    // SAFETY: a valid program that outlives the call; the kernel copies it.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_seccomp,
+            libc::SECCOMP_SET_MODE_FILTER,
+            0,
+            &raw const program,
+        )
+    };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn preload_keeps_what_was_there() {
+        assert_eq!(preload(Path::new("/a.so"), None), "/a.so");
+        assert_eq!(preload(Path::new("/a.so"), Some("".into())), "/a.so");
+        assert_eq!(
+            preload(Path::new("/a.so"), Some("/b.so".into())),
+            "/a.so:/b.so"
+        );
+    }
+
+    #[test]
+    fn the_copy_of_the_shim_is_named_by_content() {
+        let dir = tempfile::tempdir().unwrap();
+        let from = dir.path().join("lib.so");
+        std::fs::write(&from, b"one").unwrap();
+        let first = install_shim(&from, dir.path()).unwrap();
+        std::fs::write(&from, b"two").unwrap();
+        let second = install_shim(&from, dir.path()).unwrap();
+        assert_ne!(first.path, second.path);
+        assert_eq!(std::fs::read(&first.path).unwrap(), b"one");
+        assert_eq!(install_shim(&from, dir.path()).unwrap(), second);
+    }
+
+    #[test]
+    fn io_uring_is_denied_and_the_rest_is_not() {
+        // Installing needs CAP_SYS_ADMIN; in a thread of its own, so that it ends with the thread.
+        let result = std::thread::spawn(|| {
+            if install_filter(&io_uring_filter()).is_err() {
+                return None;
+            }
+            // SAFETY: an invalid call on purpose: no pointer is given.
+            let result = unsafe { libc::syscall(libc::SYS_io_uring_setup, 0, 0) };
+            let errno = io::Error::last_os_error().raw_os_error();
+            Some((result, errno, std::fs::metadata("/").is_ok()))
+        })
+        .join()
+        .unwrap();
+        if let Some(found) = result {
+            assert_eq!(found, (-1, Some(libc::ENOSYS), true));
+        }
+    }
+}

@@ -1,0 +1,398 @@
+//! What `/proc` says about the job's tree: processes, memory, sockets, open files.
+//!
+//! Everything here reads a tree that may be running: a process that ends while it is looked at is left out.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::{Path, PathBuf};
+
+/// A process as `/proc/PID/stat` has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Stat {
+    parent: u32,
+    name: String,
+    zombie: bool,
+}
+
+fn stat(pid: u32) -> Option<Stat> {
+    parse_stat(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+fn parse_stat(text: &str) -> Option<Stat> {
+    // The name is in parentheses and may contain both kinds of them and spaces.
+    let open = text.find('(')?;
+    let close = text.rfind(')')?;
+    let mut rest = text.get(close + 1..)?.split_ascii_whitespace();
+    let zombie = matches!(rest.next()?, "Z" | "X");
+    Some(Stat {
+        zombie,
+        name: text.get(open + 1..close)?.to_owned(),
+        parent: rest.next()?.parse().ok()?,
+    })
+}
+
+/// The processes of the job.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tree {
+    /// The tree below the root, the root first.
+    pub processes: Vec<u32>,
+    /// Their threads, the processes' own ids included.
+    pub ids: BTreeSet<u32>,
+    /// Processes of the namespace whose parents have ended, with their names: they hang on the agent and are
+    /// not part of the tree.
+    pub strays: Vec<(u32, String)>,
+}
+
+/// Collects the tree below `root`.
+///
+/// # Errors
+/// `/proc` cannot be listed.
+pub fn collect(root: u32) -> io::Result<Tree> {
+    let mut stats: BTreeMap<u32, Stat> = BTreeMap::new();
+    for entry in std::fs::read_dir("/proc")? {
+        if let Some(pid) = entry?.file_name().to_str().and_then(|s| s.parse().ok())
+            && let Some(stat) = stat(pid)
+        {
+            stats.insert(pid, stat);
+        }
+    }
+    let mut tree = Tree::default();
+    if stats.contains_key(&root) {
+        tree.processes.push(root);
+    }
+    let mut next = 0;
+    while let Some(&parent) = tree.processes.get(next) {
+        next += 1;
+        tree.processes.extend(
+            stats
+                .iter()
+                .filter(|(_, s)| s.parent == parent)
+                .map(|(&pid, _)| pid),
+        );
+    }
+    for &pid in &tree.processes {
+        tree.ids.insert(pid);
+        if let Ok(tasks) = std::fs::read_dir(format!("/proc/{pid}/task")) {
+            tree.ids.extend(
+                tasks
+                    .flatten()
+                    .filter_map(|t| t.file_name().to_str().and_then(|s| s.parse::<u32>().ok())),
+            );
+        }
+    }
+    tree.strays = stats
+        .iter()
+        .filter(|(pid, s)| s.parent == 1 && **pid != root && !s.zombie)
+        .map(|(&pid, s)| (pid, s.name.clone()))
+        .collect();
+    Ok(tree)
+}
+
+/// Resident bytes that are the process's own (anonymous and shared memory): what CRIU will write, about.
+pub fn resident_bytes(pid: u32) -> u64 {
+    let Ok(status) = std::fs::read_to_string(format!("/proc/{pid}/status")) else {
+        return 0;
+    };
+    status
+        .lines()
+        .filter_map(|line| {
+            let value = line
+                .strip_prefix("RssAnon:")
+                .or_else(|| line.strip_prefix("RssShmem:"))?;
+            value
+                .trim()
+                .trim_end_matches(" kB")
+                .trim()
+                .parse::<u64>()
+                .ok()
+        })
+        .sum::<u64>()
+        * 1024
+}
+
+/// `MemAvailable` of the machine, in bytes.
+pub fn available_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"))?;
+    Some(
+        line.trim()
+            .trim_end_matches(" kB")
+            .trim()
+            .parse::<u64>()
+            .ok()?
+            * 1024,
+    )
+}
+
+/// Whether a library whose file name starts with `prefix` is mapped.
+pub fn maps_library(pid: u32, prefix: &str) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/maps")).is_ok_and(|maps| {
+        maps.lines().any(|line| {
+            line.rsplit_once('/')
+                .is_some_and(|(_, file)| file.starts_with(prefix))
+        })
+    })
+}
+
+/// Working directory, when it is a live path.
+pub fn working_directory(pid: u32) -> Option<PathBuf> {
+    let path = std::fs::read_link(format!("/proc/{pid}/cwd")).ok()?;
+    path.is_dir().then_some(path)
+}
+
+/// A TCP socket of the network namespace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TcpSocket {
+    /// Local address and port.
+    pub local: (IpAddr, u16),
+    /// Peer.
+    pub remote: (IpAddr, u16),
+    /// Kernel state: 1 established, 10 listening.
+    pub state: u8,
+    /// Socket inode.
+    pub inode: u64,
+}
+
+const LISTEN: u8 = 10;
+const TIME_WAIT: u8 = 6;
+
+fn parse_address(text: &str) -> Option<(IpAddr, u16)> {
+    let (address, port) = text.split_once(':')?;
+    let port = u16::from_str_radix(port, 16).ok()?;
+    // Words in host byte order.
+    let word = |i: usize| {
+        let hex = address.get(i * 8..i * 8 + 8)?;
+        Some(u32::from_str_radix(hex, 16).ok()?.to_ne_bytes())
+    };
+    let address = match address.len() {
+        8 => IpAddr::V4(Ipv4Addr::from(word(0)?)),
+        32 => {
+            let mut bytes = [0; 16];
+            for i in 0..4 {
+                bytes[i * 4..i * 4 + 4].copy_from_slice(&word(i)?);
+            }
+            let v6 = Ipv6Addr::from(bytes);
+            v6.to_ipv4_mapped().map_or(IpAddr::V6(v6), IpAddr::V4)
+        }
+        _ => return None,
+    };
+    Some((address, port))
+}
+
+fn parse_tcp(table: &str) -> Vec<TcpSocket> {
+    table
+        .lines()
+        .skip(1)
+        .filter_map(|line| {
+            let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+            Some(TcpSocket {
+                local: parse_address(fields.get(1)?)?,
+                remote: parse_address(fields.get(2)?)?,
+                state: u8::from_str_radix(fields.get(3)?, 16).ok()?,
+                inode: fields.get(9)?.parse().ok()?,
+            })
+        })
+        .collect()
+}
+
+/// Every TCP socket `pid` could see.
+pub fn tcp_sockets(pid: u32) -> Vec<TcpSocket> {
+    ["tcp", "tcp6"]
+        .iter()
+        .filter_map(|f| std::fs::read_to_string(format!("/proc/{pid}/net/{f}")).ok())
+        .flat_map(|t| parse_tcp(&t))
+        .collect()
+}
+
+/// What the tree does with TCP.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TcpUse {
+    /// Ports it listens on.
+    pub listening: Vec<u16>,
+    /// Whether it has connections, and all of them have both ends in the tree, on loopback.
+    pub internal_only: bool,
+}
+
+/// Looks at the sockets of the tree's processes.
+pub fn tcp_use(root: u32, processes: &[u32]) -> TcpUse {
+    let inodes: BTreeSet<u64> = processes
+        .iter()
+        .flat_map(|&pid| open_files(pid))
+        .filter_map(|f| {
+            let link = f.link.to_str()?;
+            link.strip_prefix("socket:[")?
+                .strip_suffix(']')?
+                .parse()
+                .ok()
+        })
+        .collect();
+    if inodes.is_empty() {
+        return TcpUse::default();
+    }
+    let sockets = tcp_sockets(root);
+    tcp_use_of(&sockets, &inodes)
+}
+
+fn tcp_use_of(sockets: &[TcpSocket], inodes: &BTreeSet<u64>) -> TcpUse {
+    let ours: Vec<&TcpSocket> = sockets
+        .iter()
+        .filter(|s| inodes.contains(&s.inode))
+        .collect();
+    let mut listening: Vec<u16> = ours
+        .iter()
+        .filter(|s| s.state == LISTEN)
+        .map(|s| s.local.1)
+        .collect();
+    listening.sort_unstable();
+    listening.dedup();
+    let connected: Vec<&&TcpSocket> = ours
+        .iter()
+        .filter(|s| s.state != LISTEN && s.state != TIME_WAIT)
+        .collect();
+    let internal = connected.iter().all(|s| {
+        s.local.0.is_loopback()
+            && ours
+                .iter()
+                .any(|o| o.local == s.remote && o.remote == s.local)
+    });
+    TcpUse {
+        listening,
+        internal_only: internal && !connected.is_empty(),
+    }
+}
+
+/// An open file of a process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenFile {
+    /// Its number.
+    pub fd: u32,
+    /// What `/proc/PID/fd/N` points to.
+    pub link: PathBuf,
+}
+
+/// Every open file of a process.
+pub fn open_files(pid: u32) -> Vec<OpenFile> {
+    let Ok(entries) = std::fs::read_dir(format!("/proc/{pid}/fd")) else {
+        return Vec::new();
+    };
+    entries
+        .flatten()
+        .filter_map(|e| {
+            Some(OpenFile {
+                fd: e.file_name().to_str()?.parse().ok()?,
+                link: std::fs::read_link(e.path()).ok()?,
+            })
+        })
+        .collect()
+}
+
+/// Whether an open file was opened for writing.
+pub fn is_writable(pid: u32, fd: u32) -> bool {
+    let Ok(text) = std::fs::read_to_string(format!("/proc/{pid}/fdinfo/{fd}")) else {
+        return false;
+    };
+    let flags = text
+        .lines()
+        .find_map(|l| l.strip_prefix("flags:"))
+        .and_then(|v| i32::from_str_radix(v.trim(), 8).ok())
+        .unwrap_or(0);
+    matches!(flags & libc::O_ACCMODE, libc::O_WRONLY | libc::O_RDWR)
+}
+
+/// Files that a process can change through a shared mapping: the entry in `/proc/PID/map_files` and the path.
+pub fn shared_writable_maps(pid: u32) -> Vec<(PathBuf, PathBuf)> {
+    let Ok(maps) = std::fs::read_to_string(format!("/proc/{pid}/maps")) else {
+        return Vec::new();
+    };
+    maps.lines()
+        .filter_map(|line| {
+            let mut fields = line.split_ascii_whitespace();
+            let range = fields.next()?;
+            let permissions = fields.next()?;
+            if permissions.get(1..2) != Some("w") || permissions.get(3..4) != Some("s") {
+                return None;
+            }
+            let path = line.find('/').and_then(|at| line.get(at..))?;
+            (!path.ends_with(" (deleted)")).then(|| {
+                (
+                    Path::new("/proc")
+                        .join(pid.to_string())
+                        .join("map_files")
+                        .join(range),
+                    PathBuf::from(path),
+                )
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_with_parentheses_parse() {
+        assert_eq!(
+            parse_stat("12 (a) b (c)) S 7 12 12 0"),
+            Some(Stat {
+                parent: 7,
+                name: "a) b (c)".into(),
+                zombie: false,
+            })
+        );
+        assert_eq!(parse_stat("12 nonsense"), None);
+    }
+
+    #[test]
+    fn the_own_tree_is_found() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("30")
+            .spawn()
+            .unwrap();
+        let tree = collect(std::process::id()).unwrap();
+        assert_eq!(tree.processes[0], std::process::id());
+        assert!(tree.processes.contains(&child.id()));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn addresses_parse() {
+        assert_eq!(
+            parse_address("0100007F:1F90"),
+            Some((IpAddr::V4(Ipv4Addr::LOCALHOST), 8080))
+        );
+        assert_eq!(
+            parse_address("00000000000000000000000001000000:0016"),
+            Some((IpAddr::V6(Ipv6Addr::LOCALHOST), 22))
+        );
+        assert_eq!(
+            parse_address("0000000000000000FFFF00000100007F:0016"),
+            Some((IpAddr::V4(Ipv4Addr::LOCALHOST), 22))
+        );
+    }
+
+    #[test]
+    fn only_connections_with_both_ends_inside_are_internal() {
+        let a = (IpAddr::V4(Ipv4Addr::LOCALHOST), 1000);
+        let b = (IpAddr::V4(Ipv4Addr::LOCALHOST), 2000);
+        let none = (IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
+        let socket = |local, remote, state, inode| TcpSocket {
+            local,
+            remote,
+            state,
+            inode,
+        };
+        let table = [
+            socket(a, none, LISTEN, 1),
+            socket(a, b, 1, 2),
+            socket(b, a, 1, 3),
+        ];
+        let inside = tcp_use_of(&table, &BTreeSet::from([1, 2, 3]));
+        assert_eq!(inside.listening, [1000]);
+        assert!(inside.internal_only);
+        assert!(!tcp_use_of(&table, &BTreeSet::from([1, 2])).internal_only);
+        assert!(!tcp_use_of(&table, &BTreeSet::from([1])).internal_only);
+    }
+}

@@ -1,0 +1,108 @@
+//! `phos-ft status` and `phos-ft checkpoint`: asking a running sidecar.
+
+use super::args::Common;
+use super::size::human;
+use super::{exit, fail};
+use crate::engine::control::{SOCKET_FILE, ask};
+use crate::engine::status::{Answer, CheckpointReport, Report, Request};
+
+fn request(common: &Common, request: &Request) -> Result<Answer, u8> {
+    let path = common.run_dir.join(common.job.as_str()).join(SOCKET_FILE);
+    ask(&path, request).map_err(|e| match e.kind() {
+        std::io::ErrorKind::PermissionDenied => fail(
+            format_args!("{} may not be opened: run this as the user of the sidecar (root)", path.display()),
+            exit::PERMISSION,
+        ),
+        _ => fail(
+            format_args!(
+                "no sidecar answers at {} ({e}): start one with `phos-ft`, or give the --job and --run-dir \
+                 of the one you mean",
+                path.display()
+            ),
+            exit::UNAVAILABLE,
+        ),
+    })
+}
+
+fn json(value: &impl serde::Serialize) {
+    match serde_json::to_string_pretty(value) {
+        Ok(text) => println!("{text}"),
+        Err(e) => eprintln!("phos-ft: {e}"),
+    }
+}
+
+fn print_checkpoint(report: &CheckpointReport) {
+    println!(
+        "checkpoint {}: stop {:.0} ms, {} of {} changed, {} copied, {} stored, {:.1} s",
+        report.id,
+        report.stop_ms,
+        human(report.changed_bytes),
+        human(report.total_bytes),
+        human(report.copied_bytes),
+        human(report.stored_bytes),
+        report.seconds
+    );
+}
+
+pub(super) fn checkpoint(common: &Common, as_json: bool) -> u8 {
+    match request(common, &Request::Checkpoint) {
+        Ok(Answer::Checkpoint(report)) => {
+            if as_json {
+                json(&report);
+            } else {
+                print_checkpoint(&report);
+            }
+            exit::OK
+        }
+        Ok(Answer::Error(reason)) => fail(format_args!("no checkpoint: {reason}"), exit::FAILED),
+        Ok(Answer::Status(_)) => fail("the sidecar answered something else", exit::FAILED),
+        Err(code) => code,
+    }
+}
+
+pub(super) fn status(common: &Common, as_json: bool) -> u8 {
+    match request(common, &Request::Status) {
+        Ok(Answer::Status(report)) => {
+            if as_json {
+                json(&report);
+            } else {
+                print_status(&report);
+            }
+            exit::OK
+        }
+        Ok(Answer::Error(reason)) => fail(reason, exit::FAILED),
+        Ok(Answer::Checkpoint(_)) => fail("the sidecar answered something else", exit::FAILED),
+        Err(code) => code,
+    }
+}
+
+fn print_status(report: &Report) {
+    println!("job          {}: {}", report.job, report.state);
+    if !report.command.is_empty() {
+        println!("command      {}", report.command.join(" "));
+    }
+    println!("store        {}", report.store);
+    if report.interval_seconds > 0.0 {
+        println!("interval     {} s", report.interval_seconds);
+    }
+    println!(
+        "checkpoints  {} stored, {} given up",
+        report.checkpoints, report.failures
+    );
+    if let Some(id) = report.resumed_from {
+        println!(
+            "resumed      {} time(s), last from checkpoint {id}",
+            report.restarts
+        );
+    }
+    if let Some(last) = &report.last {
+        print!("last         ");
+        print_checkpoint(last);
+    }
+    if let Some(reason) = &report.last_failure {
+        println!("last failure {reason}");
+    }
+    if let Some(reason) = &report.unsupported {
+        println!("RULED OUT    {reason}");
+    }
+}

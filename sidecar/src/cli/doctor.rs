@@ -1,0 +1,376 @@
+//! `phos-ft doctor`: is this machine fit? Every check is one line: ok, warn or fail, with the remedy.
+//!
+//! Changes nothing but what it removes again: a probe object in the store, a file in the run directory.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde::Serialize;
+
+use super::args::Common;
+use super::size::human;
+use super::{exit, runtime};
+use crate::engine;
+use crate::gpu;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Verdict {
+    Ok,
+    Warn,
+    Fail,
+}
+
+/// One line.
+#[derive(Debug, Clone, Serialize)]
+struct Line {
+    verdict: Verdict,
+    check: &'static str,
+    found: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    remedy: String,
+}
+
+#[derive(Default)]
+struct Lines(Vec<Line>);
+
+impl Lines {
+    fn add(
+        &mut self,
+        verdict: Verdict,
+        check: &'static str,
+        found: impl Into<String>,
+        remedy: &str,
+    ) {
+        let remedy = if verdict == Verdict::Ok { "" } else { remedy };
+        self.0.push(Line {
+            verdict,
+            check,
+            found: found.into(),
+            remedy: remedy.into(),
+        });
+    }
+
+    fn test(
+        &mut self,
+        ok: bool,
+        otherwise: Verdict,
+        check: &'static str,
+        found: impl Into<String>,
+        remedy: &str,
+    ) {
+        self.add(
+            if ok { Verdict::Ok } else { otherwise },
+            check,
+            found,
+            remedy,
+        );
+    }
+}
+
+pub(super) fn run(common: &Common, criu: Option<PathBuf>, as_json: bool) -> u8 {
+    let mut lines = Lines::default();
+    privileges(&mut lines);
+    kernel(&mut lines);
+    check_criu(&mut lines, criu);
+    driver(&mut lines);
+    memory(&mut lines);
+    directories(&mut lines, common);
+    store(&mut lines, common);
+    let Lines(lines) = lines;
+    if as_json {
+        match serde_json::to_string_pretty(&lines) {
+            Ok(text) => println!("{text}"),
+            Err(e) => eprintln!("phos-ft: {e}"),
+        }
+    } else {
+        for line in &lines {
+            let verdict = match line.verdict {
+                Verdict::Ok => "ok  ",
+                Verdict::Warn => "warn",
+                Verdict::Fail => "fail",
+            };
+            println!("{verdict}  {:22} {}", line.check, line.found);
+            if !line.remedy.is_empty() {
+                println!("      {:22} → {}", "", line.remedy);
+            }
+        }
+    }
+    if lines.iter().any(|l| l.verdict == Verdict::Fail) {
+        exit::FAILED
+    } else {
+        exit::OK
+    }
+}
+
+fn status_field(name: &str) -> Option<String> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|l| l.starts_with(name))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
+}
+
+fn privileges(lines: &mut Lines) {
+    let uid = rustix::process::geteuid();
+    lines.test(
+        uid.is_root(),
+        Verdict::Fail,
+        "user",
+        if uid.is_root() {
+            "root".to_owned()
+        } else {
+            format!("uid {}", uid.as_raw())
+        },
+        "run phos-ft as root (sudo, or user: root in the container)",
+    );
+    let effective = status_field("CapEff")
+        .and_then(|hex| u64::from_str_radix(&hex, 16).ok())
+        .unwrap_or(0);
+    let needed = [
+        ("SYS_PTRACE", 19),
+        ("SYS_ADMIN", 21),
+        ("NET_ADMIN", 12),
+        ("SYS_TIME", 25),
+    ];
+    let missing: Vec<&str> = needed
+        .iter()
+        .filter(|(_, bit)| effective & (1 << bit) == 0)
+        .map(|(name, _)| *name)
+        .collect();
+    lines.test(
+        missing.is_empty(),
+        Verdict::Fail,
+        "capabilities",
+        if missing.is_empty() {
+            "all there".into()
+        } else {
+            format!("missing: {}", missing.join(", "))
+        },
+        "start the container with --cap-add SYS_PTRACE,SYS_ADMIN,NET_ADMIN,SYS_TIME",
+    );
+    let filtered = status_field("Seccomp").is_some_and(|mode| mode == "2");
+    lines.test(
+        !filtered,
+        Verdict::Warn,
+        "seccomp",
+        if filtered {
+            "a filter is in force"
+        } else {
+            "unconfined"
+        },
+        "start the container with --security-opt seccomp=unconfined",
+    );
+    let apparmor = std::fs::read_to_string("/proc/self/attr/current").unwrap_or_default();
+    let apparmor = apparmor.trim_matches(['\0', '\n', ' ']);
+    let free = apparmor.is_empty() || apparmor.starts_with("unconfined") || apparmor == "kernel";
+    lines.test(
+        free,
+        Verdict::Warn,
+        "apparmor",
+        if free { "unconfined" } else { apparmor },
+        "start the container with --security-opt apparmor=unconfined",
+    );
+}
+
+fn kernel(lines: &mut Lines) {
+    let uname = rustix::system::uname();
+    let release = uname.release().to_string_lossy().into_owned();
+    let mut numbers = release
+        .split(['.', '-'])
+        .map_while(|p| p.parse::<u32>().ok());
+    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    lines.test(
+        version >= (5, 9),
+        Verdict::Fail,
+        "kernel",
+        release,
+        "CRIU and time namespaces need Linux 5.9 or newer",
+    );
+    let pid_namespaces = std::path::Path::new("/proc/self/ns/pid").exists();
+    lines.test(
+        pid_namespaces,
+        Verdict::Fail,
+        "pid namespaces",
+        if pid_namespaces { "there" } else { "missing" },
+        "use a kernel with CONFIG_PID_NS",
+    );
+    let restore = std::path::Path::new("/proc/sys/kernel/ns_last_pid").exists();
+    lines.test(
+        restore,
+        Verdict::Fail,
+        "checkpoint/restore",
+        if restore { "there" } else { "missing" },
+        "use a kernel with CONFIG_CHECKPOINT_RESTORE",
+    );
+}
+
+fn check_criu(lines: &mut Lines, explicit: Option<PathBuf>) {
+    match crate::agent::criu::locate(explicit.as_deref()) {
+        Ok(criu) => {
+            lines.add(
+                Verdict::Ok,
+                "criu",
+                format!("{} at {}", criu.version, criu.program.display()),
+                "",
+            );
+            match Command::new(&criu.program).arg("check").output() {
+                Ok(output) if output.status.success() => {
+                    lines.add(Verdict::Ok, "criu check", "looks good", "")
+                }
+                Ok(output) => {
+                    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+                    let last = text
+                        .lines()
+                        .rev()
+                        .find(|l| l.contains("Error"))
+                        .unwrap_or("failed");
+                    lines.add(
+                        Verdict::Fail,
+                        "criu check",
+                        last.trim(),
+                        "see `criu check -v4`; most often privileges are missing (above)",
+                    );
+                }
+                Err(e) => lines.add(
+                    Verdict::Fail,
+                    "criu check",
+                    e.to_string(),
+                    "reinstall CRIU: make setup",
+                ),
+            }
+        }
+        Err(e) => lines.add(
+            Verdict::Fail,
+            "criu",
+            e.to_string(),
+            "`make setup` installs it; or name one (4.1 or newer) with --criu",
+        ),
+    }
+}
+
+fn driver(lines: &mut Lines) {
+    let remedy = "install driver 570 or newer; in a container: --gpus all";
+    let driver = match gpu::Driver::load() {
+        Ok(driver) => driver,
+        Err(e) => return lines.add(Verdict::Fail, "driver", e.to_string(), remedy),
+    };
+    match driver.version() {
+        Ok(v) => lines.add(
+            Verdict::Ok,
+            "driver",
+            format!("CUDA {}.{}", v / 1000, v % 1000 / 10),
+            "",
+        ),
+        Err(e) => lines.add(Verdict::Fail, "driver", e.to_string(), remedy),
+    }
+    match gpu::control::Driver::open() {
+        Ok(_) => lines.add(Verdict::Ok, "checkpoint calls", "there", ""),
+        Err(e) => lines.add(Verdict::Fail, "checkpoint calls", e.to_string(), remedy),
+    }
+    match driver.gpus() {
+        Ok(gpus) if gpus.is_empty() => {
+            lines.add(
+                Verdict::Fail,
+                "gpus",
+                "none",
+                "check nvidia-smi and CUDA_VISIBLE_DEVICES",
+            );
+        }
+        Ok(gpus) => {
+            for g in gpus {
+                lines.add(
+                    Verdict::Ok,
+                    "gpu",
+                    format!("{} {}, {}", g.uuid, g.name, human(g.total_bytes)),
+                    "",
+                );
+            }
+        }
+        Err(e) => lines.add(Verdict::Fail, "gpus", e.to_string(), remedy),
+    }
+}
+
+fn memory(lines: &mut Lines) {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let available = text
+        .lines()
+        .find(|l| l.starts_with("MemAvailable:"))
+        .and_then(|l| l.split_whitespace().nth(1)?.parse::<u64>().ok())
+        .map_or(0, |kib| kib * 1024);
+    lines.test(
+        available >= 8 << 30,
+        Verdict::Warn,
+        "host memory",
+        format!("{} available", human(available)),
+        "a CPU image is held in memory (about the job's RSS), beside --host-buffer: lower --host-buffer or add memory",
+    );
+    let tmpfs = std::fs::read_to_string("/proc/filesystems").is_ok_and(|t| t.contains("\ttmpfs"));
+    lines.test(
+        tmpfs,
+        Verdict::Fail,
+        "tmpfs",
+        if tmpfs { "there" } else { "missing" },
+        "use a kernel with CONFIG_TMPFS",
+    );
+}
+
+fn directories(lines: &mut Lines, common: &Common) {
+    let made = engine::make_run_dir(&common.run_dir, &common.job);
+    let tried = made.map_err(|e| e.to_string()).and_then(|dir| {
+        let file = dir.join(format!("doctor.{}", std::process::id()));
+        std::fs::write(&file, b"x")
+            .and_then(|()| std::fs::remove_file(&file))
+            .map(|()| dir.display().to_string())
+            .map_err(|e| format!("{}: {e}", dir.display()))
+    });
+    match tried {
+        Ok(found) => lines.add(Verdict::Ok, "run directory", found, ""),
+        Err(found) => lines.add(
+            Verdict::Fail,
+            "run directory",
+            found,
+            "choose one that is writable with --run-dir (agent and sidecar must share it)",
+        ),
+    }
+}
+
+fn store(lines: &mut Lines, common: &Common) {
+    let address = common.store();
+    let Ok(runtime) = runtime() else { return };
+    runtime.block_on(async {
+        let opened = phos_storage::Store::open(&address, engine::store_options()).await;
+        let store = match opened {
+            Ok(store) => store,
+            Err(e) => {
+                lines.add(
+                    Verdict::Fail,
+                    "store",
+                    e.to_string(),
+                    "give a reachable one with --store",
+                );
+                return;
+            }
+        };
+        match store.probe().await {
+            Ok(()) => lines.add(
+                Verdict::Ok,
+                "store",
+                format!("{address}: writes, reads, lists; conditional writes are honest"),
+                "",
+            ),
+            Err(e) => lines.add(
+                Verdict::Fail,
+                "store",
+                e.to_string(),
+                "see above, or use another --store",
+            ),
+        }
+        if store.is_discarding() {
+            lines.add(
+                Verdict::Warn,
+                "store keeps data",
+                "no: it drops its packs",
+                "use another store for anything but measuring",
+            );
+        }
+    });
+}

@@ -1,0 +1,99 @@
+//! Exit codes, as documented in `--help` and `docs/`.
+//!
+//! The job's own code passes through `phos-ft run` and `phos-ft … -- CMD`; the codes here are used when
+//! phos-ft itself cannot do what it was asked. They are those of `sysexits.h` where one fits.
+
+use phos_storage::{FaultKind, JobError, OpenError, ProbeError};
+
+use crate::engine::EngineError;
+
+/// Done.
+pub const OK: u8 = 0;
+/// The request was understood and did not work (a checkpoint that failed, a check that failed).
+pub const FAILED: u8 = 1;
+/// The command line is wrong.
+pub const USAGE: u8 = 64;
+/// A store, checkpoint or image cannot be used: damaged, or of a newer format.
+pub const DATA: u8 = 65;
+/// There is no such job or checkpoint.
+pub const NOT_FOUND: u8 = 66;
+/// The store, the agent or the sidecar does not answer.
+pub const UNAVAILABLE: u8 = 69;
+/// Something of the operating system failed that should not.
+pub const SYSTEM: u8 = 71;
+/// A directory or file cannot be made.
+pub const CANNOT_CREATE: u8 = 73;
+/// The sidecar's GPU context broke: its supervisor starts another one.
+pub const REPLACE: u8 = 75;
+/// Another node took the job over.
+pub const FENCED: u8 = 76;
+/// Privileges are missing.
+pub const PERMISSION: u8 = 77;
+/// This machine cannot take the image: architecture, driver, GPUs, memory, or another command.
+pub const MACHINE: u8 = 78;
+
+/// For `--help`.
+pub const HELP: &str = "\
+Exit codes:
+  the job's own code passes through; phos-ft itself ends with
+   0 done                         73 a directory or file cannot be made
+   1 what was asked for failed    75 GPU context broken, start the sidecar again
+  64 wrong command line           76 another node took the job over
+  65 checkpoint unusable          77 privileges are missing
+  66 no such job or checkpoint    78 this machine cannot take the image
+  69 store, agent or sidecar does not answer";
+
+fn open(error: &OpenError) -> u8 {
+    match error {
+        OpenError::Scheme { .. } | OpenError::Address { .. } => USAGE,
+        OpenError::Directory { .. } => CANNOT_CREATE,
+        OpenError::Newer { .. } | OpenError::Marker { .. } => DATA,
+        OpenError::Store { source, .. } => fault(source.kind()),
+    }
+}
+
+fn fault(kind: FaultKind) -> u8 {
+    match kind {
+        FaultKind::Denied | FaultKind::Unauthenticated => PERMISSION,
+        FaultKind::NoSpace | FaultKind::ReadOnly => CANNOT_CREATE,
+        FaultKind::Invalid => USAGE,
+        _ => UNAVAILABLE,
+    }
+}
+
+/// The code for an error of a job's history.
+pub fn job(error: &JobError) -> u8 {
+    match error {
+        JobError::Store(f) => fault(f.kind()),
+        JobError::Fenced { .. } => FENCED,
+        JobError::NoCheckpoint { .. } => NOT_FOUND,
+        JobError::Unusable { .. } | JobError::Pack { .. } | JobError::Encode(_) => DATA,
+        JobError::Discarded { .. } => USAGE,
+    }
+}
+
+/// The code for an error of the engine.
+pub fn engine(error: &EngineError) -> u8 {
+    match error {
+        EngineError::RunDir { .. } => CANNOT_CREATE,
+        EngineError::Open(e) => open(e),
+        EngineError::Probe(ProbeError::Store(f)) => fault(f.kind()),
+        EngineError::Probe(_) => UNAVAILABLE,
+        EngineError::Schedule(_) => USAGE,
+        EngineError::Connect(_) => PERMISSION,
+        EngineError::Job(e) => job(e),
+        EngineError::Fenced(_) => FENCED,
+        EngineError::Check(_) => MACHINE,
+        EngineError::Restore(_) => DATA,
+        EngineError::Sticky(_) => REPLACE,
+        EngineError::System(_) => SYSTEM,
+    }
+}
+
+/// Whether a sidecar that ended with this code would end so again.
+pub fn is_final(code: u8) -> bool {
+    matches!(
+        code,
+        OK | USAGE | DATA | NOT_FOUND | FENCED | PERMISSION | MACHINE
+    )
+}

@@ -1,0 +1,175 @@
+//! The command line: parsing, dispatch, logging, and what needs no job (`list`, `show`, `doctor`).
+//!
+//! * [`args`]: the grammar; [`exit`]: exit codes; [`size`];
+//! * [`supervise`]: `phos-ft … -- CMD`, agent and sidecar as one; [`client`]: `status`, `checkpoint`;
+//! * [`history`]: `list`, `show`; [`doctor`].
+
+pub mod args;
+mod client;
+mod doctor;
+pub mod exit;
+mod history;
+pub mod size;
+mod supervise;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use tracing_subscriber::EnvFilter;
+
+use self::args::{AgentArgs, Cli, Command, Common, LogFormat, SidecarArgs, TcpArg};
+use crate::agent::{AgentConfig, AgentError, Shim, Tcp};
+use crate::engine;
+
+/// Parses the command line and does what it says.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(e) => {
+            let _ = e.print();
+            return ExitCode::from(if e.use_stderr() {
+                exit::USAGE
+            } else {
+                exit::OK
+            });
+        }
+    };
+    log(cli.common.log_format);
+    ExitCode::from(dispatch(cli))
+}
+
+fn log(format: LogFormat) {
+    let filter = EnvFilter::try_from_env("PHOS_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr);
+    let outcome = match format {
+        LogFormat::Json => builder.json().flatten_event(true).try_init(),
+        LogFormat::Text => {
+            use std::io::IsTerminal;
+            builder
+                .with_ansi(std::io::stderr().is_terminal())
+                .try_init()
+        }
+    };
+    // Only fails when somebody has set one before: then logs go there.
+    drop(outcome);
+}
+
+fn dispatch(cli: Cli) -> u8 {
+    let Cli {
+        common,
+        sidecar,
+        agent,
+        command,
+        job_command,
+    } = cli;
+    match command {
+        None if job_command.is_empty() => run_sidecar(&common, &sidecar),
+        None => supervise::run(&common, &sidecar, &agent, &job_command),
+        Some(Command::Run { agent, job_command }) => run_agent(&common, &agent, job_command),
+        Some(Command::Checkpoint { json }) => client::checkpoint(&common, json),
+        Some(Command::Status { json }) => client::status(&common, json),
+        Some(Command::List { json }) => history::list(&common, json),
+        Some(Command::Show { id, json }) => history::show(&common, id, json),
+        Some(Command::Restore {
+            id,
+            mut sidecar,
+            agent,
+        }) => match history::command_to_restore(&common, id) {
+            Ok((number, command)) => {
+                sidecar.from = Some(number);
+                supervise::run(&common, &sidecar, &agent, &command)
+            }
+            Err(code) => code,
+        },
+        Some(Command::Doctor { criu, json }) => doctor::run(&common, criu, json),
+    }
+}
+
+/// Says what is wrong and with which code the process ends.
+fn fail(message: impl std::fmt::Display, code: u8) -> u8 {
+    eprintln!("phos-ft: {message}");
+    code
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, u8> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| fail(format_args!("cannot start threads: {e}"), exit::SYSTEM))
+}
+
+fn run_sidecar(common: &Common, sidecar: &SidecarArgs) -> u8 {
+    supervise::follow_supervisor();
+    let runtime = match runtime() {
+        Ok(runtime) => runtime,
+        Err(code) => return code,
+    };
+    let config = engine::Config {
+        job: common.job.clone(),
+        run_dir: common.run_dir.clone(),
+        store: common.store(),
+        interval: sidecar.interval.0,
+        host_buffer: sidecar.host_buffer,
+        quiesce_timeout: sidecar.quiesce_timeout,
+        restarts: sidecar.budget(),
+        from: sidecar.from,
+    };
+    let outcome = runtime.block_on(engine::run(config));
+    // Workers that still wait for a store must not hold the process back.
+    runtime.shutdown_background();
+    match outcome {
+        Ok(()) => exit::OK,
+        Err(e) => {
+            tracing::error!(error = %e, "the sidecar ends");
+            exit::engine(&e)
+        }
+    }
+}
+
+fn agent_config(
+    common: &Common,
+    agent: &AgentArgs,
+    command: Vec<std::ffi::OsString>,
+) -> AgentConfig {
+    let mut config = AgentConfig::new(common.job.as_str(), command);
+    config.run_dir.clone_from(&common.run_dir);
+    config.criu.clone_from(&agent.criu);
+    config.shim = agent.shim.clone().map_or(Shim::Find, Shim::At);
+    config.max_file_size = agent.max_file_size;
+    config.image_limit = agent.image_limit;
+    config.sidecar_wait = agent.sidecar_wait.0;
+    config.grace = agent.grace;
+    config.allow_unprotected = agent.allow_unprotected;
+    config.tcp = match agent.tcp {
+        TcpArg::Auto => Tcp::Auto,
+        TcpArg::Close => Tcp::Close,
+        TcpArg::Keep => Tcp::Keep,
+    };
+    config
+}
+
+fn run_agent(common: &Common, agent: &AgentArgs, command: Vec<std::ffi::OsString>) -> u8 {
+    supervise::follow_supervisor();
+    match crate::agent::run(agent_config(common, agent, command)) {
+        Ok(code) => u8::try_from(code).unwrap_or(exit::FAILED),
+        Err(e) => {
+            let code = agent_code(&e);
+            fail(e, code)
+        }
+    }
+}
+
+/// The exit code for an error of the agent.
+fn agent_code(error: &AgentError) -> u8 {
+    match error {
+        AgentError::Config(_) => exit::USAGE,
+        AgentError::Namespace(_) => exit::PERMISSION,
+        AgentError::RunDir { .. } | AgentError::Socket { .. } => exit::CANNOT_CREATE,
+        AgentError::AlreadyRunning { .. } => exit::UNAVAILABLE,
+        AgentError::System { .. } => exit::SYSTEM,
+        // 126 and 127, as a shell has them.
+        AgentError::Spawn(_) => u8::try_from(error.exit_code()).unwrap_or(exit::FAILED),
+    }
+}

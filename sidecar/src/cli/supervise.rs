@@ -1,0 +1,262 @@
+//! `phos-ft … -- CMD`: agent and sidecar on one machine, started by one command.
+//!
+//! ```text
+//! phos-ft -- CMD (this process)
+//!  ├─ phos-ft run -- CMD     the agent: its end is ours, its code is ours
+//!  └─ phos-ft                the sidecar: may die; started again
+//! ```
+//!
+//! # Rules
+//!
+//! * What can be refused is refused before either is started: then nothing has changed.
+//! * Signals go to the agent, which decides what becomes of the job. The sidecar has a process group of
+//!   its own, so that Ctrl-C does not end it before the job's last checkpoint.
+//! * If this process dies, both are told to end.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal};
+use tokio::process::{Child, Command};
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::args::{AgentArgs, Common, SidecarArgs, TcpArg};
+use super::{exit, fail};
+use crate::engine;
+
+/// Set for children; tells them to end with their supervisor.
+const SUPERVISED: &str = "PHOS_SUPERVISED";
+
+/// How long the sidecar may take to store the last checkpoint when the job is over.
+const LAST_STORE: Duration = Duration::from_secs(75);
+
+/// In a child of a supervisor: end when it ends.
+pub(super) fn follow_supervisor() {
+    if std::env::var_os(SUPERVISED).is_some() {
+        let _ = rustix::process::set_parent_process_death_signal(Some(Signal::TERM));
+    }
+}
+
+/// Runs agent and sidecar; the exit code is the agent's.
+pub(super) fn run(
+    common: &Common,
+    sidecar: &SidecarArgs,
+    agent: &AgentArgs,
+    command: &[OsString],
+) -> u8 {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(e) => return fail(format_args!("cannot start: {e}"), exit::SYSTEM),
+    };
+    runtime.block_on(async {
+        if let Err(code) = check(common).await {
+            return code;
+        }
+        match supervise(common, sidecar, agent, command).await {
+            Ok(code) => code,
+            Err(e) => fail(e, exit::SYSTEM),
+        }
+    })
+}
+
+/// Before anything starts: the run directory and the store.
+async fn check(common: &Common) -> Result<(), u8> {
+    let checks = async {
+        engine::make_run_dir(&common.run_dir, &common.job)?;
+        engine::open_store(&common.store()).await.map(drop)
+    };
+    checks.await.map_err(|e| fail(&e, exit::engine(&e)))
+}
+
+fn program() -> PathBuf {
+    std::env::current_exe().unwrap_or_else(|_| PathBuf::from("phos-ft"))
+}
+
+fn base(common: &Common) -> Command {
+    let mut command = Command::new(program());
+    command
+        .arg("--job")
+        .arg(common.job.as_str())
+        .arg("--run-dir")
+        .arg(&common.run_dir)
+        .arg("--state-dir")
+        .arg(&common.state_dir)
+        .arg("--store")
+        .arg(common.store())
+        .arg("--log-format")
+        .arg(match common.log_format {
+            super::args::LogFormat::Text => "text",
+            super::args::LogFormat::Json => "json",
+        })
+        .env(SUPERVISED, "1");
+    command
+}
+
+fn time(duration: Duration) -> String {
+    humantime::format_duration(duration).to_string()
+}
+
+fn agent_command(common: &Common, agent: &AgentArgs, job: &[OsString]) -> Command {
+    let mut command = base(common);
+    command.arg("run").arg("--grace").arg(time(agent.grace));
+    command
+        .arg("--max-file-size")
+        .arg(agent.max_file_size.to_string());
+    command
+        .arg("--sidecar-wait")
+        .arg(agent.sidecar_wait.0.map_or("forever".into(), time));
+    command.arg("--tcp").arg(match agent.tcp {
+        TcpArg::Auto => "auto",
+        TcpArg::Close => "close",
+        TcpArg::Keep => "keep",
+    });
+    for (flag, path) in [("--criu", &agent.criu), ("--shim", &agent.shim)] {
+        if let Some(path) = path {
+            command.arg(flag).arg(path);
+        }
+    }
+    if let Some(limit) = agent.image_limit {
+        command.arg("--image-limit").arg(limit.to_string());
+    }
+    if agent.allow_unprotected {
+        command.arg("--allow-unprotected");
+    }
+    command.arg(OsStr::new("--")).args(job);
+    command
+}
+
+fn sidecar_command(common: &Common, sidecar: &SidecarArgs, first: bool) -> Command {
+    let mut command = base(common);
+    command
+        .arg("--interval")
+        .arg(sidecar.interval.0.map_or("never".into(), time))
+        .arg("--host-buffer")
+        .arg(sidecar.host_buffer.to_string())
+        .arg("--quiesce-timeout")
+        .arg(time(sidecar.quiesce_timeout))
+        .arg("--max-restarts")
+        .arg(sidecar.max_restarts.to_string())
+        .arg("--restart-window")
+        .arg(time(sidecar.restart_window))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null());
+    if let (true, Some(from)) = (first, sidecar.from) {
+        command.arg("--from").arg(from.to_string());
+    }
+    command.as_std_mut().process_group(0);
+    command
+}
+
+fn send(child: &Child, signal: Signal) {
+    let pid = child
+        .id()
+        .and_then(|id| i32::try_from(id).ok())
+        .and_then(Pid::from_raw);
+    if let Some(pid) = pid {
+        let _ = rustix::process::kill_process(pid, signal);
+    }
+}
+
+fn code(status: ExitStatus) -> u8 {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => u8::try_from(code).unwrap_or(exit::FAILED),
+        (None, Some(signal)) => u8::try_from(128 + signal).unwrap_or(exit::FAILED),
+        (None, None) => exit::FAILED,
+    }
+}
+
+async fn supervise(
+    common: &Common,
+    sidecar: &SidecarArgs,
+    agent: &AgentArgs,
+    job: &[OsString],
+) -> std::io::Result<u8> {
+    let mut signals = [
+        (signal(SignalKind::terminate())?, Signal::TERM),
+        (signal(SignalKind::hangup())?, Signal::HUP),
+        (signal(SignalKind::user_defined1())?, Signal::USR1),
+        (signal(SignalKind::user_defined2())?, Signal::USR2),
+        (signal(SignalKind::interrupt())?, Signal::INT),
+        (signal(SignalKind::quit())?, Signal::QUIT),
+    ];
+    // From a terminal, Ctrl-C has reached the agent already: it is in our process group.
+    let terminal = std::io::IsTerminal::is_terminal(&std::io::stdin());
+    let mut agent_child = agent_command(common, agent, job).spawn()?;
+    let mut sidecar_child = Some(sidecar_command(common, sidecar, true).spawn()?);
+    let mut started = Instant::now();
+    let mut wait = Duration::from_millis(250);
+    let mut again: Option<Instant> = None;
+    let mut verdict = None;
+    let [term, hup, usr1, usr2, int, quit] = &mut signals;
+    let status = loop {
+        tokio::select! {
+            status = agent_child.wait() => break status?,
+            status = ended(&mut sidecar_child), if sidecar_child.is_some() => {
+                sidecar_child = None;
+                let code = code(status?);
+                if exit::is_final(code) {
+                    // It said why. The job runs on if it runs.
+                    verdict = (code != exit::OK).then_some(code);
+                    continue;
+                }
+                if started.elapsed() > Duration::from_secs(60) {
+                    wait = Duration::from_millis(250);
+                }
+                tracing::warn!(code, again_ms = wait.as_millis() as u64, "the sidecar ended; starting another");
+                again = Some(Instant::now() + wait);
+                wait = (wait * 2).min(Duration::from_secs(30));
+            }
+            () = at(again), if again.is_some() => {
+                again = None;
+                started = Instant::now();
+                sidecar_child = Some(sidecar_command(common, sidecar, false).spawn()?);
+            }
+            _ = term.0.recv() => send(&agent_child, term.1),
+            _ = hup.0.recv() => send(&agent_child, hup.1),
+            _ = usr1.0.recv() => send(&agent_child, usr1.1),
+            _ = usr2.0.recv() => send(&agent_child, usr2.1),
+            _ = int.0.recv() => if !terminal { send(&agent_child, int.1) },
+            _ = quit.0.recv() => if !terminal { send(&agent_child, quit.1) },
+        }
+    };
+    if let Some(mut child) = sidecar_child {
+        send(&child, Signal::TERM);
+        match tokio::time::timeout(LAST_STORE, child.wait()).await {
+            Ok(status) => {
+                let code = code(status?);
+                verdict = (exit::is_final(code) && code != exit::OK)
+                    .then_some(code)
+                    .or(verdict);
+            }
+            Err(_) => {
+                let _ = child.kill().await;
+            }
+        }
+    }
+    let job = code(status);
+    // A job that could not be resumed has no code of its own.
+    Ok(match verdict {
+        Some(code @ (exit::MACHINE | exit::DATA | exit::NOT_FOUND)) if job != exit::OK => code,
+        _ => job,
+    })
+}
+
+async fn ended(child: &mut Option<Child>) -> std::io::Result<ExitStatus> {
+    match child {
+        Some(child) => child.wait().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn at(when: Option<Instant>) {
+    match when {
+        Some(when) => tokio::time::sleep_until(when.into()).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,862 @@
+//! One checkpoint: from `Quiesce` until it is visible or dropped.
+//!
+//! ```text
+//!  Quiesce ─ Table ─ Quiesced ─┬─ Dump ──────────── Dumped ─┐
+//!                              └─ import, name, snapshot, ──┴─ Attach ─ Resumed ─┬─ (the job runs)
+//!                                 drain what must be                             └─ flight: drain,
+//!                                                                  CPU image, manifest, commit, Finish
+//! ```
+//!
+//! `Dump` is asked for as soon as the job is quiet: nothing the agent does then changes the memory that
+//! was handed out, so naming and draining run beside it.
+//!
+//! # Consistency
+//!
+//! Names are taken while the job is quiet. The job's memory is read until `Attach` is asked for and not
+//! after that. The store checks what arrives against its name.
+//!
+//! # Crash consistency
+//!
+//! Whatever dies, the agent brings the job back by itself; nothing is visible before the commit.
+//!
+//! # Cancellation
+//!
+//! A failure after `Quiesce` ends in `Abandon` (the job runs on), one after `Resumed` in a dropped
+//! checkpoint. [`Control`] ends the workers; every wait is bounded.
+
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use phos_policies::schedule::{FailureKind, Trigger};
+use phos_protocol::agent::{AttemptError, DumpFacts, Process, ToAgent, ToSidecar};
+use phos_protocol::types::GpuUuid;
+use phos_storage::{CheckpointWriter, Digest, ImageFile, Timings};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use super::drain::{Drain, Ready};
+use super::failpoint::{self, Step};
+use super::gpus::Gpus;
+use super::image::{self, Described, Parts};
+use super::pipeline::{self, Control, Sink};
+use super::plan::{self, Item, Room};
+use super::registry::{Registry, Table, TableError};
+use super::session::{Session, WaitError};
+use super::status::CheckpointReport;
+use super::{EngineError, cpu_image, unix_millis};
+use crate::gpu::{GpuError, Range};
+
+/// Beyond that, for the agent's own work.
+const QUIESCE_MARGIN: Duration = Duration::from_secs(10);
+/// Control state and CRIU.
+const DUMP: Duration = Duration::from_secs(600);
+/// Attach, all processes.
+const ATTACH: Duration = Duration::from_secs(150);
+/// What must leave the GPU before the job may go on. Below the agent's own patience.
+const HOLD: Duration = Duration::from_secs(100);
+
+/// Why an attempt ended before the job was attached, or could not begin.
+pub(super) struct Failure {
+    pub(super) message: String,
+    pub(super) kind: FailureKind,
+    pub(super) stop: Duration,
+    /// The process must end.
+    pub(super) fatal: Option<EngineError>,
+    /// The connection must be made anew.
+    pub(super) relink: Option<WaitError>,
+}
+
+impl Failure {
+    fn new(message: impl Into<String>, kind: FailureKind) -> Failure {
+        Failure {
+            message: message.into(),
+            kind,
+            stop: Duration::ZERO,
+            fatal: None,
+            relink: None,
+        }
+    }
+}
+
+/// A checkpoint that is visible.
+pub(super) struct Stored {
+    pub(super) report: CheckpointReport,
+    pub(super) stop: Duration,
+    pub(super) link_rate: Option<u64>,
+}
+
+/// A checkpoint that was dropped after the job went on.
+pub(super) struct Dropped {
+    pub(super) message: String,
+    pub(super) kind: FailureKind,
+    pub(super) stop: Duration,
+    pub(super) fatal: Option<EngineError>,
+}
+
+/// A checkpoint whose job runs again.
+pub(super) struct Flight {
+    pub(super) control: Arc<Control>,
+    task: JoinHandle<Result<Stored, Dropped>>,
+}
+
+/// Waits for the flight's end; for ever without one. Cancel safe.
+pub(super) async fn landed(flight: &mut Option<Flight>) -> Result<Stored, Dropped> {
+    match flight {
+        None => std::future::pending().await,
+        Some(flight) => match (&mut flight.task).await {
+            Ok(outcome) => outcome,
+            Err(e) => Err(Dropped {
+                message: format!("the task that stores it ended: {e}"),
+                kind: FailureKind::Transient,
+                stop: Duration::ZERO,
+                fatal: None,
+            }),
+        },
+    }
+}
+
+/// Why the held part of an attempt ended.
+enum HeldError {
+    /// GPUs that were not open; after opening them it is worth beginning again at once.
+    Closed(Vec<GpuUuid>),
+    /// The agent ended the attempt itself; the job runs.
+    Ended(AttemptError),
+    Wait(WaitError),
+    Table(TableError),
+    Gpu(GpuError),
+    Cancelled(String),
+    Late,
+    Task(String),
+}
+
+impl From<WaitError> for HeldError {
+    fn from(e: WaitError) -> HeldError {
+        HeldError::Wait(e)
+    }
+}
+
+impl From<super::link::LinkError> for HeldError {
+    fn from(e: super::link::LinkError) -> HeldError {
+        HeldError::Wait(e.into())
+    }
+}
+
+impl From<GpuError> for HeldError {
+    fn from(e: GpuError) -> HeldError {
+        HeldError::Gpu(e)
+    }
+}
+
+impl HeldError {
+    /// Whether the agent still holds the job for this attempt.
+    fn needs_abandon(&self) -> bool {
+        !matches!(
+            self,
+            HeldError::Ended(_) | HeldError::Wait(WaitError::Link(_) | WaitError::JobExited)
+        )
+    }
+
+    fn into_failure(self) -> Failure {
+        match self {
+            HeldError::Closed(_) => {
+                Failure::new("GPUs had to be opened first", FailureKind::Transient)
+            }
+            HeldError::Ended(e) => {
+                let kind = if e.is_transient() {
+                    FailureKind::Transient
+                } else {
+                    FailureKind::Permanent
+                };
+                Failure::new(e.to_string(), kind)
+            }
+            HeldError::Wait(e) => {
+                let mut failure = Failure::new(e.to_string(), FailureKind::Transient);
+                // An agent that does not answer is asked on a new connection; the old one's end
+                // makes it resume the job.
+                if !matches!(e, WaitError::JobExited) {
+                    failure.relink = Some(e);
+                }
+                failure
+            }
+            HeldError::Table(e) => {
+                let sticky = matches!(&e, TableError::Gpu(g) | TableError::Import { source: g, .. } if g.is_sticky());
+                let mut failure = Failure::new(e.to_string(), FailureKind::Transient);
+                if sticky {
+                    failure.fatal = Some(EngineError::Sticky(failure.message.clone()));
+                } else {
+                    failure.relink = Some(WaitError::Link(super::link::LinkError::Closed));
+                }
+                failure
+            }
+            HeldError::Gpu(e) => {
+                let mut failure = Failure::new(e.to_string(), FailureKind::Transient);
+                if e.is_sticky() {
+                    failure.fatal = Some(EngineError::Sticky(e.to_string()));
+                }
+                failure
+            }
+            HeldError::Cancelled(reason) => Failure::new(reason, FailureKind::Transient),
+            HeldError::Late => Failure::new(
+                format!(
+                    "changed memory could not be drained within {HOLD:?}: the store is too slow; give more --host-buffer"
+                ),
+                FailureKind::Permanent,
+            ),
+            HeldError::Task(e) => Failure::new(e, FailureKind::Transient),
+        }
+    }
+}
+
+/// What the held part hands to the flight.
+struct Work {
+    trigger: Trigger,
+    began: Instant,
+    writer: CheckpointWriter,
+    control: Arc<Control>,
+    sink: Sink,
+    puts: JoinHandle<Result<(), String>>,
+    drains: Vec<JoinHandle<Result<(), GpuError>>>,
+    memory: Vec<Described>,
+    directory: OwnedFd,
+    facts: Box<DumpFacts>,
+    command: Vec<String>,
+    gpus: Gpus,
+    parts: BTreeMap<String, f64>,
+    rates: BTreeMap<String, f64>,
+    changed: u64,
+    stop: Duration,
+    link_rate: Option<u64>,
+    seq: u64,
+}
+
+fn ms(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e3
+}
+
+fn ns(value: u64) -> f64 {
+    value as f64 / 1e6
+}
+
+impl Session<'_> {
+    /// Takes a checkpoint up to the moment the job runs again; the rest goes on as the engine's flight.
+    pub(super) async fn attempt(&mut self, trigger: Trigger) -> Result<(), Failure> {
+        for _ in 0..2 {
+            match self.attempt_once(trigger).await {
+                Err(HeldError::Closed(gpus)) => self.open_gpus(gpus).await?,
+                Err(e) => return Err(e.into_failure()),
+                Ok(()) => return Ok(()),
+            }
+        }
+        Err(HeldError::Closed(Vec::new()).into_failure())
+    }
+
+    /// Opens GPUs, outside a stop.
+    pub(super) async fn open_gpus(&mut self, wanted: Vec<GpuUuid>) -> Result<(), Failure> {
+        let mut gpus = self.engine.gpus.clone();
+        let opened = tokio::task::spawn_blocking(move || gpus.open(&wanted).map(|()| gpus)).await;
+        match opened {
+            Ok(Ok(gpus)) => {
+                self.engine.gpus = gpus;
+                Ok(())
+            }
+            Ok(Err(e)) => {
+                let mut failure = Failure::new(e.to_string(), FailureKind::Permanent);
+                if e.is_sticky() {
+                    failure.fatal = Some(EngineError::Sticky(e.to_string()));
+                }
+                Err(failure)
+            }
+            Err(e) => Err(Failure::new(e.to_string(), FailureKind::Transient)),
+        }
+    }
+
+    async fn attempt_once(&mut self, trigger: Trigger) -> Result<(), HeldError> {
+        let began = Instant::now();
+        if let Err(e) = self.engine.take_over().await {
+            return Err(HeldError::Task(e.to_string()));
+        }
+        let Some(epoch) = self.engine.epoch else {
+            return Err(HeldError::Task("the job is not ours".into()));
+        };
+        // Reads what is stored, the first time; before the stop.
+        let writer = match self.engine.job.begin(epoch).await {
+            Ok(writer) => writer,
+            Err(e) => return Err(HeldError::Task(e.to_string())),
+        };
+        self.seq += 1;
+        let seq = self.seq;
+        let control = Arc::new(Control::default());
+        // So that a request for memory finds it.
+        self.engine.held = Some(Arc::clone(&control));
+        let outcome = self
+            .hold(trigger, began, seq, writer.clone(), &control)
+            .await;
+        self.engine.held = None;
+        match outcome {
+            Ok(work) => {
+                let control = Arc::clone(&work.control);
+                let task = tokio::spawn(fly(work));
+                self.engine.flight = Some(Flight { control, task });
+                self.own_flight = Some(seq);
+                Ok(())
+            }
+            Err(e) => {
+                control.cancel("the attempt was given up");
+                let abandoned = if e.needs_abandon() {
+                    self.abandon(seq).await
+                } else {
+                    Ok(())
+                };
+                tokio::spawn(writer.abort());
+                abandoned.map_err(HeldError::Wait)?;
+                Err(e)
+            }
+        }
+    }
+
+    /// Lets the job run on, and waits until it does.
+    async fn abandon(&mut self, seq: u64) -> Result<(), WaitError> {
+        self.link.send(&ToAgent::Abandon { seq })?;
+        let resumed = self
+            .answer(DUMP, |message, _| match message {
+                ToSidecar::Resumed { seq: s, .. } if s == seq => Ok(()),
+                // The agent ended it by itself before it saw ours; no `Resumed` follows.
+                ToSidecar::Quiesced {
+                    seq: s,
+                    outcome: Err(_),
+                } if s == seq => Ok(()),
+                ToSidecar::Dumped {
+                    seq: s,
+                    outcome: Err(_),
+                } if s == seq => Ok(()),
+                other => Err(other),
+            })
+            .await;
+        match resumed {
+            Err(WaitError::JobExited) => Ok(()),
+            other => other,
+        }
+    }
+
+    async fn quiesce(&mut self, seq: u64) -> Result<(Table, Vec<Process>), HeldError> {
+        let timeout = self.engine.quiesce_timeout;
+        let timeout_ms = u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX);
+        self.link.send(&ToAgent::Quiesce { seq, timeout_ms })?;
+        let mut table = Table::default();
+        let mut bad = None;
+        let outcome = self
+            .answer(timeout + QUIESCE_MARGIN, |message, fds| match message {
+                ToSidecar::Quiesced { seq: s, outcome } if s == seq => Ok(Some(outcome)),
+                ToSidecar::Table { seq: s, entries } if s == seq => {
+                    if let Err(e) = table.add(entries, std::mem::take(fds)) {
+                        bad.get_or_insert(e);
+                    }
+                    Err(ToSidecar::Table {
+                        seq: s,
+                        entries: Vec::new(),
+                    })
+                }
+                other => Err(other),
+            })
+            .await?;
+        match (outcome, bad) {
+            (Some(Err(e)), _) => Err(HeldError::Ended(e)),
+            (_, Some(e)) => Err(HeldError::Table(e)),
+            (Some(Ok(processes)), None) => Ok((table, processes)),
+            (None, None) => Err(HeldError::Task("no outcome".into())),
+        }
+    }
+
+    /// Everything while the job is held.
+    async fn hold(
+        &mut self,
+        trigger: Trigger,
+        began: Instant,
+        seq: u64,
+        writer: CheckpointWriter,
+        control: &Arc<Control>,
+    ) -> Result<Work, HeldError> {
+        let mut parts = BTreeMap::new();
+        let (table, processes) = self.quiesce(seq).await?;
+        parts.insert("quiesce".into(), ms(began.elapsed()));
+        failpoint::reach(Step::AfterQuiesce);
+        let quiet = Instant::now();
+        let device_bytes = table.bytes();
+
+        let used = processes.iter().flat_map(|p| &p.devices).map(|d| d.uuid);
+        let used: Vec<GpuUuid> = used.map(|uuid| self.engine.gpus.resolve(uuid)).collect();
+        let closed = self.engine.gpus.missing(used.iter().copied());
+        if !closed.is_empty() && device_bytes > 0 {
+            return Err(HeldError::Closed(closed));
+        }
+        // Measured before the driver gives its own memory up for the dump: it wants that back.
+        let rooms = self.rooms()?;
+        self.link.send(&ToAgent::Dump { seq })?;
+        failpoint::reach(Step::AfterDumpRequest);
+
+        let registry = std::mem::take(&mut self.registry);
+        let gpus = self.engine.gpus.clone();
+        let named = tokio::task::spawn_blocking(move || name(registry, table, &processes, &gpus))
+            .await
+            .map_err(|e| HeldError::Task(e.to_string()))?;
+        let named = match named {
+            (registry, Ok(named)) => {
+                self.registry = registry;
+                named
+            }
+            (_, Err(e)) => return Err(e),
+        };
+        parts.insert("import".into(), ms(named.import));
+        parts.insert("name".into(), ms(named.name));
+        failpoint::reach(Step::AfterName);
+
+        let changed = plan::changed(named.items, |digest| writer.contains(digest));
+        let changed_bytes: u64 = changed.iter().map(|i| i.range.len).sum();
+        tracing::debug!(seq, device_bytes, changed_bytes, "named");
+        let (sink, puts) = pipeline::start(
+            writer.clone(),
+            Arc::clone(control),
+            self.engine.put_concurrency,
+        );
+        let (drains, mut ready) = self.start_drains(changed, &rooms, &sink, control)?;
+
+        // The dump and what must leave the GPU, whichever takes longer.
+        let mut dumped: Option<(OwnedFd, Box<DumpFacts>)> = None;
+        let mut drained: Option<Ready> = None;
+        let drain_began = Instant::now();
+        let dump_limit = Instant::now() + DUMP;
+        let mut hold_limit = None;
+        while dumped.is_none() || drained.is_none() {
+            let deadline = hold_limit.unwrap_or(dump_limit).min(dump_limit);
+            tokio::select! {
+                outcome = all_ready(&mut ready), if drained.is_none() => {
+                    match outcome {
+                        Ok(total) => drained = Some(total),
+                        Err(GpuError::Cancelled) => {
+                            return Err(HeldError::Cancelled(control.reason().unwrap_or_default()));
+                        }
+                        Err(e) => return Err(e.into()),
+                    }
+                    parts.insert("hold_drain".into(), ms(drain_began.elapsed()));
+                }
+                packet = self.link.recv() => match packet? {
+                    (ToSidecar::Dumped { seq: s, outcome }, mut fds) if s == seq => {
+                        let facts = outcome.map_err(HeldError::Ended)?;
+                        let Some(directory) = fds.pop() else {
+                            return Err(HeldError::Task("the CPU image came without its directory".into()));
+                        };
+                        parts.insert("dump".into(), ms(quiet.elapsed()));
+                        control.set_due();
+                        failpoint::reach(Step::AfterDumped);
+                        dumped = Some((directory, facts));
+                        hold_limit = Some(Instant::now() + HOLD);
+                    }
+                    packet => self.event_while_waiting(packet).await?,
+                },
+                () = tokio::time::sleep_until(deadline.into()) => {
+                    return Err(if dumped.is_some() { HeldError::Late } else { WaitError::Timeout(DUMP).into() });
+                }
+            }
+        }
+        let (Some((directory, facts)), Some(drained)) = (dumped, drained) else {
+            return Err(HeldError::Task("no outcome".into()));
+        };
+        failpoint::reach(Step::BeforeAttach);
+        self.link.send(&ToAgent::Attach { seq })?;
+        let (stop_ns, attach_ns) = self
+            .answer(ATTACH, |message, _| match message {
+                ToSidecar::Resumed {
+                    seq: s,
+                    stop_ns,
+                    attach_ns,
+                } if s == seq => Ok((stop_ns, attach_ns)),
+                other => Err(other),
+            })
+            .await?;
+        failpoint::reach(Step::AfterAttach);
+        for (name, value) in [
+            ("detach", facts.times.detach_ns),
+            ("control_checkpoint", facts.times.control_checkpoint_ns),
+            ("criu", facts.times.criu_ns),
+            ("control_restore", facts.times.control_restore_ns),
+            ("attach", attach_ns),
+        ] {
+            parts.insert(name.into(), ns(value));
+        }
+        let gb_s = |bytes: u64, took: Duration| bytes as f64 / took.as_secs_f64().max(1e-9) / 1e9;
+        let mut rates =
+            BTreeMap::from([("digest_gb_s".to_owned(), gb_s(device_bytes, named.digest))]);
+        if drained.direct > 0 {
+            rates.insert("d2h_gb_s".into(), gb_s(drained.direct, drained.direct_took));
+        }
+        self.engine.reserve.clone_from(&facts.reserve);
+        self.engine.status.lock().device_bytes = device_bytes;
+        // Of one GPU; less a margin, so that the policy rather takes too little into the stop.
+        let seconds = drained.direct_took.as_secs_f64();
+        let link_rate = (drained.direct > (64 << 20) && seconds > 0.0)
+            .then(|| (drained.direct as f64 / seconds * 0.8) as u64);
+        tracing::debug!(
+            seq,
+            snapshot = drained.snapshot,
+            direct = drained.direct,
+            "attached"
+        );
+        Ok(Work {
+            trigger,
+            began,
+            writer,
+            control: Arc::clone(control),
+            sink,
+            puts,
+            drains,
+            memory: named.memory,
+            directory,
+            facts,
+            command: self.command.clone(),
+            gpus: self.engine.gpus.clone(),
+            parts,
+            rates,
+            changed: changed_bytes,
+            stop: Duration::from_nanos(stop_ns),
+            link_rate,
+            seq,
+        })
+    }
+
+    /// Device memory that snapshots may take now, per GPU.
+    fn rooms(&self) -> Result<BTreeMap<GpuUuid, u64>, GpuError> {
+        let gpus = &self.engine.gpus;
+        gpus.all()
+            .map(|(&uuid, open)| {
+                let memory = open.gpu().memory()?;
+                let reserve: u64 = (self.engine.reserve.iter())
+                    .filter(|(u, _)| gpus.resolve(*u) == uuid)
+                    .map(|(_, bytes)| bytes)
+                    .sum();
+                Ok((
+                    uuid,
+                    plan::snapshot_room(memory.free, memory.total, reserve),
+                ))
+            })
+            .collect()
+    }
+
+    #[expect(clippy::type_complexity, reason = "used once, right above")]
+    fn start_drains(
+        &self,
+        changed: Vec<Item>,
+        rooms: &BTreeMap<GpuUuid, u64>,
+        sink: &Sink,
+        control: &Arc<Control>,
+    ) -> Result<
+        (
+            Vec<JoinHandle<Result<(), GpuError>>>,
+            Vec<oneshot::Receiver<Result<Ready, GpuError>>>,
+        ),
+        HeldError,
+    > {
+        if changed.is_empty() {
+            return Ok((Vec::new(), Vec::new()));
+        }
+        let host = self.engine.gpus.host()?;
+        let groups = plan::by_gpu(changed);
+        let uuids: Vec<GpuUuid> = groups.iter().map(|(uuid, _)| *uuid).collect();
+        let groups = groups
+            .into_iter()
+            .map(|(uuid, items)| {
+                let spare = rooms.get(&uuid).copied().unwrap_or(0);
+                (
+                    items,
+                    Room {
+                        spare,
+                        link: self.engine.link_rate,
+                    },
+                )
+            })
+            .collect();
+        let free = host.limit().saturating_sub(host.in_use());
+        let splits = plan::divide(groups, free, self.engine.expected_stop);
+        let (mut tasks, mut readies) = (Vec::new(), Vec::new());
+        for (uuid, split) in uuids.into_iter().zip(splits) {
+            let drain = Drain {
+                open: Arc::clone(self.engine.gpus.get(uuid)?),
+                host: Arc::clone(host),
+                split,
+                sink: sink.clone(),
+                control: Arc::clone(control),
+            };
+            let (sender, receiver) = oneshot::channel();
+            readies.push(receiver);
+            tasks.push(tokio::task::spawn_blocking(move || drain.run(sender)));
+        }
+        Ok((tasks, readies))
+    }
+}
+
+/// Waits until no GPU needs the job's memory any more. Cancel safe: what has come is taken out.
+async fn all_ready(
+    readies: &mut Vec<oneshot::Receiver<Result<Ready, GpuError>>>,
+) -> Result<Ready, GpuError> {
+    // Nothing is lost when this is dropped while waiting: sums are kept by the senders' order only
+    // when all have come, so take them in one go.
+    let mut total = Ready::default();
+    for receiver in readies.iter_mut() {
+        while receiver.is_empty() && !receiver.is_terminated() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+    for receiver in readies.drain(..) {
+        let ready = receiver.await.map_err(|_| GpuError::Cancelled)??;
+        total.snapshot += ready.snapshot;
+        total.direct = total.direct.max(ready.direct);
+        total.direct_took = total.direct_took.max(ready.direct_took);
+    }
+    Ok(total)
+}
+
+struct Named {
+    memory: Vec<Described>,
+    items: Vec<Item>,
+    import: Duration,
+    /// The digests alone.
+    digest: Duration,
+    name: Duration,
+}
+
+/// Takes the table over and names every chunk. Blocks.
+fn name(
+    mut registry: Registry,
+    table: Table,
+    processes: &[Process],
+    gpus: &Gpus,
+) -> (Registry, Result<Named, HeldError>) {
+    let began = Instant::now();
+    if let Err(e) = registry.apply(table, processes, gpus) {
+        return (registry, Err(HeldError::Table(e)));
+    }
+    let import = began.elapsed();
+    let began = Instant::now();
+    let ranges: Vec<Range> = registry
+        .iter()
+        .flat_map(|held| {
+            plan::chunks(held.allocation.bytes).map(|(offset, len)| Range {
+                memory: Arc::clone(&held.memory),
+                offset,
+                len,
+            })
+        })
+        .collect();
+    let digest_began = Instant::now();
+    let digests = match gpus.digest(&ranges) {
+        Ok(digests) => digests,
+        Err(e) => return (registry, Err(e.into())),
+    };
+    let digest = digest_began.elapsed();
+    let items: Vec<Item> = ranges
+        .into_iter()
+        .zip(digests)
+        .map(|(range, digest)| Item {
+            digest: Digest(digest),
+            range,
+        })
+        .collect();
+    let mut rest = items.iter().map(|i| i.digest);
+    let memory = registry
+        .iter()
+        .map(|held| {
+            let count = plan::chunks(held.allocation.bytes).count();
+            Described {
+                allocation: held.allocation,
+                requested: held.requested,
+                gpu: held.memory.gpu().uuid(),
+                digests: rest.by_ref().take(count).collect(),
+            }
+        })
+        .collect();
+    let name = began.elapsed();
+    (
+        registry,
+        Ok(Named {
+            memory,
+            items,
+            import,
+            digest,
+            name,
+        }),
+    )
+}
+
+/// The rest of a checkpoint, while the job runs.
+async fn fly(work: Work) -> Result<Stored, Dropped> {
+    let stop = work.stop;
+    let writer = work.writer.clone();
+    let control = Arc::clone(&work.control);
+    let outcome = store(work).await;
+    match outcome {
+        Ok(stored) => Ok(stored),
+        Err(mut dropped) => {
+            control.cancel(dropped.message.clone());
+            writer.abort().await;
+            dropped.stop = stop;
+            Err(dropped)
+        }
+    }
+}
+
+fn dropped(message: impl Into<String>, kind: FailureKind) -> Dropped {
+    Dropped {
+        message: message.into(),
+        kind,
+        stop: Duration::ZERO,
+        fatal: None,
+    }
+}
+
+async fn store(work: Work) -> Result<Stored, Dropped> {
+    let Work {
+        trigger,
+        began,
+        writer,
+        control,
+        sink,
+        puts,
+        drains,
+        memory,
+        directory,
+        facts,
+        command,
+        gpus,
+        mut parts,
+        rates,
+        changed,
+        stop,
+        link_rate,
+        seq,
+    } = work;
+    let cpu_began = Instant::now();
+    let known = writer.clone();
+    let cpu = tokio::task::spawn_blocking(move || chunk_cpu_image(&directory, &known, &sink));
+    let mut sticky = None;
+    for drain in drains {
+        match drain.await {
+            Ok(Ok(())) => {}
+            Ok(Err(e)) => {
+                control.cancel(e.to_string());
+                if e.is_sticky() {
+                    sticky = Some(EngineError::Sticky(e.to_string()));
+                }
+            }
+            Err(e) => control.cancel(e.to_string()),
+        }
+    }
+    parts.insert("drain".into(), ms(cpu_began.elapsed()));
+    let cpu_image = cpu.await;
+    parts.insert("cpu_image".into(), ms(cpu_began.elapsed()));
+    let put = puts.await.unwrap_or_else(|e| Err(e.to_string()));
+    if let Err(reason) = put {
+        let reason = control.reason().unwrap_or(reason);
+        // What a store refuses now it will refuse in two seconds as well.
+        let kind = if sticky.is_some() {
+            FailureKind::Transient
+        } else {
+            FailureKind::Permanent
+        };
+        return Err(Dropped {
+            fatal: sticky,
+            ..dropped(reason, kind)
+        });
+    }
+    if control.is_cancelled() {
+        let reason = control.reason().unwrap_or_default();
+        return Err(Dropped {
+            fatal: sticky,
+            ..dropped(reason, FailureKind::Transient)
+        });
+    }
+    let cpu_image = match cpu_image {
+        Ok(Ok(image)) => image,
+        Ok(Err(e)) => return Err(dropped(e.to_string(), FailureKind::Transient)),
+        Err(e) => return Err(dropped(e.to_string(), FailureKind::Transient)),
+    };
+    failpoint::reach(Step::BeforeManifest);
+    let timings = Timings {
+        stop_us: stop.as_micros() as u64,
+        phases_us: parts
+            .iter()
+            .map(|(name, ms)| (name.clone(), (ms * 1e3) as u64))
+            .collect(),
+        figures: BTreeMap::from([
+            ("changed_bytes".into(), changed),
+            ("copied_bytes".into(), control.copied()),
+        ]),
+    };
+    let body = image::body(Parts {
+        trigger: trigger.as_str(),
+        command: &command,
+        facts: &facts,
+        gpus: gpus.infos(),
+        aliases: gpus.aliases(),
+        memory: &memory,
+        cpu_image,
+        timings,
+    })
+    .map_err(|e| dropped(e.to_string(), FailureKind::Permanent))?;
+    drop(memory);
+    failpoint::reach(Step::BeforeHead);
+    let commit_began = Instant::now();
+    let commit = writer.commit(body, unix_millis()).await.map_err(|e| {
+        let kind = match (e.is_fenced(), e.is_permanent()) {
+            (true, _) => FailureKind::Final,
+            (_, true) => FailureKind::Permanent,
+            _ => FailureKind::Transient,
+        };
+        let fatal = e.is_fenced().then(|| EngineError::Fenced(e.to_string()));
+        Dropped {
+            fatal,
+            ..dropped(e.to_string(), kind)
+        }
+    })?;
+    failpoint::reach(Step::AfterHead);
+    parts.insert("commit".into(), ms(commit_began.elapsed()));
+    tracing::debug!(
+        seq,
+        number = commit.number.0,
+        packs = commit.stats.stored_packs,
+        "committed"
+    );
+    let report = CheckpointReport {
+        id: commit.number.0,
+        trigger: trigger.as_str().into(),
+        stop_ms: ms(stop),
+        parts_ms: parts,
+        rates,
+        total_bytes: commit.manifest.image_bytes(),
+        changed_bytes: changed,
+        copied_bytes: control.copied(),
+        stored_bytes: commit.stats.stored_bytes,
+        seconds: began.elapsed().as_secs_f64(),
+    };
+    Ok(Stored {
+        report,
+        stop,
+        link_rate,
+    })
+}
+
+/// Cuts the CPU image and hands on what is not stored. Blocks.
+fn chunk_cpu_image(
+    directory: &OwnedFd,
+    known: &CheckpointWriter,
+    sink: &Sink,
+) -> Result<Vec<ImageFile<Vec<Digest>>>, cpu_image::ImageError> {
+    cpu_image::list(directory.as_fd())?
+        .iter()
+        .map(|entry| {
+            cpu_image::chunk_file(directory.as_fd(), entry, |digest, bytes| {
+                known.contains(&digest) || sink.host(digest, cpu_image::owned(bytes))
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,79 @@
+//! Places at which a test lets the sidecar die.
+//!
+//! `PHOS_FAILPOINT=sidecar:<step>` makes the process send itself SIGKILL when it reaches the step:
+//! nothing is flushed and nothing is told, as in a real death. With `PHOS_FAILPOINT_ONCE=<file>` only the
+//! process that creates the file dies. Without the variable a step costs a comparison.
+
+use std::sync::OnceLock;
+
+/// A step of a checkpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    AfterQuiesce,
+    AfterName,
+    AfterDumpRequest,
+    AfterDumped,
+    BeforeAttach,
+    AfterAttach,
+    MidDrain,
+    BeforeManifest,
+    BeforeHead,
+    AfterHead,
+}
+
+impl Step {
+    const ALL: [(&'static str, Step); 10] = [
+        ("after-quiesce", Step::AfterQuiesce),
+        ("after-name", Step::AfterName),
+        ("after-dump-request", Step::AfterDumpRequest),
+        ("after-dumped", Step::AfterDumped),
+        ("before-attach", Step::BeforeAttach),
+        ("after-attach", Step::AfterAttach),
+        ("mid-drain", Step::MidDrain),
+        ("before-manifest", Step::BeforeManifest),
+        ("before-head", Step::BeforeHead),
+        ("after-head", Step::AfterHead),
+    ];
+
+    fn parse(setting: &str) -> Option<Step> {
+        let name = setting.strip_prefix("sidecar:")?;
+        Step::ALL
+            .iter()
+            .find(|(n, _)| *n == name)
+            .map(|(_, step)| *step)
+    }
+}
+
+/// Dies here if the test asked for it.
+pub(super) fn reach(step: Step) {
+    static WANTED: OnceLock<Option<Step>> = OnceLock::new();
+    let wanted = WANTED.get_or_init(|| {
+        std::env::var("PHOS_FAILPOINT")
+            .ok()
+            .and_then(|setting| Step::parse(&setting))
+    });
+    if *wanted == Some(step) && first() {
+        let _ =
+            rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+    }
+}
+
+/// Whether this process is the one to die.
+fn first() -> bool {
+    match std::env::var_os("PHOS_FAILPOINT_ONCE") {
+        None => true,
+        Some(path) => std::fs::File::create_new(path).is_ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Step;
+
+    #[test]
+    fn only_this_process_and_known_steps() {
+        assert_eq!(Step::parse("sidecar:mid-drain"), Some(Step::MidDrain));
+        assert_eq!(Step::parse("agent:mid-drain"), None);
+        assert_eq!(Step::parse("sidecar:later"), None);
+    }
+}

@@ -1,0 +1,466 @@
+//! The sidecar: checkpoints of the job while it runs, and its return after a crash.
+//!
+//! * [`session`]: the conversation with the agent; [`link`]: the connection under it;
+//! * [`attempt`]: one checkpoint; [`registry`]: the job's memory; [`gpus`]; [`plan`]; [`drain`];
+//!   [`pipeline`]; [`cpu_image`]; [`image`]: what the manifest says;
+//! * [`restore`] and [`checks`]: the way back;
+//! * [`control`] and [`status`]: the sidecar's own socket.
+//!
+//! # Consistency
+//!
+//! The engine decides nothing that the agent or the store does not confirm: the job's state is what the
+//! agent says, what is visible is what the store's log says. So it may die at any instant and be started
+//! again.
+//!
+//! # Crash consistency
+//!
+//! Every start takes the job over in the store: a sidecar that was thought dead is fenced.
+//!
+//! # Memory
+//!
+//! Pinned host memory is bounded by `--host-buffer`, the store's writer and reader by their options, all
+//! queues by constants.
+
+mod attempt;
+pub mod checks;
+pub mod control;
+mod cpu_image;
+mod drain;
+mod failpoint;
+mod gpus;
+mod image;
+mod link;
+mod pipeline;
+mod plan;
+mod progress;
+mod registry;
+mod restore;
+mod session;
+pub mod status;
+
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use phos_policies::restart::{RestartBudget, Restarts};
+use phos_policies::schedule::{Schedule, ScheduleConfig, ScheduleError};
+use phos_protocol::env::AGENT_SOCKET_FILE;
+use phos_protocol::types::GpuUuid;
+use phos_storage::{
+    CheckpointNumber, Epoch, Job, JobError, JobName, Manifest, NonceSource, OpenError, ProbeError,
+    RetryPolicy, Store, StoreOptions, UnixMillis,
+};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
+
+use self::attempt::Flight;
+use self::checks::CheckError;
+use self::control::Wanted;
+use self::gpus::Gpus;
+use self::link::Link;
+use self::pipeline::Control;
+use self::session::{Session, SessionEnd};
+use self::status::{Report, Shared};
+
+/// What the sidecar is told.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The job.
+    pub job: JobName,
+    /// Directory shared with the agent.
+    pub run_dir: PathBuf,
+    /// Address of the store.
+    pub store: String,
+    /// Time between checkpoints; none: on demand only.
+    pub interval: Option<Duration>,
+    /// Most pinned host memory, in bytes.
+    pub host_buffer: u64,
+    /// How long GPU work in flight may take to end when a checkpoint begins.
+    pub quiesce_timeout: Duration,
+    /// Restarts of a crashed job.
+    pub restarts: RestartBudget,
+    /// Resume from this checkpoint first.
+    pub from: Option<CheckpointNumber>,
+}
+
+/// Why the sidecar ended without its job being over.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The run directory or the socket in it.
+    #[error(
+        "cannot use {path}: {source}; choose a directory that this user may write with --run-dir"
+    )]
+    RunDir {
+        /// What could not be made.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The store could not be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The store is not fit.
+    #[error(transparent)]
+    Probe(#[from] ProbeError),
+    /// The interval.
+    #[error(transparent)]
+    Schedule(#[from] ScheduleError),
+    /// The connection to the agent cannot be made, ever.
+    #[error("{0}")]
+    Connect(String),
+    /// The job's history.
+    #[error(transparent)]
+    Job(JobError),
+    /// Another node took the job over.
+    #[error("{0}")]
+    Fenced(String),
+    /// This machine cannot take the image.
+    #[error(transparent)]
+    Check(#[from] CheckError),
+    /// The job could not be resumed.
+    #[error("{0}")]
+    Restore(String),
+    /// The GPU context is broken: a new process is needed.
+    #[error("{0}; this process must be replaced, the job is not affected")]
+    Sticky(String),
+    /// Signals, threads.
+    #[error("{0}")]
+    System(std::io::Error),
+}
+
+/// What outlives a connection.
+struct Engine {
+    job: Job,
+    epoch: Option<Epoch>,
+    gpus: Gpus,
+    status: Shared,
+    schedule: Schedule,
+    restarts: Restarts,
+    origin: Instant,
+    from: Option<CheckpointNumber>,
+    put_concurrency: usize,
+    /// A checkpoint whose job runs again.
+    flight: Option<Flight>,
+    /// The attempt whose job is held.
+    held: Option<Arc<Control>>,
+    /// Clients that wait for the next checkpoint on demand, and for the one being made.
+    wanted_now: Vec<Wanted>,
+    serving: Vec<Wanted>,
+    wanted: mpsc::Receiver<Wanted>,
+    shutdown: Signals,
+    demand: Signal,
+    /// As of the last checkpoint.
+    reserve: Vec<(GpuUuid, u64)>,
+    expected_stop: Duration,
+    link_rate: u64,
+    /// See [`Config`].
+    quiesce_timeout: Duration,
+}
+
+/// SIGTERM and SIGINT.
+struct Signals {
+    term: Signal,
+    int: Signal,
+    asked: Option<Instant>,
+}
+
+/// Waits for a request to end. Once it came, it stays: but not at once, so that a last checkpoint that
+/// the agent asks for at the same time is not lost.
+async fn stop_wanted(signals: &mut Signals) {
+    let asked = match signals.asked {
+        Some(asked) => asked,
+        None => {
+            tokio::select! {
+                _ = signals.term.recv() => {}
+                _ = signals.int.recv() => {}
+            }
+            tracing::info!("asked to end");
+            *signals.asked.insert(Instant::now())
+        }
+    };
+    tokio::time::sleep_until((asked + Duration::from_secs(2)).into()).await;
+}
+
+/// Options of a store in a program.
+pub fn store_options() -> StoreOptions {
+    let nonces = NonceSource::new(|| {
+        let mut nonce = [0_u8; 16];
+        nonce[..8].copy_from_slice(&random_u64().to_le_bytes());
+        nonce[8..].copy_from_slice(&random_u64().to_le_bytes());
+        nonce
+    });
+    let mut options = StoreOptions::new(nonces);
+    options.retry = RetryPolicy {
+        jitter_seed: random_u64(),
+        ..RetryPolicy::default()
+    };
+    options
+}
+
+/// A number from the operating system.
+pub(crate) fn random_u64() -> u64 {
+    let mut bytes = [0_u8; 8];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        match rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty()) {
+            Ok(n) => filled += n,
+            Err(rustix::io::Errno::INTR) => {}
+            // Linux has had getrandom since 3.17, and flags 0 cannot fail.
+            Err(_) => std::thread::sleep(Duration::from_millis(1)),
+        }
+    }
+    u64::from_le_bytes(bytes)
+}
+
+/// The time, for people.
+pub(crate) fn unix_millis() -> UnixMillis {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    UnixMillis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// Makes the job's run directory, for this user alone.
+///
+/// # Errors
+/// It cannot be made.
+pub fn make_run_dir(run_dir: &Path, job: &JobName) -> Result<PathBuf, EngineError> {
+    let path = run_dir.join(job.as_str());
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true).mode(0o700);
+    builder
+        .create(&path)
+        .map_err(|source| EngineError::RunDir {
+            path: path.clone(),
+            source,
+        })?;
+    Ok(path)
+}
+
+/// Opens a store for writing: reachable, honest, of a format that is known.
+///
+/// # Errors
+/// Why it cannot be used.
+pub async fn open_store(address: &str) -> Result<Store, EngineError> {
+    let store = Store::open(address, store_options()).await?;
+    store.probe().await?;
+    store.initialise().await?;
+    Ok(store)
+}
+
+/// The command that a checkpoint was made of.
+pub fn command_of(manifest: &Manifest) -> Option<Vec<String>> {
+    image::Extra::parse(manifest)
+        .ok()
+        .map(|extra| extra.command)
+}
+
+/// Runs the sidecar until its job is over or it is told to end.
+///
+/// # Errors
+/// Why it cannot go on.
+pub async fn run(config: Config) -> Result<(), EngineError> {
+    let directory = make_run_dir(&config.run_dir, &config.job)?;
+    let term = signal(SignalKind::terminate()).map_err(EngineError::System)?;
+    let int = signal(SignalKind::interrupt()).map_err(EngineError::System)?;
+    let demand = signal(SignalKind::user_defined1()).map_err(EngineError::System)?;
+    let schedule = Schedule::new(ScheduleConfig {
+        interval: config.interval,
+        ..ScheduleConfig::default()
+    })?;
+    let store = open_store_patiently(&config.store).await?;
+    let host_buffer = config.host_buffer;
+    let gpus = tokio::task::spawn_blocking(move || {
+        let mut gpus = Gpus::discover(host_buffer);
+        // With one GPU it is clear which will be needed.
+        if let [only] = gpus.infos() {
+            let uuid = only.uuid;
+            if let Err(e) = gpus.open(&[uuid]) {
+                tracing::warn!(error = %e, "the GPU cannot be opened yet");
+            }
+        }
+        gpus
+    })
+    .await
+    .map_err(|e| EngineError::System(std::io::Error::other(e)))?;
+    match gpus.driver() {
+        Ok(_) => tracing::info!(gpus = gpus.infos().len(), "driver found"),
+        Err(e) => tracing::warn!(error = %e, "no GPU can be used"),
+    }
+    let status = Shared::new(Report {
+        job: config.job.to_string(),
+        store: config.store.clone(),
+        state: "waiting for the agent".into(),
+        interval_seconds: config.interval.map_or(0.0, |i| i.as_secs_f64()),
+        ..Report::default()
+    });
+    let (sender, wanted) = mpsc::channel(16);
+    let socket = directory.join(control::SOCKET_FILE);
+    let _control =
+        control::serve(&socket, status.clone(), sender).map_err(|source| EngineError::RunDir {
+            path: socket.clone(),
+            source,
+        })?;
+    let mut engine = Engine {
+        job: store.job(config.job.clone()),
+        epoch: None,
+        gpus,
+        status,
+        schedule,
+        restarts: Restarts::new(config.restarts),
+        origin: Instant::now(),
+        quiesce_timeout: config.quiesce_timeout,
+        from: config.from,
+        put_concurrency: store_options().encoders * 2,
+        flight: None,
+        held: None,
+        wanted_now: Vec::new(),
+        serving: Vec::new(),
+        wanted,
+        shutdown: Signals {
+            term,
+            int,
+            asked: None,
+        },
+        demand,
+        reserve: Vec::new(),
+        expected_stop: Duration::from_secs(1),
+        link_rate: 10_000_000_000,
+    };
+    let outcome = engine.serve(&directory.join(AGENT_SOCKET_FILE)).await;
+    engine.settle().await;
+    outcome
+}
+
+/// Opens the store; waits for one that is merely not reachable now, since the job may be running.
+async fn open_store_patiently(address: &str) -> Result<Store, EngineError> {
+    let mut wait = Duration::from_secs(1);
+    loop {
+        match open_store(address).await {
+            Err(EngineError::Open(e)) if !e.is_permanent() => {
+                tracing::error!(error = %e, "the store cannot be opened yet");
+            }
+            Err(EngineError::Probe(e)) if !e.is_permanent() => {
+                tracing::error!(error = %e, "the store cannot be used yet");
+            }
+            other => return other,
+        }
+        tokio::time::sleep(wait).await;
+        wait = (wait * 2).min(Duration::from_secs(30));
+    }
+}
+
+impl Engine {
+    fn now(&self) -> Duration {
+        self.origin.elapsed()
+    }
+
+    async fn serve(&mut self, agent: &Path) -> Result<(), EngineError> {
+        let mut said = false;
+        loop {
+            match Link::connect(agent) {
+                Ok(link) => match self.session(link).await? {
+                    SessionEnd::Over => return Ok(()),
+                    SessionEnd::Lost(reason) => {
+                        tracing::warn!(reason, "the connection to the agent is lost");
+                        self.status.state("waiting for the agent");
+                        said = false;
+                    }
+                },
+                Err(e) if e.is_transient() => {
+                    if !said {
+                        tracing::info!("waiting: {e}");
+                        said = true;
+                    }
+                }
+                Err(e) => return Err(EngineError::Connect(e.to_string())),
+            }
+            let Engine { shutdown, .. } = &mut *self;
+            tokio::select! {
+                () = stop_wanted(shutdown) => return Ok(()),
+                () = tokio::time::sleep(Duration::from_millis(200)) => {}
+            }
+        }
+    }
+
+    async fn session(&mut self, link: Link) -> Result<SessionEnd, EngineError> {
+        match Session::open(self, link).await {
+            Ok(Some((session, job))) => session.run(job).await,
+            Ok(None) => Ok(SessionEnd::Lost(
+                "another sidecar serves this job; waiting for it to end".into(),
+            )),
+            Err(e) => Ok(SessionEnd::Lost(e.to_string())),
+        }
+    }
+
+    /// Takes the job over, once.
+    async fn take_over(&mut self) -> Result<(), EngineError> {
+        if self.epoch.is_some() {
+            return Ok(());
+        }
+        let holder = format!("{} (pid {})", hostname(), std::process::id());
+        let taken = self
+            .job
+            .take_over(&holder, unix_millis())
+            .await
+            .map_err(EngineError::Job)?;
+        tracing::info!(
+            epoch = taken.epoch.0,
+            previous = taken.previous.map(|e| e.0),
+            "took the job over"
+        );
+        self.epoch = Some(taken.epoch);
+        Ok(())
+    }
+
+    fn is_in_flight(&self) -> bool {
+        self.flight.is_some()
+    }
+
+    fn cancel_flight(&self, reason: &str) {
+        for control in self.flight.iter().map(|f| &f.control).chain(&self.held) {
+            control.cancel(reason);
+        }
+    }
+
+    /// Gives device memory back to the job, if a snapshot holds any. How much it was.
+    async fn release_memory(&self) -> u64 {
+        let mut freed = 0;
+        for control in self.flight.iter().map(|f| &f.control).chain(&self.held) {
+            let held = control.snapshot_bytes();
+            if held == 0 {
+                continue;
+            }
+            freed += held;
+            control.cancel("the job needed the device memory that the snapshot held");
+            let deadline = Instant::now() + Duration::from_secs(5);
+            while control.snapshot_bytes() > 0 && Instant::now() < deadline {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        }
+        freed
+    }
+
+    /// Before the process ends: lets a checkpoint that is under way become visible.
+    async fn settle(&mut self) {
+        if self.flight.is_none() {
+            return;
+        }
+        tracing::info!("storing the last checkpoint");
+        let landed = attempt::landed(&mut self.flight);
+        match tokio::time::timeout(Duration::from_secs(60), landed).await {
+            Ok(Ok(stored)) => tracing::info!(id = stored.report.id, "checkpoint"),
+            Ok(Err(dropped)) => tracing::error!(reason = dropped.message, "checkpoint given up"),
+            Err(_) => tracing::error!("the last checkpoint could not be stored in time"),
+        }
+        self.flight = None;
+    }
+}
+
+fn hostname() -> String {
+    rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned()
+}

@@ -1,0 +1,783 @@
+//! Bringing the job back: which checkpoint, the checks, the memory, the CPU image, the agent's part.
+//!
+//! ```text
+//!  newest restorable ─▶ checks (nothing changed yet) ─▶ image directory, allocations
+//!        ▲                                                │
+//!        │ damaged: quarantine                            ▼
+//!        └──────────── one stream of chunks: packs in order ─▶ files │ pinned slots ─H2D─▶ GPU
+//!                                                          │
+//!                                   digest of every chunk, on the GPU ─▶ RestoreMemory* ─▶ Restore
+//! ```
+//!
+//! # Rules
+//!
+//! * Memory of the job that the vault still holds is used again where it is the same allocation: its
+//!   chunks are digested first, and what matches is not fetched.
+//! * Every chunk of device memory is checked by digest on the GPU before the agent is told.
+//! * A failure falls back to the next older checkpoint, loudly. What cannot get better by that (other
+//!   machine, too little memory, another command) ends the attempt to resume.
+
+use std::collections::{BTreeMap, HashMap};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures::StreamExt;
+use phos_protocol::agent::{RestoreTimes, ToAgent, ToSidecar};
+use phos_protocol::channel::BATCH;
+use phos_protocol::types::{AllocationKey, GpuUuid};
+use phos_storage::{CheckpointNumber, JobError, Manifest, PackId, ReadError, Reader};
+use rustix::fs::{Mode, OFlags};
+use tokio::sync::mpsc;
+
+use super::checks::{self, CheckError};
+use super::gpus::{Gpus, OpenGpu};
+use super::image::{Extra, Image, Wanted};
+use super::progress::Progress;
+use super::registry::Held;
+use super::session::{Session, Stop, WaitError};
+use super::{EngineError, unix_millis};
+use crate::gpu::host::SLOT;
+use crate::gpu::{DeviceMemory, GpuError, HostPool, Pending, Range};
+
+/// The agent's part: CRIU, control state, attach.
+const RESTORE: Duration = Duration::from_secs(900);
+/// How long memory of a job that was just killed may take to come back.
+const RECLAIM: Duration = Duration::from_secs(20);
+/// Chunks on their way to a GPU or a file.
+const QUEUE: usize = 32;
+/// Copies in flight to one GPU.
+const IN_FLIGHT: usize = 16;
+
+/// Why a checkpoint was not restored.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum RestoreError {
+    /// Not here, and an older one would not either.
+    #[error("{0}")]
+    Check(#[from] CheckError),
+    /// Part of it is damaged.
+    #[error("{source}")]
+    Damaged { pack: PackId, source: ReadError },
+    /// It cannot be understood or did not come back.
+    #[error("{0}")]
+    Image(String),
+    #[error("{0}")]
+    Gpu(#[from] GpuError),
+    #[error("{0}")]
+    Store(String),
+    #[error("cannot write the CPU image: {0}")]
+    File(std::io::Error),
+    #[error("{0}")]
+    Wait(#[from] WaitError),
+}
+
+impl From<super::link::LinkError> for RestoreError {
+    fn from(e: super::link::LinkError) -> RestoreError {
+        RestoreError::Wait(e.into())
+    }
+}
+
+/// What became of a restore.
+pub(super) struct Restored {
+    times: RestoreTimes,
+    held: Vec<Held>,
+    fetched: u64,
+    total: u64,
+}
+
+impl Session<'_> {
+    /// Resumes from the newest checkpoint that can be. None: there is none. `fresh`: the agent was just
+    /// started, with a command that must be the image's.
+    pub(super) async fn restore_newest(
+        &mut self,
+        fresh: bool,
+    ) -> Result<Option<CheckpointNumber>, Stop> {
+        if self.engine.job.store().is_discarding() {
+            tracing::warn!("the store drops what it is given: there is nothing to resume from");
+            return Ok(None);
+        }
+        // Consumed: a crash after that goes back to the newest one.
+        let mut only = self.engine.from.take();
+        let mut below: Option<u64> = None;
+        let mut last: Option<RestoreError> = None;
+        loop {
+            let manifest = match only.take() {
+                Some(number) => Some(self.chosen(number).await?),
+                None => self.candidate(below).await?,
+            };
+            let Some(manifest) = manifest else { break };
+            let number = manifest.number;
+            tracing::info!(
+                checkpoint = number.0,
+                bytes = manifest.image_bytes(),
+                "resuming"
+            );
+            self.engine
+                .status
+                .state(format!("resuming from checkpoint {number}"));
+            let began = Instant::now();
+            match self.restore(&manifest, fresh).await {
+                Ok(restored) => {
+                    let Restored {
+                        times,
+                        held,
+                        fetched,
+                        total,
+                    } = restored;
+                    tracing::info!(
+                        checkpoint = number.0,
+                        seconds = (began.elapsed().as_secs_f64() * 10.0).round() / 10.0,
+                        total,
+                        fetched,
+                        files_ms = times.files_ns / 1_000_000,
+                        criu_ms = times.criu_ns / 1_000_000,
+                        control_ms = times.control_restore_ns / 1_000_000,
+                        attach_ms = times.attach_ns / 1_000_000,
+                        "resumed"
+                    );
+                    self.registry.replace(held);
+                    let mut status = self.engine.status.lock();
+                    status.resumed_from = Some(number.0);
+                    status.restarts += u32::from(!fresh);
+                    return Ok(Some(number));
+                }
+                Err(RestoreError::Wait(e)) => return Err(e.into()),
+                Err(RestoreError::Gpu(e)) if e.is_sticky() => {
+                    return Err(EngineError::Sticky(e.to_string()).into());
+                }
+                Err(RestoreError::Check(e)) => {
+                    self.give_up(&e.to_string())?;
+                    return Err(EngineError::Check(e).into());
+                }
+                Err(RestoreError::Store(e)) => {
+                    tracing::error!(error = e, "the store cannot be read now");
+                    return Err(EngineError::Restore(e).into());
+                }
+                Err(e) => {
+                    tracing::error!(
+                        checkpoint = number.0, error = %e,
+                        "CHECKPOINT {number} COULD NOT BE RESTORED; trying the one before"
+                    );
+                    if let RestoreError::Damaged { pack, source } = &e {
+                        let noted = self
+                            .engine
+                            .job
+                            .quarantine_pack(pack, &source.to_string(), unix_millis())
+                            .await;
+                        if let Err(e) = noted {
+                            tracing::warn!(error = %e, "the damage could not be noted in the store");
+                        }
+                    }
+                    below = Some(number.0);
+                    last = Some(e);
+                }
+            }
+        }
+        match last {
+            None => Ok(None),
+            Some(e) => {
+                let reason = format!(
+                    "no checkpoint of job {} could be restored: {e}",
+                    self.engine.job.name()
+                );
+                self.give_up(&reason)?;
+                Err(EngineError::Restore(reason).into())
+            }
+        }
+    }
+
+    /// The checks of the restore that [`Session::restore_newest`] would begin with; changes nothing.
+    pub(super) async fn refuse_early(&mut self) -> Result<(), Stop> {
+        if self.engine.job.store().is_discarding() {
+            return Ok(());
+        }
+        let manifest = match self.engine.from {
+            Some(number) => Some(self.chosen(number).await?),
+            None => self.engine.job.newest_restorable().await?.manifest,
+        };
+        let Some(manifest) = manifest else {
+            return Ok(());
+        };
+        // What cannot be understood is passed over later.
+        let Ok(image) = Image::parse(&manifest) else {
+            return Ok(());
+        };
+        if let Err(e) = self.checks(&manifest, &image, true) {
+            self.give_up(&e.to_string())?;
+            return Err(EngineError::Check(e).into());
+        }
+        Ok(())
+    }
+
+    /// What can be checked without opening anything. The GPUs to use.
+    fn checks(
+        &self,
+        manifest: &Manifest,
+        image: &Image,
+        fresh: bool,
+    ) -> Result<BTreeMap<GpuUuid, GpuUuid>, CheckError> {
+        if fresh {
+            checks::command(manifest, image, &self.command)?;
+        }
+        let driver = self.engine.gpus.driver().and_then(|d| d.version());
+        checks::machine(manifest, image, driver.map_err(|e| e.to_string()))?;
+        checks::assign(&manifest.body.gpus, self.engine.gpus.infos())
+    }
+
+    /// The checkpoint that the user asked for.
+    async fn chosen(&self, number: CheckpointNumber) -> Result<Manifest, JobError> {
+        let manifest = self.engine.job.manifest(number).await?;
+        self.engine.job.check_packs(&manifest).await?;
+        Ok(manifest)
+    }
+
+    /// The newest checkpoint of this run that is whole, below a number.
+    async fn candidate(&self, below: Option<u64>) -> Result<Option<Manifest>, JobError> {
+        let job = &self.engine.job;
+        let Some(below) = below else {
+            let found = job.newest_restorable().await?;
+            for skipped in &found.skipped {
+                tracing::error!(
+                    checkpoint = skipped.number.0,
+                    reason = skipped.reason,
+                    "CHECKPOINT {} IS DAMAGED and is passed over",
+                    skipped.number
+                );
+            }
+            return Ok(found.manifest);
+        };
+        let listing = job.list().await?;
+        for summary in listing.checkpoints {
+            if summary.number.0 >= below || summary.earlier_run {
+                continue;
+            }
+            match self.chosen(summary.number).await {
+                Ok(manifest) => return Ok(Some(manifest)),
+                Err(e @ JobError::Store(_)) if !e.is_permanent() => return Err(e),
+                Err(e) => tracing::error!(
+                    checkpoint = summary.number.0, reason = %e,
+                    "CHECKPOINT {} IS DAMAGED and is passed over", summary.number
+                ),
+            }
+        }
+        Ok(None)
+    }
+
+    async fn restore(
+        &mut self,
+        manifest: &Manifest,
+        fresh: bool,
+    ) -> Result<Restored, RestoreError> {
+        let image = Image::parse(manifest).map_err(|e| RestoreError::Image(e.to_string()))?;
+        // All checks first: they change nothing.
+        let assigned = self.checks(manifest, &image, fresh)?;
+        let needed: Vec<GpuUuid> = assigned.values().copied().collect();
+        let closed = self.engine.gpus.missing(needed);
+        if !closed.is_empty() {
+            self.open_gpus(closed)
+                .await
+                .map_err(|f| RestoreError::Image(f.message))?;
+        }
+        // Of the old job only what is in the image is of use.
+        let keys: HashMap<AllocationKey, u64> = image
+            .memory
+            .iter()
+            .map(|w| (w.allocation.key, w.allocation.bytes))
+            .collect();
+        self.registry.retain(&keys);
+        let reusable: HashMap<AllocationKey, Arc<DeviceMemory>> = image
+            .memory
+            .iter()
+            .filter_map(|w| {
+                let held = self.registry.get(&w.allocation.key)?;
+                let same = held.allocation.bytes == w.allocation.bytes
+                    && held.allocation.rdma == w.allocation.rdma
+                    && Some(&held.memory.gpu().uuid()) == assigned.get(&w.gpu)
+                    && held.memory.fd().is_some();
+                same.then(|| (w.allocation.key, Arc::clone(&held.memory)))
+            })
+            .collect();
+        self.registry.clear();
+        self.device_room(&image, &assigned, &reusable).await?;
+
+        self.link.send(&ToAgent::NewImageDirectory)?;
+        let directory = self
+            .answer(Duration::from_secs(60), |message, fds| match message {
+                ToSidecar::ImageDirectory(outcome) => Ok(outcome.map(|()| fds.pop())),
+                other => Err(other),
+            })
+            .await?;
+        let directory = match directory {
+            Ok(Some(directory)) => directory,
+            Ok(None) => return Err(RestoreError::Image("the agent sent no directory".into())),
+            Err(reason) => return Err(RestoreError::Image(reason)),
+        };
+        host_room(manifest, &directory)?;
+
+        let reader = self
+            .engine
+            .job
+            .reader(manifest)
+            .map_err(|e| RestoreError::Store(e.to_string()))?;
+        let gpus = self.engine.gpus.clone();
+        let progress = Progress::new("resuming", manifest.image_bytes());
+        let filled = fill(
+            reader, manifest, &image, &assigned, reusable, &gpus, directory, &progress,
+        )
+        .await?;
+        progress.finish();
+        let times = self.hand_over(&filled.held, &assigned).await?;
+        self.engine
+            .gpus
+            .set_aliases(aliases(&image.extra, &assigned));
+        Ok(Restored {
+            times,
+            held: filled.held,
+            fetched: filled.fetched,
+            total: manifest.image_bytes(),
+        })
+    }
+
+    /// Whether the allocations and the driver's own memory fit. Waits a little: the memory of a job that
+    /// was just killed comes back late.
+    async fn device_room(
+        &self,
+        image: &Image,
+        assigned: &BTreeMap<GpuUuid, GpuUuid>,
+        reusable: &HashMap<AllocationKey, Arc<DeviceMemory>>,
+    ) -> Result<(), RestoreError> {
+        let deadline = Instant::now() + RECLAIM;
+        loop {
+            let mut verdict = Ok(());
+            for (old, new) in assigned {
+                let allocations: u64 = image
+                    .memory
+                    .iter()
+                    .filter(|w| w.gpu == *old && !reusable.contains_key(&w.allocation.key))
+                    .map(|w| w.allocation.bytes)
+                    .sum();
+                let reserve = image.reserve.get(old).copied().unwrap_or(0);
+                let free = self.engine.gpus.get(*new)?.gpu().memory()?.free;
+                if free < allocations + reserve {
+                    verdict = Err(CheckError::DeviceMemory {
+                        gpu: *new,
+                        free,
+                        allocations,
+                        reserve,
+                    });
+                }
+            }
+            match verdict {
+                Ok(()) => return Ok(()),
+                Err(e) if Instant::now() >= deadline => return Err(e.into()),
+                Err(_) => tokio::time::sleep(Duration::from_millis(250)).await,
+            }
+        }
+    }
+
+    /// Gives the memory to the agent and lets it bring the job back.
+    async fn hand_over(
+        &mut self,
+        held: &[Held],
+        assigned: &BTreeMap<GpuUuid, GpuUuid>,
+    ) -> Result<RestoreTimes, RestoreError> {
+        for batch in held.chunks(BATCH) {
+            let fds: Option<Vec<_>> = batch.iter().map(|h| h.memory.fd()).collect();
+            let fds =
+                fds.ok_or_else(|| RestoreError::Image("memory without a file descriptor".into()))?;
+            let allocations = batch.iter().map(|h| h.allocation).collect();
+            self.link
+                .send_with(&ToAgent::RestoreMemory { allocations }, &fds)?;
+        }
+        let moved = assigned.iter().any(|(old, new)| old != new);
+        let gpus = if moved {
+            assigned.iter().map(|(a, b)| (*a, *b)).collect()
+        } else {
+            Vec::new()
+        };
+        self.link.send(&ToAgent::Restore { gpus })?;
+        self.answer(RESTORE, |message, _| match message {
+            ToSidecar::Restored(outcome) => Ok(outcome),
+            other => Err(other),
+        })
+        .await?
+        .map_err(RestoreError::Image)
+    }
+}
+
+/// What the processes call their GPUs → where these are now.
+fn aliases(extra: &Extra, assigned: &BTreeMap<GpuUuid, GpuUuid>) -> Vec<(GpuUuid, GpuUuid)> {
+    let mut names: Vec<GpuUuid> = extra
+        .processes
+        .iter()
+        .flat_map(|p| &p.devices)
+        .map(|d| d.uuid)
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+        .into_iter()
+        .filter_map(|name| {
+            let was = extra
+                .aliases
+                .iter()
+                .find(|(n, _)| *n == name)
+                .map_or(name, |(_, to)| *to);
+            let now = *assigned.get(&was)?;
+            (now != name).then_some((name, now))
+        })
+        .collect()
+}
+
+fn host_room(manifest: &Manifest, directory: &OwnedFd) -> Result<(), RestoreError> {
+    let needed: u64 = manifest.body.cpu_image.iter().map(|f| f.length).sum();
+    let stat = rustix::fs::fstatvfs(directory).map_err(|e| RestoreError::File(e.into()))?;
+    // A tmpfs without a limit says 0 blocks.
+    let mut room = stat.f_bavail.saturating_mul(stat.f_frsize);
+    if stat.f_blocks == 0 {
+        room = u64::MAX;
+    }
+    if let Some(available) = available_memory() {
+        room = room.min(available);
+    }
+    if needed > room {
+        return Err(CheckError::HostMemory { needed, room }.into());
+    }
+    Ok(())
+}
+
+/// `MemAvailable`, in bytes.
+fn available_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find(|l| l.starts_with("MemAvailable:"))?;
+    let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kib * 1024)
+}
+
+/// A place that a chunk's bytes go to.
+enum Place {
+    /// A range of device memory.
+    Device(Range),
+    /// File number and offset.
+    File(usize, u64),
+}
+
+struct Filled {
+    held: Vec<Held>,
+    fetched: u64,
+}
+
+/// Makes the memory and the files, fills both, and checks the memory.
+#[expect(clippy::too_many_arguments, reason = "all of it is needed once")]
+async fn fill(
+    reader: Reader,
+    manifest: &Manifest,
+    image: &Image,
+    assigned: &BTreeMap<GpuUuid, GpuUuid>,
+    reusable: HashMap<AllocationKey, Arc<DeviceMemory>>,
+    gpus: &Gpus,
+    directory: OwnedFd,
+    progress: &Progress,
+) -> Result<Filled, RestoreError> {
+    let wanted = image.memory.clone();
+    let assigned = assigned.clone();
+    let made = {
+        let gpus = gpus.clone();
+        blocking(move || make(&wanted, &assigned, &reusable, &gpus)).await?
+    };
+    let Made { held, present } = made;
+
+    // Where each chunk of the table goes.
+    let mut places: HashMap<u32, Vec<Place>> = HashMap::new();
+    let mut kept = 0;
+    for ((wanted, held), present) in image.memory.iter().zip(&held).zip(&present) {
+        for (chunk, present) in wanted.chunks.iter().zip(present) {
+            if *present {
+                kept += chunk.len;
+                continue;
+            }
+            let range = Range {
+                memory: Arc::clone(&held.memory),
+                offset: chunk.offset,
+                len: chunk.len,
+            };
+            places
+                .entry(chunk.index)
+                .or_default()
+                .push(Place::Device(range));
+        }
+    }
+    progress.add(kept);
+    let files = make_files(manifest, &directory).map_err(RestoreError::File)?;
+    for (number, file) in manifest.body.cpu_image.iter().enumerate() {
+        for extent in manifest.extents(&file.chunks) {
+            places
+                .entry(extent.chunk)
+                .or_default()
+                .push(Place::File(number, extent.offset));
+        }
+    }
+    let fetched = transfer(&reader, places, files, gpus, progress).await?;
+
+    let check = {
+        let (gpus, memory, held) = (gpus.clone(), image.memory.clone(), held.clone());
+        move || verify(&memory, &held, &gpus)
+    };
+    blocking(check).await?;
+    Ok(Filled { held, fetched })
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, RestoreError> + Send + 'static,
+) -> Result<T, RestoreError> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .unwrap_or_else(|e| Err(RestoreError::Image(format!("a worker ended: {e}"))))
+}
+
+struct Made {
+    held: Vec<Held>,
+    /// Per allocation, per chunk: its bytes are there already.
+    present: Vec<Vec<bool>>,
+}
+
+fn ranges(wanted: &Wanted, memory: &Arc<DeviceMemory>) -> impl Iterator<Item = Range> {
+    wanted.chunks.iter().map(|c| Range {
+        memory: Arc::clone(memory),
+        offset: c.offset,
+        len: c.len,
+    })
+}
+
+/// Takes old memory over where it is the same allocation and finds out what of it is right; makes the
+/// rest.
+fn make(
+    image: &[Wanted],
+    assigned: &BTreeMap<GpuUuid, GpuUuid>,
+    reusable: &HashMap<AllocationKey, Arc<DeviceMemory>>,
+    gpus: &Gpus,
+) -> Result<Made, RestoreError> {
+    let mut held = Vec::with_capacity(image.len());
+    let mut old = Vec::new();
+    for wanted in image {
+        let memory = match reusable.get(&wanted.allocation.key) {
+            Some(memory) => {
+                old.extend(ranges(wanted, memory));
+                Arc::clone(memory)
+            }
+            None => {
+                let uuid = assigned.get(&wanted.gpu).copied().unwrap_or(wanted.gpu);
+                gpus.get(uuid)?
+                    .gpu()
+                    .create(wanted.allocation.bytes, wanted.allocation.rdma)?
+            }
+        };
+        held.push(Held {
+            allocation: wanted.allocation,
+            requested: wanted.requested,
+            memory,
+        });
+    }
+    let mut digests = gpus.digest(&old)?.into_iter();
+    let present = image
+        .iter()
+        .map(|wanted| {
+            let reused = reusable.contains_key(&wanted.allocation.key);
+            wanted
+                .chunks
+                .iter()
+                .map(|c| reused && digests.next().is_some_and(|d| d == c.digest.0))
+                .collect()
+        })
+        .collect();
+    Ok(Made { held, present })
+}
+
+/// Digests everything on the GPUs and compares.
+fn verify(image: &[Wanted], held: &[Held], gpus: &Gpus) -> Result<(), RestoreError> {
+    let all: Vec<Range> = image
+        .iter()
+        .zip(held)
+        .flat_map(|(w, h)| ranges(w, &h.memory))
+        .collect();
+    let digests = gpus.digest(&all)?;
+    let named = image
+        .iter()
+        .flat_map(|w| w.chunks.iter().map(move |c| (w, c)));
+    for ((wanted, chunk), digest) in named.zip(digests) {
+        if digest != chunk.digest.0 {
+            return Err(RestoreError::Image(format!(
+                "device memory is not what was stored: allocation {:?} at byte {}; the GPU or its link \
+                 is faulty (see nvidia-smi -q -d ECC)",
+                wanted.allocation.key, chunk.offset
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Makes the image's files, empty and of their length.
+fn make_files(manifest: &Manifest, directory: &OwnedFd) -> std::io::Result<Vec<OwnedFd>> {
+    manifest
+        .body
+        .cpu_image
+        .iter()
+        .map(|file| {
+            let path = file.path.as_path();
+            let sound = path
+                .components()
+                .all(|c| matches!(c, std::path::Component::Normal(_)));
+            if !sound {
+                return Err(std::io::Error::other(format!(
+                    "{path:?} is no path below the image"
+                )));
+            }
+            let mut above = std::path::PathBuf::new();
+            for part in path
+                .parent()
+                .into_iter()
+                .flat_map(std::path::Path::components)
+            {
+                above.push(part);
+                match rustix::fs::mkdirat(directory.as_fd(), &above, Mode::from_raw_mode(0o700)) {
+                    Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+                    Err(e) => return Err(e.into()),
+                }
+            }
+            let flags =
+                OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+            let mode = Mode::from_raw_mode(file.mode & 0o7777);
+            let fd = rustix::fs::openat(directory.as_fd(), path, flags, mode)?;
+            rustix::fs::ftruncate(&fd, file.length)?;
+            Ok(fd)
+        })
+        .collect()
+}
+
+/// Fetches what has a place and puts it there; overlapped. The bytes fetched.
+async fn transfer(
+    reader: &Reader,
+    mut places: HashMap<u32, Vec<Place>>,
+    files: Vec<OwnedFd>,
+    gpus: &Gpus,
+    progress: &Progress,
+) -> Result<u64, RestoreError> {
+    let (to_files, file_chunks) = mpsc::channel(QUEUE);
+    let mut workers = vec![tokio::task::spawn_blocking(move || {
+        write_files(&files, file_chunks)
+    })];
+    let mut to_gpus = BTreeMap::new();
+    for (&uuid, open) in gpus.all() {
+        let (sender, chunks) = mpsc::channel(QUEUE);
+        let (open, host) = (Arc::clone(open), Arc::clone(gpus.host()?));
+        workers.push(tokio::task::spawn_blocking(move || {
+            write_device(&open, &host, chunks)
+        }));
+        to_gpus.insert(uuid, sender);
+    }
+    let mut stream = reader.fetch(places.keys().copied().collect::<Vec<_>>());
+    let mut fetched = 0;
+    let mut failed = None;
+    'fetching: while let Some(chunk) = stream.next().await {
+        let (index, bytes) = match chunk {
+            Ok(chunk) => chunk,
+            Err(e) => {
+                failed = Some(match e.damaged_pack() {
+                    Some(pack) => RestoreError::Damaged { pack, source: e },
+                    None => RestoreError::Store(e.to_string()),
+                });
+                break;
+            }
+        };
+        fetched += bytes.len() as u64;
+        for place in places.remove(&index).unwrap_or_default() {
+            progress.add(bytes.len() as u64);
+            let sent = match place {
+                Place::File(number, offset) => {
+                    to_files.send((number, offset, bytes.clone())).await.is_ok()
+                }
+                Place::Device(range) => match to_gpus.get(&range.memory.gpu().uuid()) {
+                    Some(sender) => sender.send((range, bytes.clone())).await.is_ok(),
+                    None => false,
+                },
+            };
+            if !sent {
+                break 'fetching;
+            }
+        }
+    }
+    drop((to_files, to_gpus));
+    for worker in workers {
+        let outcome = worker
+            .await
+            .unwrap_or_else(|e| Err(RestoreError::Image(e.to_string())));
+        if let Err(e) = outcome {
+            failed.get_or_insert(e);
+        }
+    }
+    match failed {
+        Some(e) => Err(e),
+        None if places.is_empty() => Ok(fetched),
+        None => Err(RestoreError::Image(format!(
+            "{} chunks did not come",
+            places.len()
+        ))),
+    }
+}
+
+fn write_files(
+    files: &[OwnedFd],
+    mut chunks: mpsc::Receiver<(usize, u64, Bytes)>,
+) -> Result<(), RestoreError> {
+    while let Some((number, mut offset, bytes)) = chunks.blocking_recv() {
+        let Some(fd) = files.get(number) else {
+            continue;
+        };
+        let mut rest = &bytes[..];
+        while !rest.is_empty() {
+            let n =
+                rustix::io::pwrite(fd, rest, offset).map_err(|e| RestoreError::File(e.into()))?;
+            rest = rest.get(n..).unwrap_or_default();
+            offset += n as u64;
+        }
+    }
+    Ok(())
+}
+
+fn write_device(
+    open: &OpenGpu,
+    host: &Arc<HostPool>,
+    mut chunks: mpsc::Receiver<(Range, Bytes)>,
+) -> Result<(), RestoreError> {
+    let mut in_flight: std::collections::VecDeque<Pending> = std::collections::VecDeque::new();
+    while let Some((range, bytes)) = chunks.blocking_recv() {
+        if bytes.len() > SLOT || bytes.len() as u64 != range.len {
+            return Err(RestoreError::Image(format!(
+                "a chunk has {} bytes, not {}",
+                bytes.len(),
+                range.len
+            )));
+        }
+        // Never wait for a slot while holding some.
+        let mut run = loop {
+            if in_flight.len() < IN_FLIGHT
+                && let Some(run) = host.try_acquire(1)?
+            {
+                break run;
+            }
+            match in_flight.pop_front() {
+                Some(pending) => drop(pending.wait()?),
+                None => break host.acquire(1, &|| false)?,
+            }
+        };
+        if let Some(slot) = run.bytes_mut().get_mut(..bytes.len()) {
+            slot.copy_from_slice(&bytes);
+        }
+        in_flight.push_back(open.stream.write(vec![range], run)?);
+    }
+    for pending in in_flight {
+        pending.wait()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,718 @@
+//! One connection to the agent, from `Hello` to its end: what happens, in which order.
+//!
+//! # Rules
+//!
+//! * One task owns the connection and does everything that is ordered by it. Long work runs beside it
+//!   and comes back as a value; the task goes on listening.
+//! * An event of the agent may arrive between any two answers: [`Session::answer`] deals with it.
+//! * At most one checkpoint is in flight, from its first message until it is visible or dropped.
+
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use phos_policies::restart::Decision;
+use phos_policies::schedule::{Action, Event, FailureKind, Trigger};
+use phos_policies::terminate::{self, LastStep, TerminateInputs};
+use phos_protocol::agent::{Exit, JobState, ToAgent, ToSidecar};
+use phos_protocol::shim::Sequence;
+use phos_storage::JobError;
+
+use super::attempt::Stored;
+use super::link::{Link, LinkError, Packet};
+use super::registry::Registry;
+use super::restore::RestoreError;
+use super::status::CheckpointReport;
+use super::{Engine, EngineError, unix_millis};
+
+/// How long the agent may take for an answer that costs it nothing.
+const ANSWER: Duration = Duration::from_secs(30);
+
+/// Why an expected answer did not come.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum WaitError {
+    #[error("{0}")]
+    Link(#[from] LinkError),
+    #[error("the job ended")]
+    JobExited,
+    #[error("the agent did not answer within {0:?}")]
+    Timeout(Duration),
+}
+
+/// Why a session ended.
+pub(super) enum SessionEnd {
+    /// Connect again.
+    Lost(String),
+    /// The job is over; nothing is left to do.
+    Over,
+}
+
+/// The end of the job, not yet dealt with.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ended {
+    exit: Exit,
+    stopping: bool,
+}
+
+/// The agent wants to end.
+#[derive(Debug, Clone, Copy)]
+struct Termination {
+    exit_at: Instant,
+    /// Answer when the checkpoint in flight has ended, whatever the schedule says.
+    after_flight: bool,
+    sent: bool,
+}
+
+/// See the module.
+pub(super) struct Session<'e> {
+    pub(super) engine: &'e mut Engine,
+    pub(super) link: Link,
+    pub(super) registry: Registry,
+    pub(super) command: Vec<String>,
+    pub(super) seq: Sequence,
+    ended: Option<Ended>,
+    termination: Option<Termination>,
+    running: bool,
+    /// The attempt in flight, if it was made over this connection.
+    pub(super) own_flight: Option<Sequence>,
+}
+
+/// What woke the loop.
+enum Wake {
+    Packet(Result<Packet, LinkError>),
+    Timer,
+    Wanted(super::control::Wanted),
+    Flight(Result<Stored, super::attempt::Dropped>),
+    Stop,
+    Demand,
+}
+
+impl<'e> Session<'e> {
+    /// Says hello. None: another sidecar is connected.
+    pub(super) async fn open(
+        engine: &'e mut Engine,
+        link: Link,
+    ) -> Result<Option<(Session<'e>, JobState)>, WaitError> {
+        let mut session = Session {
+            engine,
+            link,
+            registry: Registry::default(),
+            command: Vec::new(),
+            seq: 0,
+            ended: None,
+            termination: None,
+            running: false,
+            own_flight: None,
+        };
+        session.link.send(&ToAgent::Hello {
+            version: env!("CARGO_PKG_VERSION").into(),
+        })?;
+        let welcome = session
+            .answer(ANSWER, |message, _| match message {
+                ToSidecar::Welcome {
+                    version,
+                    agent,
+                    job,
+                    restarts,
+                    command,
+                    seq,
+                } => Ok(Some((version, agent, job, restarts, command, seq))),
+                ToSidecar::Busy => Ok(None),
+                other => Err(other),
+            })
+            .await?;
+        let Some((version, agent, job, restarts, command, seq)) = welcome else {
+            return Ok(None);
+        };
+        tracing::info!(%version, agent = format!("{agent:016x}"), ?job, "connected to the agent");
+        if version != env!("CARGO_PKG_VERSION") {
+            tracing::warn!(
+                agent = version,
+                sidecar = env!("CARGO_PKG_VERSION"),
+                "agent and sidecar are of different releases: update both together"
+            );
+        }
+        {
+            let mut status = session.engine.status.lock();
+            status.command.clone_from(&command);
+            status.restarts = restarts;
+        }
+        session.command = command;
+        session.seq = seq;
+        Ok(Some((session, job)))
+    }
+
+    /// Runs until the connection or the job ends.
+    pub(super) async fn run(mut self, job: JobState) -> Result<SessionEnd, EngineError> {
+        match self.serve(job).await {
+            Ok(end) => Ok(end),
+            Err(Stop::Link(e)) => {
+                self.job_is(false);
+                Ok(SessionEnd::Lost(e.to_string()))
+            }
+            Err(Stop::Engine(e)) => Err(e),
+        }
+    }
+
+    async fn serve(&mut self, job: JobState) -> Result<SessionEnd, Stop> {
+        match job {
+            JobState::Running => self.job_is(true),
+            JobState::Waiting => {
+                if self.begin().await? {
+                    return Ok(SessionEnd::Over);
+                }
+            }
+            JobState::Ended(exit) => {
+                self.ended = Some(Ended {
+                    exit,
+                    stopping: false,
+                })
+            }
+        }
+        loop {
+            if let Some(ended) = self.ended.take() {
+                if self.job_ended(ended).await? {
+                    return Ok(SessionEnd::Over);
+                }
+                continue;
+            }
+            let mut timer = None;
+            let now = self.engine.now();
+            match self.engine.schedule.next(now) {
+                Action::Start(trigger) if self.running && !self.engine.is_in_flight() => {
+                    self.start(trigger).await?;
+                    continue;
+                }
+                Action::WaitUntil(at) => timer = Some(at),
+                Action::Finish => self.send_terminate()?,
+                Action::Start(_) | Action::Idle => {}
+            }
+            match self.wake(timer).await {
+                Wake::Packet(packet) => self.event(packet?).await?,
+                Wake::Timer => {}
+                Wake::Wanted(client) => {
+                    self.engine.wanted_now.push(client);
+                    self.engine.schedule.on(Event::Requested, self.engine.now());
+                }
+                Wake::Demand => self.engine.schedule.on(Event::Requested, self.engine.now()),
+                Wake::Flight(outcome) => self.flight_ended(outcome)?,
+                Wake::Stop => return Ok(SessionEnd::Over),
+            }
+            if let Some(t) = self.termination
+                && Instant::now() >= t.exit_at
+            {
+                self.send_terminate()?;
+            }
+        }
+    }
+
+    async fn wake(&mut self, at: Option<Duration>) -> Wake {
+        let exit_at = self.termination.filter(|t| !t.sent).map(|t| t.exit_at);
+        let at = at.map(|at| self.engine.origin + at);
+        let until = match (at, exit_at) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        let until = until.unwrap_or_else(|| Instant::now() + Duration::from_secs(3600));
+        // Not while a checkpoint is being stored or the agent waits for the last one.
+        let may_stop = self.termination.is_none() && !self.engine.is_in_flight();
+        let Engine {
+            wanted,
+            flight,
+            shutdown,
+            demand,
+            ..
+        } = &mut *self.engine;
+        tokio::select! {
+            biased;
+            outcome = super::attempt::landed(flight) => Wake::Flight(outcome),
+            packet = self.link.recv() => Wake::Packet(packet),
+            Some(client) = wanted.recv() => Wake::Wanted(client),
+            _ = demand.recv() => Wake::Demand,
+            () = super::stop_wanted(shutdown), if may_stop => Wake::Stop,
+            () = tokio::time::sleep_until(until.into()) => Wake::Timer,
+        }
+    }
+
+    /// The job began to run, or stopped doing so.
+    pub(super) fn job_is(&mut self, running: bool) {
+        self.running = running;
+        let now = self.engine.now();
+        if running {
+            self.engine.schedule.on(Event::JobStarted, now);
+            self.engine.status.state("running");
+        } else {
+            self.engine.job_gone();
+        }
+    }
+
+    /// Deals with a message that nobody waits for.
+    async fn event(&mut self, (message, fds): Packet) -> Result<(), LinkError> {
+        if let Some(message) = self.unexpected(message, fds).await? {
+            tracing::warn!(
+                ?message,
+                "the agent said something that was not expected now"
+            );
+        }
+        Ok(())
+    }
+
+    /// Deals with events; gives anything else back.
+    async fn unexpected(
+        &mut self,
+        message: ToSidecar,
+        _fds: Vec<OwnedFd>,
+    ) -> Result<Option<ToSidecar>, LinkError> {
+        match message {
+            ToSidecar::JobExited { exit, stopping } => {
+                tracing::info!(?exit, stopping, "the job ended");
+                self.ended = Some(Ended { exit, stopping });
+            }
+            ToSidecar::NeedMemory { gpu, bytes } => {
+                let freed = self.engine.release_memory().await;
+                tracing::info!(%gpu, bytes, freed, "the job needs device memory");
+                self.link.send(&ToAgent::MemoryReleased)?;
+            }
+            ToSidecar::Terminating { grace_ms } => {
+                self.terminating(Duration::from_millis(grace_ms))
+            }
+            ToSidecar::Unsupported { reason } => {
+                if reason.is_empty() {
+                    tracing::info!("checkpoints are possible again");
+                } else {
+                    tracing::warn!(reason, "checkpoints are ruled out for now");
+                }
+                self.engine.status.lock().unsupported = (!reason.is_empty()).then_some(reason);
+            }
+            ToSidecar::Freed { keys } => self.registry.remove(&keys),
+            // The rest of an attempt that was given up.
+            ToSidecar::Resumed { .. } | ToSidecar::Table { .. } => {}
+            ToSidecar::Quiesced { .. } | ToSidecar::Dumped { .. } => {}
+            other => return Ok(Some(other)),
+        }
+        Ok(None)
+    }
+
+    /// Waits for the message that `accept` takes; everything else is dealt with meanwhile. Ends early
+    /// when the job ends.
+    pub(super) async fn answer<T>(
+        &mut self,
+        limit: Duration,
+        mut accept: impl FnMut(ToSidecar, &mut Vec<OwnedFd>) -> Result<T, ToSidecar>,
+    ) -> Result<T, WaitError> {
+        let deadline = Instant::now() + limit;
+        loop {
+            let packet = tokio::time::timeout_at(deadline.into(), self.link.recv())
+                .await
+                .map_err(|_| WaitError::Timeout(limit))?;
+            let (message, mut fds) = packet?;
+            match accept(message, &mut fds) {
+                Ok(answer) => return Ok(answer),
+                Err(other) => {
+                    self.event((other, fds)).await?;
+                    if self.ended.is_some() {
+                        return Err(WaitError::JobExited);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Like [`Session::answer`], beside some other work.
+    pub(super) async fn event_while_waiting(&mut self, packet: Packet) -> Result<(), WaitError> {
+        self.event(packet).await?;
+        if self.ended.is_some() {
+            return Err(WaitError::JobExited);
+        }
+        Ok(())
+    }
+
+    async fn start(&mut self, trigger: Trigger) -> Result<(), Stop> {
+        let now = self.engine.now();
+        self.engine.schedule.on(Event::Started, now);
+        let reason = self.engine.status.lock().unsupported.clone();
+        let serving = if trigger == Trigger::OnDemand {
+            std::mem::take(&mut self.engine.wanted_now)
+        } else {
+            Vec::new()
+        };
+        self.engine.serving = serving;
+        if let Some(reason) = reason {
+            self.engine
+                .failed(&reason, FailureKind::Permanent, Duration::ZERO);
+            return Ok(());
+        }
+        self.engine.status.state("checkpointing");
+        match self.attempt(trigger).await {
+            Ok(()) => self.engine.status.state("running, storing a checkpoint"),
+            Err(failure) => {
+                self.engine.status.state("running");
+                self.engine
+                    .failed(&failure.message, failure.kind, failure.stop);
+                if let Some(e) = failure.fatal {
+                    return Err(Stop::Engine(e));
+                }
+                if let Some(reason) = failure.relink {
+                    return Err(Stop::Link(reason));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn flight_ended(
+        &mut self,
+        outcome: Result<Stored, super::attempt::Dropped>,
+    ) -> Result<(), Stop> {
+        self.engine.flight = None;
+        if self.running {
+            self.engine.status.state("running");
+        }
+        let fenced = match outcome {
+            Ok(stored) => {
+                self.engine.committed(stored);
+                None
+            }
+            Err(dropped) => {
+                self.engine
+                    .failed(&dropped.message, dropped.kind, dropped.stop);
+                dropped.fatal
+            }
+        };
+        if let Some(e) = fenced {
+            return Err(Stop::Engine(e));
+        }
+        if let Some(seq) = self.own_flight.take() {
+            self.link.send(&ToAgent::Finish { seq })?;
+        }
+        if self.termination.is_some_and(|t| t.after_flight) {
+            self.send_terminate()?;
+        }
+        Ok(())
+    }
+
+    fn terminating(&mut self, grace: Duration) {
+        let now = self.engine.now();
+        let in_flight = self.engine.is_in_flight();
+        let estimate = self
+            .engine
+            .status
+            .lock()
+            .last
+            .as_ref()
+            .map(|l| Duration::from_secs_f64(l.seconds));
+        let plan = terminate::plan(&TerminateInputs {
+            now,
+            grace,
+            ending: Duration::from_millis(500).min(grace / 10),
+            estimate,
+            in_flight: in_flight.then(|| estimate.unwrap_or(grace / 4)),
+        });
+        tracing::info!(?grace, step = ?plan.step, "the job is to end");
+        let exit_at = self.engine.origin + plan.exit_at;
+        let mut termination = Termination {
+            exit_at,
+            after_flight: false,
+            sent: false,
+        };
+        match plan.step {
+            LastStep::Checkpoint => {
+                self.engine.schedule.on(
+                    Event::Terminate {
+                        until: plan.exit_at,
+                    },
+                    now,
+                );
+            }
+            LastStep::AbandonAndCheckpoint => {
+                self.engine
+                    .cancel_flight("the job ends before it can be stored");
+                self.engine.schedule.on(
+                    Event::Terminate {
+                        until: plan.exit_at,
+                    },
+                    now,
+                );
+            }
+            LastStep::FinishInFlight => termination.after_flight = true,
+            LastStep::ExitNow => {}
+        }
+        self.termination = Some(termination);
+    }
+
+    fn send_terminate(&mut self) -> Result<(), LinkError> {
+        if let Some(t) = &mut self.termination
+            && !t.sent
+        {
+            t.sent = true;
+            tracing::info!("the job may end now");
+            self.link.send(&ToAgent::Terminate)?;
+        }
+        Ok(())
+    }
+
+    /// Nothing runs yet: resume what the store has, else start CMD. True: over.
+    async fn begin(&mut self) -> Result<bool, Stop> {
+        // What this machine or this command rules out is found before the history changes hands.
+        self.refuse_early().await?;
+        self.engine.take_over().await?;
+        match self.restore_newest(true).await? {
+            Some(_) => self.job_is(true),
+            None => return self.start_afresh().await,
+        }
+        Ok(false)
+    }
+
+    async fn start_afresh(&mut self) -> Result<bool, Stop> {
+        self.engine.take_over().await?;
+        self.link.send(&ToAgent::Start)?;
+        let started = self
+            .answer(ANSWER, |message, _| match message {
+                ToSidecar::Started(outcome) => Ok(outcome),
+                other => Err(other),
+            })
+            .await;
+        match started {
+            Ok(Ok(())) => {
+                tracing::info!(command = self.command.join(" "), "the job was started");
+                self.job_is(true);
+                Ok(false)
+            }
+            Ok(Err(reason)) => {
+                tracing::error!(reason, "the job could not be started");
+                self.link.send(&ToAgent::GiveUp)?;
+                Ok(true)
+            }
+            // Its end is dealt with by the caller.
+            Err(WaitError::JobExited) => Ok(false),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    /// The job ended: it is done, or brought back. True: over.
+    async fn job_ended(&mut self, Ended { exit, stopping }: Ended) -> Result<bool, Stop> {
+        self.job_is(false);
+        // A checkpoint whose job was attached again is whole without the job: the newest there is.
+        self.settle_flight().await?;
+        if exit.is_success() {
+            self.engine.take_over().await?;
+            self.engine.mark_completed(0).await?;
+            tracing::info!("the job ended successfully");
+            self.engine.status.state("ended successfully");
+            // It may have ended already: it waits for nothing then.
+            let _ = self.link.send(&ToAgent::GiveUp);
+            return Ok(true);
+        }
+        if stopping {
+            tracing::info!(
+                ?exit,
+                "the job was ended; the next start resumes it from its newest checkpoint"
+            );
+            self.engine.status.state("ended on request");
+            // It may have ended already: it waits for nothing then.
+            let _ = self.link.send(&ToAgent::GiveUp);
+            return Ok(true);
+        }
+        let decision = {
+            let (now, jitter) = (self.engine.now(), super::random_u64());
+            self.engine.restarts.on_crash(now, jitter)
+        };
+        let after = match decision {
+            Decision::Restart { after, attempt } => {
+                tracing::warn!(
+                    ?exit,
+                    attempt,
+                    after_ms = after.as_millis() as u64,
+                    "the job crashed; bringing it back"
+                );
+                after
+            }
+            Decision::GiveUp { restarts } => {
+                tracing::error!(
+                    ?exit,
+                    restarts,
+                    "the job crashed too often: giving up; see its log, or raise --max-restarts"
+                );
+                self.engine.status.state("gave up after too many crashes");
+                self.link.send(&ToAgent::GiveUp)?;
+                return Ok(true);
+            }
+        };
+        tokio::time::sleep(after).await;
+        self.engine.take_over().await?;
+        if self.restore_newest(false).await?.is_some() {
+            self.job_is(true);
+            return Ok(false);
+        }
+        match exit {
+            Exit::Signal(signal) => {
+                tracing::warn!(
+                    signal,
+                    "there is no checkpoint yet: the job is started afresh"
+                );
+                self.start_afresh().await
+            }
+            Exit::Code(code) => {
+                tracing::error!(
+                    code,
+                    "the job failed before its first checkpoint: there is nothing to resume"
+                );
+                self.engine
+                    .status
+                    .state("failed before its first checkpoint");
+                self.link.send(&ToAgent::GiveUp)?;
+                Ok(true)
+            }
+        }
+    }
+
+    /// Waits for the checkpoint in flight.
+    async fn settle_flight(&mut self) -> Result<(), Stop> {
+        while self.engine.is_in_flight() {
+            let outcome = super::attempt::landed(&mut self.engine.flight).await;
+            self.flight_ended(outcome)?;
+        }
+        Ok(())
+    }
+
+    /// Tells the agent to end the job for good, after a restore that cannot be.
+    pub(super) fn give_up(&mut self, reason: &str) -> Result<(), LinkError> {
+        tracing::error!(reason, "the job cannot be resumed");
+        self.engine
+            .status
+            .state(format!("cannot be resumed: {reason}"));
+        self.link.send(&ToAgent::GiveUp)
+    }
+}
+
+/// Why [`Session::serve`] ended without deciding.
+pub(super) enum Stop {
+    Link(WaitError),
+    Engine(EngineError),
+}
+
+impl From<LinkError> for Stop {
+    fn from(e: LinkError) -> Stop {
+        Stop::Link(WaitError::Link(e))
+    }
+}
+
+impl From<WaitError> for Stop {
+    fn from(e: WaitError) -> Stop {
+        Stop::Link(e)
+    }
+}
+
+impl From<EngineError> for Stop {
+    fn from(e: EngineError) -> Stop {
+        Stop::Engine(e)
+    }
+}
+
+impl From<JobError> for Stop {
+    fn from(e: JobError) -> Stop {
+        Stop::Engine(EngineError::Job(e))
+    }
+}
+
+impl From<RestoreError> for Stop {
+    fn from(e: RestoreError) -> Stop {
+        match e {
+            RestoreError::Wait(e) => Stop::Link(e),
+            other => Stop::Engine(EngineError::Restore(other.to_string())),
+        }
+    }
+}
+
+/// Fills in what the engine remembers of checkpoints.
+impl Engine {
+    /// A checkpoint is visible.
+    fn committed(&mut self, stored: Stored) {
+        let Stored {
+            report,
+            stop,
+            link_rate,
+        } = stored;
+        tracing::info!(
+            id = report.id,
+            trigger = report.trigger,
+            stop_ms = round(report.stop_ms),
+            parts_ms = %parts(&report),
+            total = report.total_bytes,
+            changed = report.changed_bytes,
+            copied = report.copied_bytes,
+            stored = report.stored_bytes,
+            seconds = round(report.seconds),
+            "checkpoint"
+        );
+        self.expected_stop = stop;
+        if let Some(rate) = link_rate {
+            self.link_rate = rate;
+        }
+        for client in self.serving.drain(..) {
+            let _ = client.send(Ok(report.clone()));
+        }
+        let now = self.now();
+        self.schedule.on(Event::Committed { stop }, now);
+        let mut status = self.status.lock();
+        status.checkpoints += 1;
+        status.last = Some(report);
+    }
+
+    /// An attempt failed; the job runs on.
+    fn failed(&mut self, message: &str, kind: FailureKind, stop: Duration) {
+        match kind {
+            FailureKind::Transient => tracing::warn!(
+                reason = message,
+                "checkpoint given up; it will be tried again"
+            ),
+            _ => tracing::error!(reason = message, "checkpoint given up"),
+        }
+        for client in self.serving.drain(..) {
+            let _ = client.send(Err(message.to_owned()));
+        }
+        let now = self.now();
+        self.schedule.on(Event::Failed { kind, stop }, now);
+        let mut status = self.status.lock();
+        status.failures += 1;
+        status.last_failure = Some(message.to_owned());
+    }
+
+    /// The job does not run: nobody gets a checkpoint.
+    fn job_gone(&mut self) {
+        for client in self.wanted_now.drain(..) {
+            let _ = client.send(Err("the job does not run".into()));
+        }
+        let now = self.now();
+        self.schedule.on(Event::JobExited, now);
+    }
+
+    async fn mark_completed(&mut self, code: i32) -> Result<(), EngineError> {
+        let Some(epoch) = self.epoch else {
+            return Ok(());
+        };
+        match self.job.mark_completed(epoch, code, unix_millis()).await {
+            Ok(()) => Ok(()),
+            Err(e) => {
+                tracing::error!(
+                    error = %e,
+                    "it could not be noted that the job is done: the next start will resume it from its \
+                     newest checkpoint; use another --job then"
+                );
+                Ok(())
+            }
+        }
+    }
+}
+
+fn round(value: f64) -> f64 {
+    (value * 10.0).round() / 10.0
+}
+
+fn parts(report: &CheckpointReport) -> String {
+    let parts: Vec<String> = report
+        .parts_ms
+        .iter()
+        .map(|(name, ms)| format!("{name}={:.1}", ms))
+        .collect();
+    parts.join(" ")
+}

@@ -1,0 +1,103 @@
+//! What the sidecar says of itself: the types of its control socket, and the shared state behind them.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+/// A finished checkpoint.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CheckpointReport {
+    /// Its number.
+    pub id: u64,
+    /// Why it was taken.
+    pub trigger: String,
+    /// How long the job was held, in ms.
+    pub stop_ms: f64,
+    /// The stop's parts, and the steps outside it, in ms.
+    pub parts_ms: BTreeMap<String, f64>,
+    /// Naming and copying off the GPUs while the job was held, in GB/s (10^9 bytes).
+    #[serde(default)]
+    pub rates: BTreeMap<String, f64>,
+    /// Bytes of the whole image.
+    pub total_bytes: u64,
+    /// Bytes of GPU memory whose content was not stored yet.
+    pub changed_bytes: u64,
+    /// Bytes copied off the GPUs.
+    pub copied_bytes: u64,
+    /// Bytes that the store grew by.
+    pub stored_bytes: u64,
+    /// From the trigger until it was visible, in seconds.
+    pub seconds: f64,
+}
+
+/// The sidecar's state.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// Job name.
+    pub job: String,
+    /// Where it is stored.
+    pub store: String,
+    /// What is going on, in words.
+    pub state: String,
+    /// The job's command, once the agent has told it.
+    pub command: Vec<String>,
+    /// Seconds between checkpoints.
+    pub interval_seconds: f64,
+    /// Checkpoints stored since this sidecar started.
+    pub checkpoints: u64,
+    /// Attempts that failed since this sidecar started.
+    pub failures: u64,
+    /// The last stored one.
+    pub last: Option<CheckpointReport>,
+    /// Why the last failed attempt failed.
+    pub last_failure: Option<String>,
+    /// Why checkpoints are ruled out now.
+    pub unsupported: Option<String>,
+    /// How often the job was brought back.
+    pub restarts: u32,
+    /// The checkpoint that the job was resumed from.
+    pub resumed_from: Option<u64>,
+    /// Device memory of the job as of the last checkpoint, in bytes.
+    pub device_bytes: u64,
+}
+
+/// A request on the control socket: one JSON line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Request {
+    /// Answered by [`Answer::Status`].
+    Status,
+    /// Take one now; answered by [`Answer::Checkpoint`] when it is visible.
+    Checkpoint,
+}
+
+/// An answer: one JSON line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// The state.
+    Status(Box<Report>),
+    /// A checkpoint is stored.
+    Checkpoint(Box<CheckpointReport>),
+    /// It did not work; why.
+    Error(String),
+}
+
+/// The state, shared.
+#[derive(Clone, Default)]
+pub(super) struct Shared(Arc<Mutex<Report>>);
+
+impl Shared {
+    pub(super) fn new(report: Report) -> Shared {
+        Shared(Arc::new(Mutex::new(report)))
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Report> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn state(&self, state: impl Into<String>) {
+        self.lock().state = state.into();
+    }
+}

@@ -1,0 +1,182 @@
+//! Digests of device memory, computed where it lies (`kernels/blake3.cu`).
+//!
+//! # Rules
+//!
+//! * The caller makes sure that nobody writes the memory: the job is quiet, or it is ours.
+//! * The digest equals `blake3::hash` of the same bytes, for every length up to a chunk.
+
+use std::ffi::{c_uint, c_void};
+use std::sync::Arc;
+
+use cudarc::driver::sys;
+
+use super::device::Gpu;
+use super::error::GpuError;
+use super::memory::{DeviceMemory, Range};
+use super::stream::Stream;
+
+/// A BLAKE3 digest.
+pub type Digest = [u8; 32];
+
+const PTX: &str = concat!(include_str!("../../kernels/blake3.ptx"), "\0");
+const ENTRY: &std::ffi::CStr = c"phos_blake3_chunks";
+/// Threads of a block, one block a chunk.
+const THREADS: u32 = 256;
+/// Chunks of one launch, 128 GiB: whole waves of blocks, and one wait.
+const BATCH: usize = 128 * 1024;
+
+/// The kernel's `ChunkDesc`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct ChunkDesc {
+    addr: u64,
+    len: u64,
+}
+
+/// Digests chunks on one GPU.
+pub struct Digester {
+    stream: Stream,
+    module: sys::CUmodule,
+    function: sys::CUfunction,
+    device: Arc<DeviceMemory>,
+    host: *mut u8,
+}
+
+// SAFETY: module and function may be used from any thread; the host buffer is used under `&mut self`.
+unsafe impl Send for Digester {}
+
+const DESC_BYTES: usize = BATCH * size_of::<ChunkDesc>();
+const DIGEST_BYTES: usize = BATCH * 32;
+
+impl Digester {
+    /// Loads the kernel. Compiling it for the GPU takes up to a second the first time.
+    ///
+    /// # Errors
+    /// A driver call failed.
+    pub fn new(gpu: &Arc<Gpu>) -> Result<Digester, GpuError> {
+        let stream = Stream::new(gpu)?;
+        let device = gpu.scratch((DESC_BYTES + DIGEST_BYTES) as u64)?;
+        let api = gpu.api;
+        gpu.make_current()?;
+        let mut host: *mut c_void = std::ptr::null_mut();
+        // SAFETY: the pointer is valid for the call.
+        api.check("cuMemHostAlloc", unsafe {
+            (api.host_alloc)(&raw mut host, DESC_BYTES + DIGEST_BYTES, 0)
+        })?;
+        let mut digester = Digester {
+            stream,
+            module: std::ptr::null_mut(),
+            function: std::ptr::null_mut(),
+            device,
+            host: host.cast(),
+        };
+        // SAFETY: PTX is a NUL-terminated text.
+        api.check("cuModuleLoadData", unsafe {
+            (api.module_load_data)(&raw mut digester.module, PTX.as_ptr().cast())
+        })?;
+        // SAFETY: the module was just loaded, the name is NUL-terminated.
+        api.check("cuModuleGetFunction", unsafe {
+            (api.module_get_function)(&raw mut digester.function, digester.module, ENTRY.as_ptr())
+        })?;
+        Ok(digester)
+    }
+
+    /// The digest of each range, in order. Ranges are at most a chunk long and 16-byte aligned.
+    ///
+    /// # Errors
+    /// A driver call failed, or a range is outside its memory.
+    pub fn digest(&mut self, ranges: &[Range]) -> Result<Vec<Digest>, GpuError> {
+        let mut digests = Vec::with_capacity(ranges.len());
+        for batch in ranges.chunks(BATCH) {
+            self.batch(batch, &mut digests)?;
+        }
+        Ok(digests)
+    }
+
+    fn batch(&mut self, ranges: &[Range], digests: &mut Vec<Digest>) -> Result<(), GpuError> {
+        let gpu = Arc::clone(self.stream.gpu());
+        let api = gpu.api;
+        gpu.make_current()?;
+        let descs: *mut ChunkDesc = self.host.cast();
+        for (i, range) in ranges.iter().enumerate() {
+            let desc = ChunkDesc {
+                addr: range.address()?,
+                len: range.len,
+            };
+            // SAFETY: i < BATCH, and the buffer (page aligned) holds BATCH descriptors.
+            unsafe { descs.add(i).write(desc) };
+        }
+        let desc_bytes = (BATCH * size_of::<ChunkDesc>()) as u64;
+        let device_descs = self.device.address(0, desc_bytes).unwrap_or(0);
+        let device_digests = self
+            .device
+            .address(desc_bytes, DIGEST_BYTES as u64)
+            .unwrap_or(0);
+        // SAFETY: both buffers hold BATCH entries and live until the synchronisation below.
+        api.check("cuMemcpyHtoDAsync", unsafe {
+            (api.copy_to_device)(
+                device_descs,
+                self.host.cast_const().cast(),
+                ranges.len() * size_of::<ChunkDesc>(),
+                self.stream.raw,
+            )
+        })?;
+        let mut count = ranges.len() as u32;
+        let (mut arg0, mut arg1) = (device_descs, device_digests);
+        let mut arguments: [*mut c_void; 3] = [
+            (&raw mut arg0).cast(),
+            (&raw mut arg1).cast(),
+            (&raw mut count).cast(),
+        ];
+        // SAFETY: the kernel takes (u64, u64, u32) and reads its arguments during the call; the
+        // ranges were checked and are mapped while the caller holds them.
+        let launched = api.check("cuLaunchKernel", unsafe {
+            (api.launch_kernel)(
+                self.function,
+                ranges.len() as c_uint,
+                1,
+                1,
+                THREADS,
+                1,
+                1,
+                0,
+                self.stream.raw,
+                arguments.as_mut_ptr(),
+                std::ptr::null_mut(),
+            )
+        });
+        let copied = launched.and_then(|()| {
+            // SAFETY: the host buffer has DIGEST_BYTES behind the descriptors.
+            api.check("cuMemcpyDtoHAsync", unsafe {
+                (api.copy_to_host)(
+                    self.host.add(DESC_BYTES).cast(),
+                    device_digests,
+                    ranges.len() * 32,
+                    self.stream.raw,
+                )
+            })
+        });
+        // In any case: nothing may be in flight when the buffers are used again.
+        let finished = self.stream.synchronize();
+        copied.and(finished)?;
+        // SAFETY: the copy above filled that many bytes and has ended.
+        let bytes =
+            unsafe { std::slice::from_raw_parts(self.host.add(DESC_BYTES), ranges.len() * 32) };
+        digests.extend(bytes.as_chunks::<32>().0);
+        Ok(())
+    }
+}
+
+impl Drop for Digester {
+    fn drop(&mut self) {
+        let _ = self.stream.synchronize();
+        let gpu = self.stream.gpu();
+        // SAFETY: made in `new`, and idle.
+        unsafe {
+            if !self.module.is_null() {
+                let _ = (gpu.api.module_unload)(self.module);
+            }
+            let _ = (gpu.api.host_free)(self.host.cast());
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! phos-ft: keeps an unmodified GPU training job alive through crashes and node loss.
+//!
+//! One binary, several processes (see `docs/architecture.md`):
+//!
+//! * [`agent`]: PID 1 of the job's PID namespace; synchronous, no CUDA context, no network;
+//! * [`engine`]: the sidecar; its own CUDA context with the job's memory imported, policies,
+//!   pipeline, store;
+//! * [`gpu`]: the CUDA layer both use (the agent: only the driver's checkpoint calls);
+//! * [`cli`]: the command line and what needs no job (`doctor`, `list`, `show`).
+
+pub mod agent;
+pub mod cli;
+pub mod engine;
+pub mod gpu;

@@ -1,0 +1,855 @@
+//! A real agent with real CRIU and jobs without CUDA, driven by a sidecar made of a few lines.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod agent_support;
+
+use std::path::Path;
+use std::time::Duration;
+
+use agent_support::{Agent, Options, Sidecar, can_run, no_memory, numbers, until};
+use nix::sys::signal::Signal;
+use phos_protocol::agent::{AttemptError, Exit, JobState, ToAgent, ToSidecar};
+
+/// Counts in several threads and a child process, to a log file and to stdout, in memory only.
+const COUNTER: &str = r#"
+import os, sys, threading, time
+log = open(sys.argv[1], "a")
+child = os.fork()
+if child == 0:
+    n = 0
+    shared = open(sys.argv[1] + ".child", "a")
+    while True:
+        n += 1
+        shared.write(f"child {n}\n"); shared.flush()
+        time.sleep(0.02)
+spin = 0
+def worker():
+    global spin
+    while True:
+        spin += 1
+        time.sleep(0.005)
+for _ in range(3):
+    threading.Thread(target=worker, daemon=True).start()
+n = 0
+while True:
+    n += 1
+    log.write(f"step {n}\n"); log.flush()
+    print(f"out {n}", flush=True)
+    time.sleep(0.02)
+"#;
+
+fn counter(dir: &Path) -> (Agent, Sidecar) {
+    let log = dir.join("log.txt");
+    let agent = Agent::start(
+        dir,
+        &["python3", "-c", COUNTER, log.to_str().unwrap()],
+        &Options::default(),
+    );
+    let sidecar = agent.sidecar();
+    (agent, sidecar)
+}
+
+fn log(dir: &Path) -> Vec<u64> {
+    numbers(
+        &std::fs::read_to_string(dir.join("log.txt")).unwrap_or_default(),
+        "step ",
+    )
+}
+
+fn consecutive(found: &[u64]) {
+    for (i, n) in found.iter().enumerate() {
+        assert_eq!(*n, i as u64 + 1, "{found:?}");
+    }
+}
+
+fn grows(dir: &Path, by: usize) {
+    let before = log(dir).len();
+    until("the log to grow", || {
+        (log(dir).len() >= before + by).then_some(())
+    });
+}
+
+/// Kills the job's main process from outside.
+fn kill_job(agent: &Agent, dir: &Path) {
+    let pids = agent.find(dir.join("log.txt").to_str().unwrap());
+    assert!(!pids.is_empty());
+    // The parent has the lower number.
+    nix::sys::signal::kill(
+        nix::unistd::Pid::from_raw(*pids.iter().min().unwrap() as i32),
+        Signal::SIGKILL,
+    )
+    .unwrap();
+}
+
+#[test]
+fn a_job_is_checkpointed_killed_and_resumed_three_times() {
+    if !can_run() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (mut agent, mut sidecar) = counter(dir.path());
+    assert_eq!(sidecar.job, JobState::Waiting);
+    sidecar.start();
+    grows(dir.path(), 10);
+    for generation in 0..3 {
+        let image = dir.path().join(format!("image-{generation}"));
+        let checkpoint = sidecar.checkpoint(&image);
+        let at = numbers(
+            &std::fs::read_to_string(image_file(&image, "log.txt")).unwrap(),
+            "step ",
+        )
+        .len();
+        grows(dir.path(), 10);
+        kill_job(&agent, dir.path());
+        assert_eq!(sidecar.exited(), (Exit::Signal(9), false));
+        assert!(log(dir.path()).len() > at);
+        let printed = agent.out().lines().count();
+        sidecar.restore(&checkpoint, no_memory).unwrap();
+        grows(dir.path(), 20);
+        // The log shows no step twice; stdout goes on through the new pipe.
+        consecutive(&log(dir.path()));
+        assert!(agent.out().lines().count() > printed);
+        let last = *numbers(&agent.out(), "out ").last().unwrap();
+        assert!(last as usize > at, "{last} {at}");
+        consecutive(&numbers(
+            &std::fs::read_to_string(dir.path().join("log.txt.child")).unwrap(),
+            "child ",
+        ));
+    }
+    let cuts = std::fs::read_dir(dir.path())
+        .unwrap()
+        .flatten()
+        .filter(|e| e.file_name().to_string_lossy().contains("phos-cut"))
+        .count();
+    assert!(cuts >= 3);
+    agent.signal(Signal::SIGTERM);
+    // The sidecar may work first.
+    assert!(matches!(sidecar.recv().0, ToSidecar::Terminating { .. }));
+    sidecar.send(&ToAgent::Terminate);
+    assert_eq!(sidecar.exited(), (Exit::Signal(15), true));
+    assert_eq!(agent.wait(), 143);
+}
+
+/// The stored content of a file of the job.
+fn image_file(image: &Path, name: &str) -> std::path::PathBuf {
+    let agent: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(image.join("agent.json")).unwrap()).unwrap();
+    let content = agent["files"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|f| f["path"].as_str().unwrap().ends_with(name))
+        .unwrap()["content"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    image.join("files").join(content)
+}
+
+#[test]
+fn node_loss_files_deleted_another_run_dir() {
+    if !can_run() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (mut agent, mut sidecar) = counter(dir.path());
+    sidecar.start();
+    grows(dir.path(), 10);
+    let checkpoint = sidecar.checkpoint(&dir.path().join("image"));
+    grows(dir.path(), 3);
+    agent.kill();
+    until("the job to end with its agent", || {
+        agent
+            .find(dir.path().join("log.txt").to_str().unwrap())
+            .is_empty()
+            .then_some(())
+    });
+    // The files and the run directory are gone as well.
+    std::fs::remove_file(dir.path().join("log.txt")).unwrap();
+    std::fs::remove_file(dir.path().join("log.txt.child")).unwrap();
+    std::fs::remove_dir_all(dir.path().join("run")).unwrap();
+    let other = dir.path().join("other");
+    let agent = Agent::start(
+        &other,
+        &["python3", "-c", COUNTER, "unused"],
+        &Options::default(),
+    );
+    let mut sidecar = agent.sidecar();
+    assert_eq!(sidecar.job, JobState::Waiting);
+    sidecar.restore(&checkpoint, no_memory).unwrap();
+    grows(dir.path(), 20);
+    consecutive(&log(dir.path()));
+    // And again from there.
+    let second = sidecar.checkpoint(&dir.path().join("image-2"));
+    kill_job(&agent, dir.path());
+    sidecar.exited();
+    sidecar.restore(&second, no_memory).unwrap();
+    grows(dir.path(), 20);
+    consecutive(&log(dir.path()));
+}
+
+#[test]
+fn a_restore_replaces_a_job_that_runs() {
+    if !can_run() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (_agent, mut sidecar) = counter(dir.path());
+    sidecar.start();
+    grows(dir.path(), 5);
+    let checkpoint = sidecar.checkpoint(&dir.path().join("image"));
+    grows(dir.path(), 10);
+    sidecar.restore(&checkpoint, no_memory).unwrap();
+    grows(dir.path(), 10);
+    consecutive(&log(dir.path()));
+}
+
+#[test]
+fn a_damaged_image_is_refused_and_the_one_before_works() {
+    if !can_run() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (agent, mut sidecar) = counter(dir.path());
+    sidecar.start();
+    grows(dir.path(), 5);
+    let good = sidecar.checkpoint(&dir.path().join("good"));
+    let bad = sidecar.checkpoint(&dir.path().join("bad"));
+    std::fs::write(dir.path().join("bad/criu/pstree.img"), b"nonsense").unwrap();
+    kill_job(&agent, dir.path());
+    sidecar.exited();
+    let error = sidecar.restore(&bad, no_memory).unwrap_err();
+    assert!(error.contains("CRIU"), "{error}");
+    std::fs::write(dir.path().join("bad/agent.json"), b"{").unwrap();
+    let error = sidecar.restore(&bad, no_memory).unwrap_err();
+    assert!(error.contains("damaged"), "{error}");
+    sidecar.restore(&good, no_memory).unwrap();
+    grows(dir.path(), 10);
+    consecutive(&log(dir.path()));
+}
+
+#[test]
+fn the_sidecar_vanishing_at_any_step_leaves_the_job_running() {
+    if !can_run() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (agent, sidecar) = counter(dir.path());
+    sidecar.start();
+    grows(dir.path(), 3);
+    drop(sidecar);
+    for step in 0..5 {
+        let mut sidecar = agent.sidecar();
+        assert_eq!(sidecar.job, JobState::Running);
+        match step {
+            0 => sidecar.send(&ToAgent::Quiesce {
+                seq: 100,
+                timeout_ms: 1000,
+            }),
+            1 => {
+                sidecar.quiesce().unwrap();
+            }
+            2 => {
+                sidecar.quiesce().unwrap();
+                sidecar.send(&ToAgent::Dump { seq: sidecar.seq });
+                // In the middle of it.
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            3 => {
+                sidecar.quiesce().unwrap();
+                sidecar.dump().unwrap();
+            }
+            _ => {
+                sidecar.quiesce().unwrap();
+                sidecar.dump().unwrap();
+                sidecar.send(&ToAgent::Attach { seq: sidecar.seq });
+            }
+        }
+        drop(sidecar);
+        grows(dir.path(), 5);
+        // The next checkpoint is good.
+        let mut next = agent.sidecar();
+        let image = dir.path().join(format!("image-{step}"));
+        until("the attempt before to be undone", || match next.quiesce() {
+            Ok(_) => Some(()),
+            Err(AttemptError::OutOfOrder(_)) => {
+                std::thread::sleep(Duration::from_millis(50));
+                None
+            }
+            Err(e) => panic!("{e}"),
+        });
+        next.send(&ToAgent::Abandon { seq: next.seq });
+        next.resumed();
+        next.checkpoint(&image);
+    }
+    consecutive(&log(dir.path()));
+}
+
+#[test]
+fn requests_out_of_order_are_refused_and_a_second_sidecar_is_busy() {
+    if !can_run() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (agent, mut sidecar) = counter(dir.path());
+    assert!(matches!(sidecar.quiesce(), Err(AttemptError::JobEnded)));
+    sidecar.start();
+    sidecar.send(&ToAgent::Dump { seq: 77 });
+    assert!(matches!(
+        sidecar.recv().0,
+        ToSidecar::Dumped {
+            seq: 77,
+            outcome: Err(AttemptError::OutOfOrder(_))
+        }
+    ));
+    sidecar.send(&ToAgent::Restore { gpus: vec![] });
+    assert!(matches!(sidecar.recv().0, ToSidecar::Restored(Err(_))));
+    sidecar.send(&ToAgent::Start);
+    assert!(matches!(sidecar.recv().0, ToSidecar::Started(Err(_))));
+    let second = rustix::net::socket_with(
+        rustix::net::AddressFamily::UNIX,
+        rustix::net::SocketType::SEQPACKET,
+        rustix::net::SocketFlags::CLOEXEC,
+        None,
+    )
+    .unwrap();
+    rustix::net::connect(
+        &second,
+        &rustix::net::SocketAddrUnix::new(agent.dir.join("run/t/agent.sock")).unwrap(),
+    )
+    .unwrap();
+    let (answer, _): (ToSidecar, _) = phos_protocol::channel::recv(&second).unwrap();
+    assert_eq!(answer, ToSidecar::Busy);
+    sidecar.quiesce().unwrap();
+    sidecar.send(&ToAgent::Quiesce {
+        seq: 999,
+        timeout_ms: 10,
+    });
+    assert!(matches!(
+        sidecar.recv().0,
+        ToSidecar::Quiesced {
+            seq: 999,
+            outcome: Err(AttemptError::OutOfOrder(_))
+        }
+    ));
+    sidecar.send(&ToAgent::Abandon { seq: sidecar.seq });
+    sidecar.resumed();
+}
+
+#[test]
+fn exit_codes_and_output_are_passed_on() {
+    if !can_run() {
+        return;
+    }
+    for (script, code) in [
+        ("echo hello; exit 0", 0),
+        ("echo oops >&2; exit 7", 7),
+        ("kill -9 $$", 137),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut agent = Agent::start(dir.path(), &["sh", "-c", script], &Options::default());
+        let sidecar = agent.sidecar();
+        sidecar.start();
+        let (exit, stopping) = sidecar.exited();
+        assert_eq!((exit.shell_code(), stopping), (code, false));
+        if code != 0 {
+            sidecar.send(&ToAgent::GiveUp);
+        }
+        assert_eq!(agent.wait(), code);
+        assert_eq!(agent.out(), if code == 0 { "hello\n" } else { "" });
+        assert_eq!(agent.err().contains("oops"), code == 7);
+    }
+}
+
+#[test]
+fn without_a_sidecar_the_job_runs_on_its_own() {
+    if !can_run() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options {
+        args: vec!["--sidecar-wait", "0s"],
+        ..Default::default()
+    };
+    let mut agent = Agent::start(
+        dir.path(),
+        &[
+            "sh",
+            "-c",
+            "echo pid $$; cat /proc/1/comm; grep Seccomp: /proc/self/status; exit 0",
+        ],
+        &options,
+    );
+    assert_eq!(agent.wait(), 0);
+    let out = agent.out();
+    assert!(numbers(&out, "pid ")[0] >= 10_000, "{out}");
+    assert!(out.contains("phos-ft"), "{out}");
+    assert!(out.contains("Seccomp:\t2"), "{out}");
+}
+
+#[test]
+fn a_missing_command_is_127() {
+    if !can_run() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options {
+        args: vec!["--sidecar-wait", "0s"],
+        ..Default::default()
+    };
+    let mut agent = Agent::start(dir.path(), &["/no/such/program"], &options);
+    assert_eq!(agent.wait(), 127);
+    assert!(agent.err().contains("/no/such/program"));
+}
+
+#[test]
+fn signals_are_forwarded_and_the_grace_time_ends() {
+    if !can_run() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options {
+        args: vec!["--sidecar-wait", "0s", "--grace", "1s"],
+        ..Default::default()
+    };
+    let script =
+        "trap 'echo usr1' USR1; trap 'echo term' TERM; echo ready; while :; do sleep 0.05; done";
+    let mut agent = Agent::start(dir.path(), &["sh", "-c", script], &options);
+    until("the job", || agent.out().contains("ready").then_some(()));
+    agent.signal(Signal::SIGUSR1);
+    until("the signal", || agent.out().contains("usr1").then_some(()));
+    agent.signal(Signal::SIGTERM);
+    assert_eq!(agent.wait(), 137);
+    assert!(agent.out().contains("term"));
+}
+
+#[test]
+fn a_job_that_cannot_be_dumped_runs_on_with_the_reason() {
+    if !can_run() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    // A daemon: its parent has ended.
+    let script = "(setsid sleep 1000 &) ; echo ready; i=0; while :; do i=$((i+1)); echo out $i; sleep 0.02; done";
+    let agent = Agent::start(dir.path(), &["sh", "-c", script], &Options::default());
+    let mut sidecar = agent.sidecar();
+    sidecar.start();
+    until("the job", || {
+        (numbers(&agent.out(), "out ").len() > 5).then_some(())
+    });
+    sidecar.quiesce().unwrap();
+    let error = sidecar.dump().unwrap_err();
+    assert!(error.to_string().contains("sleep"), "{error}");
+    let before = numbers(&agent.out(), "out ").len();
+    until("the job to go on", || {
+        (numbers(&agent.out(), "out ").len() > before + 5).then_some(())
+    });
+}
+
+#[test]
+fn criu_missing_is_said_and_the_job_runs_on() {
+    if !can_run() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options {
+        args: vec!["--criu", "/no/such/criu", "--sidecar-wait", "20s"],
+        ..Default::default()
+    };
+    let agent = Agent::start(
+        dir.path(),
+        &[
+            "sh",
+            "-c",
+            "i=0; while :; do i=$((i+1)); echo out $i; sleep 0.02; done",
+        ],
+        &options,
+    );
+    let mut sidecar = agent.sidecar();
+    sidecar.start();
+    let error = sidecar.quiesce().unwrap_err();
+    assert!(
+        error.to_string().contains("/no/such/criu") && error.to_string().contains("make setup"),
+        "{error}"
+    );
+    let before = numbers(&agent.out(), "out ").len();
+    until("the job to go on", || {
+        (numbers(&agent.out(), "out ").len() > before + 5).then_some(())
+    });
+}
+
+/// As the entrypoint of a container: PID 1 already, `/proc/sys` read-only.
+#[test]
+fn as_pid_1_with_a_read_only_proc_sys() {
+    if !can_run() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let log_file = dir.path().join("log.txt");
+    let options = Options {
+        wrap: vec![
+            "unshare",
+            "--pid",
+            "--fork",
+            "--kill-child",
+            "--mount-proc",
+            "sh",
+            "-c",
+            "mount --bind /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys && exec \"$@\"",
+            "sh",
+        ],
+        ..Default::default()
+    };
+    let agent = Agent::start(
+        dir.path(),
+        &["python3", "-c", COUNTER, log_file.to_str().unwrap()],
+        &options,
+    );
+    let mut sidecar = agent.sidecar();
+    sidecar.start();
+    grows(dir.path(), 5);
+    let checkpoint = sidecar.checkpoint(&dir.path().join("image"));
+    grows(dir.path(), 5);
+    kill_job(&agent, dir.path());
+    sidecar.exited();
+    sidecar.restore(&checkpoint, no_memory).unwrap();
+    grows(dir.path(), 10);
+    consecutive(&log(dir.path()));
+}
+
+#[test]
+fn an_old_criu_is_said_and_the_job_runs_on() {
+    if !can_run() {
+        return;
+    }
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().unwrap();
+    // Answers VERSION with 3.17.
+    let fake = dir.path().join("criu");
+    std::fs::write(
+        &fake,
+        "#!/usr/bin/env python3\nimport socket, sys\ns = socket.socket(fileno=int(sys.argv[2]))\ns.recv(4096)\n\
+         s.send(bytes.fromhex('080a10015204080310'+'11'))\n",
+    )
+    .unwrap();
+    std::fs::set_permissions(&fake, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let options = Options {
+        args: vec!["--criu", fake.to_str().unwrap(), "--sidecar-wait", "20s"],
+        ..Default::default()
+    };
+    let agent = Agent::start(
+        dir.path(),
+        &["sh", "-c", "while :; do echo out; sleep 0.02; done"],
+        &options,
+    );
+    let mut sidecar = agent.sidecar();
+    sidecar.start();
+    let error = sidecar.quiesce().unwrap_err();
+    assert!(
+        error.to_string().contains("3.17") && error.to_string().contains("4.1"),
+        "{error}"
+    );
+    let before = agent.out().len();
+    until("the job to go on", || {
+        (agent.out().len() > before + 20).then_some(())
+    });
+}
+
+#[test]
+fn without_privileges_nothing_starts_unless_asked_to() {
+    if !can_run() {
+        return;
+    }
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+    // Where everybody may run it.
+    let program = dir.path().join("phos-ft");
+    std::fs::copy(env!("CARGO_BIN_EXE_phos-ft"), &program).unwrap();
+    let run = |more: &[&str]| {
+        // The user must change and the capabilities go: the shell's `setpriv` does both.
+        std::process::Command::new("setpriv")
+            .args([
+                "--reuid",
+                "65534",
+                "--regid",
+                "65534",
+                "--clear-groups",
+                "--inh-caps=-all",
+            ])
+            .arg(&program)
+            .args(["run", "--run-dir"])
+            .arg(dir.path().join("run"))
+            .arg("--shim")
+            .arg(Options::default().shim)
+            .args(more)
+            .args(["--", "echo", "it runs"])
+            .output()
+            .unwrap()
+    };
+    let refused = run(&[]);
+    let text = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(77), "{text}");
+    assert!(
+        text.contains("CAP_SYS_ADMIN") && text.contains("--cap-add"),
+        "{text}"
+    );
+    assert!(refused.stdout.is_empty());
+    let plain = run(&["--allow-unprotected"]);
+    assert_eq!(plain.stdout, b"it runs\n");
+    assert_eq!(plain.status.code(), Some(0));
+}
+
+#[test]
+fn a_second_agent_for_the_job_is_refused() {
+    if !can_run() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (_agent, _sidecar) = counter(dir.path());
+    let second = dir.path().join("second");
+    std::fs::create_dir_all(&second).unwrap();
+    std::os::unix::fs::symlink(dir.path().join("run"), second.join("run")).unwrap();
+    let mut agent = Agent::start(&second, &["true"], &Options::default());
+    assert_eq!(agent.wait(), 69);
+    assert!(agent.err().contains("running already"), "{}", agent.err());
+}
+
+#[test]
+fn a_large_file_without_content_is_cut_or_named() {
+    if !can_run() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let log_file = dir.path().join("log.txt");
+    let options = Options {
+        args: vec!["--sidecar-wait", "20s", "--max-file-size", "8"],
+        ..Default::default()
+    };
+    let agent = Agent::start(
+        dir.path(),
+        &["python3", "-c", COUNTER, log_file.to_str().unwrap()],
+        &options,
+    );
+    let mut sidecar = agent.sidecar();
+    sidecar.start();
+    grows(dir.path(), 10);
+    let checkpoint = sidecar.checkpoint(&dir.path().join("image"));
+    grows(dir.path(), 5);
+    sidecar.restore(&checkpoint, no_memory).unwrap();
+    grows(dir.path(), 5);
+    consecutive(&log(dir.path()));
+    kill_job(&agent, dir.path());
+    sidecar.exited();
+    let kept = std::fs::read(&log_file).unwrap();
+    std::fs::remove_file(&log_file).unwrap();
+    let error = sidecar.restore(&checkpoint, no_memory).unwrap_err();
+    assert!(
+        error.contains("log.txt") && error.contains("--max-file-size"),
+        "{error}"
+    );
+    // The remedy it names works.
+    std::fs::write(&log_file, kept).unwrap();
+    sidecar.restore(&checkpoint, no_memory).unwrap();
+    grows(dir.path(), 5);
+    consecutive(&log(dir.path()));
+}
+
+#[test]
+fn the_agent_dying_at_any_step_ends_the_job_and_the_image_before_works() {
+    if !can_run() {
+        return;
+    }
+    for point in [
+        "agent:after-quiesce",
+        "agent:before-criu",
+        "agent:frozen",
+        "agent:after-criu",
+        "agent:before-attach",
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let (agent, mut sidecar) = counter(dir.path());
+        sidecar.start();
+        grows(dir.path(), 5);
+        let checkpoint = sidecar.checkpoint(&dir.path().join("image"));
+        drop((agent, sidecar));
+        let log_file = dir.path().join("log.txt");
+        let options = Options {
+            env: vec![("PHOS_FAILPOINT", point.into())],
+            ..Default::default()
+        };
+        let mut agent = Agent::start(
+            dir.path(),
+            &["python3", "-c", COUNTER, log_file.to_str().unwrap()],
+            &options,
+        );
+        let mut sidecar = agent.sidecar();
+        sidecar.restore(&checkpoint, no_memory).unwrap();
+        grows(dir.path(), 5);
+        sidecar.send(&ToAgent::Quiesce {
+            seq: 50,
+            timeout_ms: 1000,
+        });
+        sidecar.send(&ToAgent::Dump { seq: 50 });
+        if point == "agent:before-attach" {
+            loop {
+                if matches!(sidecar.recv().0, ToSidecar::Dumped { .. }) {
+                    break;
+                }
+            }
+            sidecar.send(&ToAgent::Attach { seq: 50 });
+        }
+        assert_eq!(agent.wait(), 137, "{point}");
+        until("the job to end with its agent", || {
+            agent
+                .find(log_file.to_str().unwrap())
+                .is_empty()
+                .then_some(())
+        });
+        let agent = Agent::start(
+            dir.path(),
+            &["python3", "-c", COUNTER, log_file.to_str().unwrap()],
+            &Options::default(),
+        );
+        let mut sidecar = agent.sidecar();
+        sidecar.restore(&checkpoint, no_memory).unwrap();
+        grows(dir.path(), 10);
+        consecutive(&log(dir.path()));
+    }
+}
+
+#[test]
+fn tcp_is_closed_and_listening_goes_on() {
+    if !can_run() {
+        return;
+    }
+    const SERVER: &str = r#"
+import socket, sys, threading, time
+server = socket.socket(); server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+server.bind(("127.0.0.1", 0)); server.listen(5)
+open(sys.argv[1], "w").write(str(server.getsockname()[1]))
+def serve(c):
+    try:
+        while True:
+            d = c.recv(10)
+            if not d: break
+            c.sendall(d)
+    except OSError: pass
+while True:
+    c, _ = server.accept()
+    threading.Thread(target=serve, args=(c,), daemon=True).start()
+"#;
+    use std::io::{Read, Write};
+    let dir = tempfile::tempdir().unwrap();
+    let port_file = dir.path().join("log.txt");
+    let agent = Agent::start(
+        dir.path(),
+        &["python3", "-c", SERVER, port_file.to_str().unwrap()],
+        &Options::default(),
+    );
+    let mut sidecar = agent.sidecar();
+    sidecar.start();
+    let port: u16 = until("the server", || {
+        std::fs::read_to_string(&port_file).ok()?.parse().ok()
+    });
+    let echo = || {
+        let mut client = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+        client.write_all(b"x").unwrap();
+        let mut answer = [0];
+        client.read_exact(&mut answer).unwrap();
+        client
+    };
+    // A connection from outside the tree, open during the checkpoint.
+    let mut outside = echo();
+    let checkpoint = sidecar.checkpoint(&dir.path().join("image"));
+    // The running job keeps it.
+    outside.write_all(b"y").unwrap();
+    outside.read_exact(&mut [0]).unwrap();
+    kill_job(&agent, dir.path());
+    sidecar.exited();
+    sidecar.restore(&checkpoint, no_memory).unwrap();
+    echo();
+}
+
+#[test]
+fn tcp_inside_the_tree_is_kept() {
+    if !can_run() {
+        return;
+    }
+    const PAIR: &str = r#"
+import os, socket, sys, time
+server = socket.socket(); server.bind(("127.0.0.1", 0)); server.listen(1)
+if os.fork() == 0:
+    c = socket.create_connection(server.getsockname())
+    while True:
+        d = c.recv(4)
+        if not d: os._exit(3)
+        c.sendall(d)
+c, _ = server.accept()
+log = open(sys.argv[1], "a")
+n = 0
+while True:
+    n += 1
+    c.sendall(n.to_bytes(4, "big"))
+    back = int.from_bytes(c.recv(4), "big")
+    assert back == n, (back, n)
+    log.write(f"step {n}\n"); log.flush()
+    time.sleep(0.02)
+"#;
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("log.txt");
+    let agent = Agent::start(
+        dir.path(),
+        &["python3", "-c", PAIR, file.to_str().unwrap()],
+        &Options::default(),
+    );
+    let mut sidecar = agent.sidecar();
+    sidecar.start();
+    grows(dir.path(), 5);
+    let checkpoint = sidecar.checkpoint(&dir.path().join("image"));
+    grows(dir.path(), 5);
+    kill_job(&agent, dir.path());
+    sidecar.exited();
+    sidecar.restore(&checkpoint, no_memory).unwrap();
+    grows(dir.path(), 20);
+    consecutive(&log(dir.path()));
+}
+
+#[test]
+fn standard_input_reaches_the_job_and_its_successor() {
+    if !can_run() {
+        return;
+    }
+    use std::io::Write;
+    let dir = tempfile::tempdir().unwrap();
+    let shim = Options::default().shim;
+    let out = std::fs::File::create(dir.path().join("out")).unwrap();
+    let child = std::process::Command::new(env!("CARGO_BIN_EXE_phos-ft"))
+        .args(["run", "--job", "t", "--run-dir"])
+        .arg(dir.path().join("run"))
+        .arg("--shim")
+        .arg(shim)
+        .args(["--", "python3", "-u", "-c", "import sys\nwhile True:\n l = sys.stdin.readline()\n if not l: break\n print('got', l.strip(), flush=True)", "log.txt"])
+        .stdin(std::process::Stdio::piped())
+        .stdout(out)
+        .stderr(std::fs::File::create(dir.path().join("err")).unwrap())
+        .spawn()
+        .unwrap();
+    let mut agent = Agent {
+        child,
+        dir: dir.path().to_owned(),
+        job: "t".into(),
+    };
+    let mut input = agent.child.stdin.take().unwrap();
+    let mut sidecar = agent.sidecar();
+    sidecar.start();
+    input.write_all(b"one\n").unwrap();
+    until("one", || agent.out().contains("got one").then_some(()));
+    let checkpoint = sidecar.checkpoint(&dir.path().join("image"));
+    sidecar.restore(&checkpoint, no_memory).unwrap();
+    input.write_all(b"two\n").unwrap();
+    until("two", || agent.out().contains("got two").then_some(()));
+    drop(input);
+    assert_eq!(sidecar.exited(), (Exit::Code(0), false));
+    assert_eq!(agent.wait(), 0);
+}

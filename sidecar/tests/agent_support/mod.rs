@@ -1,0 +1,439 @@
+//! A real agent process and a sidecar made of a few lines, for the tests of the agent.
+#![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::io::Read;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use phos_protocol::agent::{
+    AttemptError, DumpFacts, Exit, JobState, Process, RestoreTimes, ToAgent, ToSidecar,
+};
+use phos_protocol::channel;
+use phos_protocol::shim::TableEntry;
+use phos_protocol::types::{Allocation, AllocationKey};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+
+/// Whether real agents can run here. A test that needs one returns early where not.
+pub fn can_run() -> bool {
+    let able = rustix::process::geteuid().is_root()
+        && phos_ft::agent::namespace::missing_capabilities().is_empty()
+        && phos_ft::agent::criu::locate(None).is_ok();
+    if !able {
+        eprintln!("skipped: needs root and CRIU (make setup)");
+        assert!(
+            std::env::var_os("PHOS_REQUIRE_CRIU").is_none(),
+            "CRIU is required here"
+        );
+    }
+    able
+}
+
+/// Waits until `done` gives a value.
+pub fn until<T>(what: &str, mut done: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    loop {
+        if let Some(value) = done() {
+            return value;
+        }
+        assert!(Instant::now() < deadline, "timed out waiting for {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// A running agent.
+pub struct Agent {
+    pub child: Child,
+    pub dir: PathBuf,
+    pub job: String,
+}
+
+/// How an agent is started.
+pub struct Options<'a> {
+    pub args: Vec<&'a str>,
+    pub env: Vec<(&'a str, String)>,
+    pub shim: PathBuf,
+    /// What phos-ft is started by.
+    pub wrap: Vec<&'a str>,
+}
+
+impl Default for Options<'_> {
+    fn default() -> Self {
+        // Any harmless library: the jobs of these tests do not use CUDA.
+        let shim = [
+            "/lib/x86_64-linux-gnu/libm.so.6",
+            "/usr/lib/x86_64-linux-gnu/libm.so.6",
+            "/lib64/libm.so.6",
+            "/lib/aarch64-linux-gnu/libm.so.6",
+        ]
+        .iter()
+        .map(PathBuf::from)
+        .find(|p| p.is_file())
+        .expect("libm");
+        Self {
+            args: vec!["--sidecar-wait", "20s"],
+            env: vec![],
+            shim,
+            wrap: vec![],
+        }
+    }
+}
+
+impl Agent {
+    /// Starts `phos-ft run` in `dir` with its output in `dir/out` and `dir/err`.
+    pub fn start(dir: &Path, command: &[&str], options: &Options<'_>) -> Self {
+        std::fs::create_dir_all(dir).unwrap();
+        let open = |name: &str| {
+            std::fs::File::options()
+                .create(true)
+                .append(true)
+                .open(dir.join(name))
+                .unwrap()
+        };
+        let mut words: Vec<&str> = options.wrap.clone();
+        words.push(env!("CARGO_BIN_EXE_phos-ft"));
+        let mut child = Command::new(words[0]);
+        child
+            .args(&words[1..])
+            .arg("run")
+            .args(["--job", "t", "--run-dir"])
+            .arg(dir.join("run"))
+            .arg("--shim")
+            .arg(&options.shim)
+            .args(&options.args)
+            .arg("--")
+            .args(command)
+            .current_dir(dir)
+            .env("RUST_LOG", "debug")
+            .stdin(Stdio::null())
+            .stdout(open("out"))
+            .stderr(open("err"));
+        for (key, value) in &options.env {
+            child.env(key, value);
+        }
+        Self {
+            child: child.spawn().unwrap(),
+            dir: dir.to_owned(),
+            job: "t".into(),
+        }
+    }
+
+    pub fn out(&self) -> String {
+        std::fs::read_to_string(self.dir.join("out")).unwrap_or_default()
+    }
+
+    pub fn err(&self) -> String {
+        std::fs::read_to_string(self.dir.join("err")).unwrap_or_default()
+    }
+
+    /// Connects as the sidecar.
+    pub fn sidecar(&self) -> Sidecar {
+        Sidecar::connect(&self.dir.join("run/t/agent.sock"))
+    }
+
+    /// The exit code.
+    pub fn wait(&mut self) -> i32 {
+        use std::os::unix::process::ExitStatusExt;
+        let status = until("the agent to end", || self.child.try_wait().unwrap());
+        status
+            .code()
+            .unwrap_or_else(|| 128 + status.signal().unwrap())
+    }
+
+    /// SIGKILL from outside: node loss.
+    pub fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    pub fn signal(&self, signal: nix::sys::signal::Signal) {
+        nix::sys::signal::kill(nix::unistd::Pid::from_raw(self.child.id() as i32), signal).unwrap();
+    }
+
+    /// PIDs, as the host sees them, of processes whose command line contains `text`.
+    pub fn find(&self, text: &str) -> Vec<u32> {
+        let mut found = vec![];
+        for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+            let Some(pid) = entry
+                .file_name()
+                .to_str()
+                .and_then(|s| s.parse::<u32>().ok())
+            else {
+                continue;
+            };
+            let mut line = vec![];
+            if let Ok(mut f) = std::fs::File::open(entry.path().join("cmdline")) {
+                let _ = f.read_to_end(&mut line);
+            }
+            let line = String::from_utf8_lossy(&line).replace('\0', " ");
+            if line.contains(text) && !line.contains("phos-ft") && pid != std::process::id() {
+                found.push(pid);
+            }
+        }
+        found
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if std::thread::panicking() {
+            eprintln!(
+                "---- agent's stderr\n{}\n---- out (end)\n{}",
+                self.err(),
+                self.out()
+                    .lines()
+                    .rev()
+                    .take(5)
+                    .collect::<Vec<_>>()
+                    .join("\n")
+            );
+        }
+    }
+}
+
+/// The sidecar's end.
+pub struct Sidecar {
+    pub socket: OwnedFd,
+    pub job: JobState,
+    pub restarts: u32,
+    /// Fds by allocation, as received.
+    pub memory: std::collections::BTreeMap<AllocationKey, (Allocation, OwnedFd)>,
+    /// The last table.
+    pub table: Vec<TableEntry>,
+    pub seq: u64,
+}
+
+impl Sidecar {
+    /// Connects and says hello, again while an agent that is going away answers.
+    pub fn connect(path: &Path) -> Self {
+        until("the agent's welcome", || {
+            let socket = rustix::net::socket_with(
+                AddressFamily::UNIX,
+                SocketType::SEQPACKET,
+                SocketFlags::CLOEXEC,
+                None,
+            )
+            .unwrap();
+            rustix::net::connect(&socket, &SocketAddrUnix::new(path).unwrap()).ok()?;
+            rustix::net::sockopt::set_socket_timeout(
+                &socket,
+                rustix::net::sockopt::Timeout::Recv,
+                Some(Duration::from_secs(60)),
+            )
+            .unwrap();
+            channel::send(
+                &socket,
+                &ToAgent::Hello {
+                    version: "test".into(),
+                },
+                &[],
+            )
+            .ok()?;
+            match channel::recv::<ToSidecar>(&socket).ok()?.0 {
+                ToSidecar::Welcome {
+                    job, restarts, seq, ..
+                } => Some(Self {
+                    socket,
+                    job,
+                    restarts,
+                    memory: Default::default(),
+                    table: vec![],
+                    seq,
+                }),
+                other => panic!("{other:?}"),
+            }
+        })
+    }
+
+    pub fn send(&self, message: &ToAgent) {
+        channel::send(&self.socket, message, &[]).unwrap();
+    }
+
+    pub fn send_fds(&self, message: &ToAgent, fds: &[BorrowedFd<'_>]) {
+        channel::send(&self.socket, message, fds).unwrap();
+    }
+
+    pub fn recv(&self) -> (ToSidecar, Vec<OwnedFd>) {
+        loop {
+            match channel::recv(&self.socket).expect("a message of the agent") {
+                (ToSidecar::Freed { .. }, _) => {}
+                other => return other,
+            }
+        }
+    }
+
+    pub fn start(&self) {
+        self.send(&ToAgent::Start);
+        assert_eq!(self.recv().0, ToSidecar::Started(Ok(())));
+    }
+
+    /// Quiesces; keeps the memory it is sent.
+    pub fn quiesce(&mut self) -> Result<Vec<Process>, AttemptError> {
+        self.seq += 1;
+        self.send(&ToAgent::Quiesce {
+            seq: self.seq,
+            timeout_ms: 10_000,
+        });
+        self.table.clear();
+        loop {
+            match self.recv() {
+                (ToSidecar::Table { entries, .. }, fds) => {
+                    let mut fds = fds.into_iter();
+                    for entry in entries {
+                        if entry.with_fd {
+                            let fd = fds.next().expect("an fd");
+                            self.memory
+                                .insert(entry.allocation.key, (entry.allocation, fd));
+                        }
+                        self.table.push(entry);
+                    }
+                }
+                (ToSidecar::Quiesced { seq, outcome }, _) => {
+                    assert_eq!(seq, self.seq);
+                    let live: std::collections::BTreeSet<_> =
+                        self.table.iter().map(|e| e.allocation.key).collect();
+                    self.memory.retain(|k, _| live.contains(k));
+                    return outcome;
+                }
+                (other, _) => panic!("{other:?}"),
+            }
+        }
+    }
+
+    pub fn dump(&mut self) -> Result<(DumpFacts, OwnedFd), AttemptError> {
+        self.send(&ToAgent::Dump { seq: self.seq });
+        match self.recv() {
+            (ToSidecar::Dumped { outcome, .. }, mut fds) => {
+                outcome.map(|facts| (*facts, fds.pop().expect("the directory")))
+            }
+            (other, _) => panic!("{other:?}"),
+        }
+    }
+
+    pub fn resumed(&mut self) -> (u64, u64) {
+        match self.recv().0 {
+            ToSidecar::Resumed {
+                seq,
+                stop_ns,
+                attach_ns,
+            } => {
+                assert_eq!(seq, self.seq);
+                (stop_ns, attach_ns)
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// A whole checkpoint, its image copied to `to`, with the bytes of the memory.
+    pub fn checkpoint(&mut self, to: &Path) -> Checkpoint {
+        self.quiesce().expect("quiesce");
+        let memory = self
+            .memory
+            .values()
+            .map(|(a, fd)| (*a, read_all(fd.as_fd(), a.bytes)))
+            .collect();
+        let (facts, directory) = self.dump().expect("dump");
+        copy_dir(
+            &PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd())),
+            to,
+        );
+        self.send(&ToAgent::Attach { seq: self.seq });
+        let (stop_ns, attach_ns) = self.resumed();
+        self.send(&ToAgent::Finish { seq: self.seq });
+        eprintln!(
+            "checkpoint: stop {:.1} ms, attach {:.1} ms, {:?}, {} bytes",
+            stop_ns as f64 / 1e6,
+            attach_ns as f64 / 1e6,
+            facts.times,
+            facts.image_bytes
+        );
+        Checkpoint {
+            dir: to.to_owned(),
+            memory,
+            facts,
+        }
+    }
+
+    /// Brings the job back from a checkpoint.
+    pub fn restore(
+        &mut self,
+        from: &Checkpoint,
+        bring: impl Fn(&Allocation, &[u8]) -> OwnedFd,
+    ) -> Result<RestoreTimes, String> {
+        self.send(&ToAgent::NewImageDirectory);
+        let directory = match self.recv() {
+            (ToSidecar::ImageDirectory(Ok(())), mut fds) => fds.pop().expect("the directory"),
+            (other, _) => panic!("{other:?}"),
+        };
+        copy_dir(
+            &from.dir,
+            &PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd())),
+        );
+        for batch in from.memory.chunks(channel::BATCH) {
+            let fds: Vec<OwnedFd> = batch.iter().map(|(a, bytes)| bring(a, bytes)).collect();
+            let borrowed: Vec<_> = fds.iter().map(AsFd::as_fd).collect();
+            let allocations = batch.iter().map(|(a, _)| *a).collect();
+            self.send_fds(&ToAgent::RestoreMemory { allocations }, &borrowed);
+        }
+        self.send(&ToAgent::Restore { gpus: vec![] });
+        match self.recv().0 {
+            ToSidecar::Restored(outcome) => {
+                eprintln!("restore: {outcome:?}");
+                outcome
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub fn exited(&self) -> (Exit, bool) {
+        match self.recv().0 {
+            ToSidecar::JobExited { exit, stopping } => (exit, stopping),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// No memory to bring.
+pub fn no_memory(_: &Allocation, _: &[u8]) -> OwnedFd {
+    panic!("no memory was expected")
+}
+
+/// A checkpoint as the tests keep it.
+pub struct Checkpoint {
+    pub dir: PathBuf,
+    pub memory: Vec<(Allocation, Vec<u8>)>,
+    pub facts: DumpFacts,
+}
+
+pub fn read_all(fd: BorrowedFd<'_>, bytes: u64) -> Vec<u8> {
+    let mut data = vec![0; bytes as usize];
+    let mut at = 0;
+    while at < data.len() {
+        let n = rustix::io::pread(fd, &mut data[at..], at as u64).unwrap();
+        assert_ne!(n, 0);
+        at += n;
+    }
+    data
+}
+
+pub fn copy_dir(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().flatten() {
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_dir(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// Numbers at the ends of the lines `<prefix> <n>`.
+pub fn numbers(text: &str, prefix: &str) -> Vec<u64> {
+    text.lines()
+        .filter_map(|l| l.strip_prefix(prefix)?.trim().parse().ok())
+        .collect()
+}

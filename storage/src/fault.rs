@@ -1,0 +1,303 @@
+//! What went wrong in a request to the store: sorted once, here, into what the caller must do about it.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use object_store::client::{HttpError, HttpErrorKind};
+
+/// What kind of fault a request met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum FaultKind {
+    /// The object, bucket or directory does not exist.
+    NotFound,
+    /// The object exists already.
+    AlreadyExists,
+    /// The credentials do not allow it.
+    Denied,
+    /// The credentials are missing, wrong or expired.
+    Unauthenticated,
+    /// The medium is full.
+    NoSpace,
+    /// The medium is mounted read-only.
+    ReadOnly,
+    /// The store cannot do this at all.
+    Unsupported,
+    /// The store refused the request as malformed, or the configuration is wrong.
+    Invalid,
+    /// The object is larger than anything phos-ft writes there.
+    TooLarge,
+    /// Time-outs, resets, 5xx, throttling: another attempt may succeed.
+    Transient,
+}
+
+impl FaultKind {
+    /// What happened and what to do about it, as the middle of a sentence.
+    const fn remedy(self) -> &'static str {
+        match self {
+            Self::NotFound => {
+                "it does not exist (check the bucket, container or directory in --store)"
+            }
+            Self::AlreadyExists => "it exists already",
+            Self::Denied => {
+                "permission denied (allow reading, writing, listing and deleting there)"
+            }
+            Self::Unauthenticated => "the credentials are missing, wrong or expired (renew them)",
+            Self::NoSpace => {
+                "no space left (free some, raise the quota, or point --store elsewhere)"
+            }
+            Self::ReadOnly => {
+                "the file system is read-only (remount it writable or point --store elsewhere)"
+            }
+            Self::Unsupported => "the store does not support this operation (use another one)",
+            Self::Invalid => {
+                "the store refused the request (check the address and options of --store)"
+            }
+            Self::TooLarge => "it is larger than anything phos-ft writes there, and was not read",
+            Self::Transient => "the store did not answer as it should (will be tried again)",
+        }
+    }
+}
+
+/// A failed request to the store: what was done to which object, what kind of fault it met, and the cause.
+#[derive(Clone)]
+pub struct StoreFault {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    action: &'static str,
+    key: String,
+    kind: FaultKind,
+    detail: String,
+}
+
+impl StoreFault {
+    /// Sorts an error of the object store. `action` is a verb: "read", "write".
+    pub(crate) fn new(
+        action: &'static str,
+        key: impl Into<String>,
+        error: &object_store::Error,
+    ) -> Self {
+        Self::with_kind(action, key, classify(error), one_line(&error.to_string()))
+    }
+
+    pub(crate) fn with_kind(
+        action: &'static str,
+        key: impl Into<String>,
+        kind: FaultKind,
+        detail: String,
+    ) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                action,
+                key: key.into(),
+                kind,
+                detail,
+            }),
+        }
+    }
+
+    /// What kind of fault it is.
+    #[must_use]
+    pub fn kind(&self) -> FaultKind {
+        self.inner.kind
+    }
+
+    /// The key of the object.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        &self.inner.key
+    }
+
+    /// Whether trying again, with nothing changed, cannot help.
+    #[must_use]
+    pub fn is_permanent(&self) -> bool {
+        self.inner.kind != FaultKind::Transient
+    }
+}
+
+impl fmt::Display for StoreFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Inner {
+            action,
+            key,
+            kind,
+            detail,
+        } = &*self.inner;
+        write!(f, "cannot {action} {key}: {}: {detail}", kind.remedy())
+    }
+}
+
+impl fmt::Debug for StoreFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "StoreFault({:?}: {self})", self.inner.kind)
+    }
+}
+
+impl std::error::Error for StoreFault {}
+
+/// Messages of servers come as pages of XML: one line of at most 400 bytes is enough to know them again.
+fn one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len().min(400));
+    for word in text.split_whitespace() {
+        if line.len() + word.len() > 400 {
+            line.push('…');
+            break;
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    line
+}
+
+fn classify(error: &object_store::Error) -> FaultKind {
+    use object_store::Error;
+    match error {
+        Error::NotFound { .. } => FaultKind::NotFound,
+        Error::AlreadyExists { .. } | Error::Precondition { .. } => FaultKind::AlreadyExists,
+        Error::PermissionDenied { .. } => FaultKind::Denied,
+        Error::Unauthenticated { .. } => FaultKind::Unauthenticated,
+        Error::NotSupported { .. } | Error::NotImplemented { .. } => FaultKind::Unsupported,
+        Error::InvalidPath { .. }
+        | Error::UnknownConfigurationKey { .. }
+        | Error::NotModified { .. } => FaultKind::Invalid,
+        Error::JoinError { .. } => FaultKind::Transient,
+        other => from_chain(other),
+    }
+}
+
+fn from_chain(error: &(dyn std::error::Error + 'static)) -> FaultKind {
+    // Without credentials in the environment the clouds' metadata service is asked; outside a cloud nobody answers.
+    if error.to_string().contains("169.254.169.254") {
+        return FaultKind::Unauthenticated;
+    }
+    let mut next = Some(error);
+    while let Some(current) = next {
+        if let Some(http) = current.downcast_ref::<HttpError>() {
+            return match http.kind() {
+                HttpErrorKind::Decode => FaultKind::Transient,
+                HttpErrorKind::Unknown => from_text(&error.to_string()),
+                _ => FaultKind::Transient,
+            };
+        }
+        if let Some(io) = current.downcast_ref::<io::Error>()
+            && let Some(kind) = from_io(io)
+        {
+            return kind;
+        }
+        next = current.source();
+    }
+    from_text(&error.to_string())
+}
+
+fn from_io(error: &io::Error) -> Option<FaultKind> {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Some(FaultKind::NoSpace),
+        io::ErrorKind::ReadOnlyFilesystem => Some(FaultKind::ReadOnly),
+        io::ErrorKind::PermissionDenied => Some(FaultKind::Denied),
+        io::ErrorKind::NotFound => Some(FaultKind::NotFound),
+        io::ErrorKind::Unsupported => Some(FaultKind::Unsupported),
+        io::ErrorKind::FileTooLarge
+        | io::ErrorKind::NotADirectory
+        | io::ErrorKind::IsADirectory => Some(FaultKind::Invalid),
+        _ => None,
+    }
+}
+
+/// The library keeps the status of a refused request in a private type, so its text is what can be asked.
+fn from_text(text: &str) -> FaultKind {
+    const STATUS: &str = "status code: ";
+    if let Some(at) = text.find(STATUS) {
+        let code: String = text[at + STATUS.len()..]
+            .chars()
+            .take_while(char::is_ascii_digit)
+            .collect();
+        return match code.parse::<u16>() {
+            Ok(401) => FaultKind::Unauthenticated,
+            Ok(403) => FaultKind::Denied,
+            Ok(404) => FaultKind::NotFound,
+            // Time-out, conflict, too early, throttled.
+            Ok(408 | 409 | 425 | 429) => FaultKind::Transient,
+            Ok(507) => FaultKind::NoSpace,
+            Ok(400) if text.contains("Expired") || text.contains("InvalidToken") => {
+                FaultKind::Unauthenticated
+            }
+            // S3 says so when a body arrived too slowly or damaged.
+            Ok(400) if text.contains("RequestTimeout") || text.contains("BadDigest") => {
+                FaultKind::Transient
+            }
+            Ok(400..=499) => FaultKind::Invalid,
+            _ => FaultKind::Transient,
+        };
+    }
+    if text.contains("redirect without LOCATION")
+        || text.contains("Missing") && text.contains("redential")
+    {
+        return FaultKind::Invalid;
+    }
+    FaultKind::Transient
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn generic(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> object_store::Error {
+        object_store::Error::Generic {
+            store: "S3",
+            source: source.into(),
+        }
+    }
+
+    #[test]
+    fn permanent_and_transient_are_told_apart() {
+        let status = |code: u16| {
+            generic(format!(
+                "Server returned non-2xx status code: {code} Some Text: body"
+            ))
+        };
+        for (error, kind) in [
+            (status(500), FaultKind::Transient),
+            (status(503), FaultKind::Transient),
+            (status(429), FaultKind::Transient),
+            (status(400), FaultKind::Invalid),
+            (status(403), FaultKind::Denied),
+            (
+                generic(io::Error::from(io::ErrorKind::StorageFull)),
+                FaultKind::NoSpace,
+            ),
+            (
+                generic(io::Error::from(io::ErrorKind::ReadOnlyFilesystem)),
+                FaultKind::ReadOnly,
+            ),
+            (
+                generic(io::Error::from(io::ErrorKind::ConnectionReset)),
+                FaultKind::Transient,
+            ),
+            (
+                generic(io::Error::from(io::ErrorKind::TimedOut)),
+                FaultKind::Transient,
+            ),
+            (
+                generic("status code: 400 Bad Request: <Code>ExpiredToken</Code>"),
+                FaultKind::Unauthenticated,
+            ),
+        ] {
+            let fault = StoreFault::new("write", "k", &error);
+            assert_eq!(fault.kind(), kind, "{fault}");
+            assert_eq!(fault.is_permanent(), kind != FaultKind::Transient);
+        }
+    }
+
+    #[test]
+    fn messages_are_one_bounded_line() {
+        let fault = StoreFault::new("read", "jobs/a/head/1", &generic("a\nb ".repeat(1000)));
+        let text = fault.to_string();
+        assert!(!text.contains('\n') && text.len() < 700, "{text}");
+        assert!(text.starts_with("cannot read jobs/a/head/1: "), "{text}");
+    }
+}

@@ -1,0 +1,159 @@
+//! Records of a job's log: the only thing that makes anything visible.
+//!
+//! A record stands at `head/<number>`, 20 digits, created conditionally, never changed. The first one is number 1, and
+//! number `n + 1` is only created by one who saw that `n` is the newest; so of all who try, one wins, and the log is one
+//! line of history whatever the clocks say. An epoch is the number of the take-over record that began it.
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use crate::Digest;
+use crate::envelope::{self, EnvelopeError, Kind};
+use crate::names::{Epoch, Nonce, UnixMillis};
+
+pub(crate) const KIND: Kind = Kind {
+    what: "head record",
+    magic: *b"PHOSHEAD",
+    version: 1,
+    max_stored: 64 << 10,
+    max_plain: 64 << 10,
+};
+
+/// A record of a job's log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeadRecord {
+    /// Its place in the log; also in its key.
+    pub number: u64,
+    /// The epoch in which it was written.
+    pub epoch: Epoch,
+    /// When it was written, as told by the caller.
+    pub created: UnixMillis,
+    /// The one who wrote it: makes its bytes unique.
+    pub nonce: Nonce,
+    /// What it says.
+    pub kind: RecordKind,
+}
+
+/// What a record of the log says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RecordKind {
+    /// Someone took the job over. Its number is the epoch from here on.
+    TakenOver {
+        /// Who: host and process, for people.
+        holder: String,
+    },
+    /// A checkpoint is complete.
+    Checkpoint {
+        /// Name of its manifest below `manifests/`.
+        manifest: String,
+        /// Digest of the manifest's bytes.
+        digest: Digest,
+        /// Length of the manifest in bytes.
+        length: u64,
+        /// Bytes of the whole image.
+        image_bytes: u64,
+        /// Bytes of chunks that this checkpoint added, before encoding.
+        new_bytes: u64,
+        /// Bytes that this checkpoint added to the store in packs.
+        stored_bytes: u64,
+        /// How long the job was held back, in microseconds.
+        stop_us: u64,
+        /// Why the checkpoint was taken.
+        trigger: String,
+    },
+    /// The job ended by itself: a later start begins afresh.
+    Completed {
+        /// Its exit code.
+        exit_code: i32,
+    },
+}
+
+impl HeadRecord {
+    pub(crate) fn encode(&self) -> Result<Bytes, EnvelopeError> {
+        Ok(envelope::seal(&KIND, &envelope::to_cbor(KIND.what, self)?)?.into())
+    }
+
+    /// Reads the record that stands at `number`.
+    pub(crate) fn decode(number: u64, bytes: &[u8]) -> Result<Self, EnvelopeError> {
+        let (_version, payload) = envelope::open(&KIND, bytes)?;
+        let record: Self = envelope::from_cbor(KIND.what, &payload)?;
+        if record.number != number {
+            let detail = format!(
+                "it says that it is number {} and stands at {number}",
+                record.number
+            );
+            return Err(EnvelopeError::Payload {
+                what: KIND.what,
+                detail,
+            });
+        }
+        Ok(record)
+    }
+}
+
+/// Name of the record of a number.
+pub(crate) fn record_name(number: u64) -> String {
+    format!("{number:020}")
+}
+
+/// The number of a record's name.
+pub(crate) fn parse_record_name(name: &str) -> Option<u64> {
+    let number = name.parse().ok()?;
+    (record_name(number) == name).then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn kind() -> impl Strategy<Value = RecordKind> {
+        prop_oneof![
+            "[ -~]{0,30}".prop_map(|holder| RecordKind::TakenOver { holder }),
+            any::<i32>().prop_map(|exit_code| RecordKind::Completed { exit_code }),
+            (
+                "[ -~]{0,60}",
+                any::<[u8; 32]>(),
+                any::<[u64; 5]>(),
+                "[ -~]{0,20}"
+            )
+                .prop_map(|(manifest, digest, n, trigger)| {
+                    RecordKind::Checkpoint {
+                        manifest,
+                        digest: Digest(digest),
+                        length: n[0],
+                        image_bytes: n[1],
+                        new_bytes: n[2],
+                        stored_bytes: n[3],
+                        stop_us: n[4],
+                        trigger,
+                    }
+                }),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn round_trip(number in any::<u64>(), epoch in any::<u64>(), created in any::<u64>(), nonce in any::<[u8; 16]>(), kind in kind()) {
+            let record = HeadRecord { number, epoch: Epoch(epoch), created: UnixMillis(created), nonce: Nonce(nonce), kind };
+            let bytes = record.encode().unwrap();
+            prop_assert_eq!(HeadRecord::decode(number, &bytes).unwrap(), record);
+            prop_assert!(HeadRecord::decode(number.wrapping_add(1), &bytes).is_err());
+            prop_assert_eq!(parse_record_name(&record_name(number)), Some(number));
+        }
+
+        #[test]
+        fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            prop_assert!(HeadRecord::decode(1, &bytes).is_err());
+            prop_assert!(HeadRecord::decode(1, &envelope::seal(&KIND, &bytes).unwrap()).is_err());
+        }
+
+        #[test]
+        fn odd_names_are_not_records(name in "[0-9+a-z]{1,22}") {
+            if let Some(number) = parse_record_name(&name) {
+                prop_assert_eq!(record_name(number), name);
+            }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! What is left of a job when everything else is gone: chunks, packs, manifests and the log that makes them visible.
+//!
+//! # Responsibility
+//!
+//! This crate writes checkpoints into an object store (a directory, S3, Google Cloud Storage, Azure) and reads them
+//! back. It knows nothing of GPUs, processes or CRIU: the caller hands it chunks of memory by digest and a
+//! [`ManifestBody`] that says what they were, and gets both back later, whole, or an error that says what is damaged.
+//!
+//! # Consistency
+//!
+//! * A checkpoint is visible if and only if its record stands in the job's log (`head/<number>`). The record is
+//!   created by a conditional write after all packs and the manifest are stored.
+//! * The log is linear: number `n + 1` is only tried by one who saw that `n` is the newest, and conditional creation
+//!   has one winner. Taking a job over writes a record into the same log, so a writer of an older epoch always meets
+//!   it and is [fenced](CommitError::Fenced), however long it was paused.
+//! * Every chunk is named by its BLAKE3 digest and checked when it is put and when it is fetched.
+//!
+//! # Crash consistency
+//!
+//! A process may die between any two requests. What it leaves is packs or a manifest that no record names: invisible,
+//! and never in the way. Pack names are unique to a writer, so nothing is ever overwritten.
+//!
+//! # Cancellation
+//!
+//! Every future may be dropped. Dropping a [`CheckpointWriter`] stops its uploads and leaves nothing visible.
+//! Dropping a future of [`CheckpointWriter::commit`] leaves the outcome open, as a crash would: look at
+//! [`Job::state`].
+//!
+//! # Retries
+//!
+//! Live in one module (`retry`) and are decided by [`StoreFault::is_permanent`] alone.
+//!
+//! # Time and randomness
+//!
+//! Are passed in ([`UnixMillis`], [`NonceSource`]); nothing here reads a clock.
+
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+
+mod backend;
+mod chunk_list;
+mod codec;
+mod digest;
+mod envelope;
+mod fault;
+mod head;
+mod index;
+mod job;
+mod manifest;
+mod names;
+mod pack;
+mod probe;
+mod reader;
+mod retry;
+mod store;
+mod writer;
+
+pub use chunk_list::ChunkList;
+pub use codec::Codec;
+pub use digest::Digest;
+pub use envelope::EnvelopeError;
+pub use fault::{FaultKind, StoreFault};
+pub use head::{HeadRecord, RecordKind};
+pub use job::{
+    CheckpointSummary, Durability, Job, JobError, JobState, Listing, Restorable, SkippedCheckpoint,
+    TakenOver,
+};
+pub use manifest::{
+    Allocation, Body, ChunkEntry, Extent, FileContent, FilePath, Gpu, GpuUuid, ImageFile, JobFile,
+    JobFileKind, Manifest, ManifestBody, ManifestError, PackEntry, Process, ProcessDevice, Timings,
+};
+pub use names::{
+    CheckpointNumber, Epoch, JobName, JobNameError, Nonce, NonceSource, PackId, UnixMillis,
+};
+pub use pack::{PackError, PackIndex, PackIndexEntry};
+pub use probe::ProbeError;
+pub use reader::{ReadError, Reader};
+pub use retry::RetryPolicy;
+pub use store::{OpenError, Store, StoreOptions};
+pub use writer::{CheckpointWriter, Commit, CommitError, PutError, PutOutcome, WriteStats};
+
+/// Size in bytes of a chunk of GPU memory. The last chunk of an allocation may be shorter.
+pub const CHUNK_SIZE: usize = 1 << 20;
+
+/// Largest chunk in bytes that a store takes.
+pub const MAX_CHUNK_SIZE: usize = 4 << 20;
+
+/// Version of the layout of a store as a whole, as written in its `phos-format` object.
+pub const STORE_FORMAT: u16 = 1;

@@ -1,0 +1,319 @@
+//! Packs: tens of MiB of encoded chunks in the order in which they were put, with an index of their own at the end.
+//! Drawn in `docs/format.md`.
+//!
+//! Manifests say where each chunk lies, so restoring needs no index of a pack; the index makes a pack describe itself,
+//! for verification, repair and for going on with the uploads of a writer that died.
+
+use bytes::Bytes;
+
+use crate::Digest;
+use crate::codec::Codec;
+use crate::envelope::array;
+use crate::manifest::Location;
+use crate::names::{Nonce, PackId};
+
+const MAGIC: [u8; 8] = *b"PHOSPACK";
+const INDEX_MAGIC: [u8; 8] = *b"PHOSPIDX";
+const VERSION: u16 = 1;
+/// Length of the header in bytes.
+pub(crate) const HEADER: u64 = 64;
+/// Length of the trailer in bytes.
+pub(crate) const TRAILER: u64 = 64;
+/// Length of one index entry in bytes.
+const ENTRY: u64 = 52;
+/// Most chunks that a pack may hold.
+pub(crate) const MAX_CHUNKS: u32 = 1 << 17;
+
+/// One chunk of a pack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PackIndexEntry {
+    /// The chunk's name.
+    pub digest: Digest,
+    /// Where its stored bytes begin, from the beginning of the pack.
+    pub offset: u64,
+    /// Stored bytes.
+    pub stored: u32,
+    /// Bytes once decoded.
+    pub raw: u32,
+    /// How it is stored.
+    pub codec: Codec,
+}
+
+/// What a pack says it holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PackIndex {
+    /// The chunks, in the order in which they lie in the pack.
+    pub chunks: Vec<PackIndexEntry>,
+}
+
+/// Why a pack was refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PackError {
+    /// Too short, wrong magic, wrong checksum or entries that point outside.
+    #[error("the pack is damaged: {detail}")]
+    Damaged {
+        /// What is wrong with it.
+        detail: String,
+    },
+    /// It was written by a newer phos-ft.
+    #[error(
+        "the pack has format {found}, this phos-ft reads up to {VERSION}: use the newer phos-ft that wrote it"
+    )]
+    Newer {
+        /// Version found.
+        found: u16,
+    },
+}
+
+fn damaged(detail: impl Into<String>) -> PackError {
+    PackError::Damaged {
+        detail: detail.into(),
+    }
+}
+
+/// A pack being filled.
+#[derive(Debug)]
+pub(crate) struct PackBuilder {
+    id: PackId,
+    pieces: Vec<Bytes>,
+    length: u64,
+    index: Vec<u8>,
+    count: u32,
+}
+
+impl PackBuilder {
+    pub(crate) fn new(id: PackId) -> Self {
+        let mut header = Vec::with_capacity(HEADER as usize);
+        header.extend_from_slice(&MAGIC);
+        header.extend_from_slice(&VERSION.to_le_bytes());
+        header.extend_from_slice(&[0; 2]);
+        header.extend_from_slice(&id.sequence.to_le_bytes());
+        header.extend_from_slice(&id.writer.0);
+        let checksum = *blake3::hash(&header).as_bytes();
+        header.extend_from_slice(&checksum);
+        Self {
+            id,
+            pieces: vec![header.into()],
+            length: HEADER,
+            index: Vec::new(),
+            count: 0,
+        }
+    }
+
+    pub(crate) const fn id(&self) -> PackId {
+        self.id
+    }
+
+    /// Bytes so far, header included, index not.
+    pub(crate) const fn length(&self) -> u64 {
+        self.length
+    }
+
+    pub(crate) const fn is_full(&self) -> bool {
+        self.count >= MAX_CHUNKS
+    }
+
+    pub(crate) fn push(
+        &mut self,
+        digest: Digest,
+        codec: Codec,
+        stored: Bytes,
+        raw: u32,
+    ) -> Location {
+        let location = Location {
+            pack: Some(self.id),
+            offset: self.length,
+            stored: stored.len() as u32,
+            raw,
+            codec,
+        };
+        self.index.extend_from_slice(&digest.0);
+        self.index.extend_from_slice(&location.offset.to_le_bytes());
+        self.index.extend_from_slice(&location.stored.to_le_bytes());
+        self.index.extend_from_slice(&raw.to_le_bytes());
+        self.index.extend_from_slice(&[codec as u8, 0, 0, 0]);
+        self.length += stored.len() as u64;
+        self.count += 1;
+        self.pieces.push(stored);
+        location
+    }
+
+    /// Closes the pack: its pieces in order, and its whole length.
+    pub(crate) fn finish(mut self) -> (Vec<Bytes>, u64) {
+        let mut trailer = Vec::with_capacity(TRAILER as usize);
+        trailer.extend_from_slice(&INDEX_MAGIC);
+        trailer.extend_from_slice(&VERSION.to_le_bytes());
+        trailer.extend_from_slice(&[0; 2]);
+        trailer.extend_from_slice(&self.count.to_le_bytes());
+        trailer.extend_from_slice(&self.length.to_le_bytes());
+        trailer.extend_from_slice(&[0; 8]);
+        let checksum = *blake3::Hasher::new()
+            .update(&self.index)
+            .update(&trailer)
+            .finalize()
+            .as_bytes();
+        trailer.extend_from_slice(&checksum);
+        let total = self.length + self.index.len() as u64 + TRAILER;
+        self.pieces.push(self.index.into());
+        self.pieces.push(trailer.into());
+        (self.pieces, total)
+    }
+}
+
+/// Checks a pack's header and tells whose it is.
+pub(crate) fn read_header(bytes: &[u8]) -> Result<PackId, PackError> {
+    let short = || damaged("its header is cut off");
+    if array::<8>(bytes, 0).ok_or_else(short)? != MAGIC {
+        return Err(damaged("its first bytes are not those of a pack"));
+    }
+    let version = u16::from_le_bytes(array(bytes, 8).ok_or_else(short)?);
+    if version != VERSION {
+        return Err(PackError::Newer { found: version });
+    }
+    let checksum: [u8; 32] = array(bytes, 32).ok_or_else(short)?;
+    if *blake3::hash(&bytes[..32]).as_bytes() != checksum {
+        return Err(damaged("the checksum of its header is wrong"));
+    }
+    Ok(PackId {
+        sequence: u32::from_le_bytes(array(bytes, 12).ok_or_else(short)?),
+        writer: Nonce(array(bytes, 16).ok_or_else(short)?),
+    })
+}
+
+/// Where the index of a pack of `length` bytes begins, by its trailer.
+pub(crate) fn index_offset(trailer: &[u8], length: u64) -> Result<u64, PackError> {
+    let short = || damaged("its trailer is cut off");
+    if array::<8>(trailer, 0).ok_or_else(short)? != INDEX_MAGIC {
+        return Err(damaged("it does not end with an index: it was cut off"));
+    }
+    let version = u16::from_le_bytes(array(trailer, 8).ok_or_else(short)?);
+    if version != VERSION {
+        return Err(PackError::Newer { found: version });
+    }
+    let count = u32::from_le_bytes(array(trailer, 12).ok_or_else(short)?);
+    let offset = u64::from_le_bytes(array(trailer, 16).ok_or_else(short)?);
+    let end = (u64::from(count) * ENTRY)
+        .checked_add(offset)
+        .and_then(|end| end.checked_add(TRAILER));
+    if count > MAX_CHUNKS || offset < HEADER || end != Some(length) {
+        return Err(damaged(format!(
+            "its index of {count} chunks at {offset} does not fit its {length} bytes"
+        )));
+    }
+    Ok(offset)
+}
+
+/// Reads the index and trailer of a pack. `bytes` are those from [`index_offset`] to the end.
+pub(crate) fn read_index(bytes: &[u8], offset: u64) -> Result<PackIndex, PackError> {
+    let split = bytes
+        .len()
+        .checked_sub(TRAILER as usize)
+        .ok_or_else(|| damaged("its index is cut off"))?;
+    let (index, trailer) = bytes.split_at(split);
+    index_offset(trailer, offset.saturating_add(bytes.len() as u64))?;
+    let checksum: [u8; 32] = array(trailer, 32).ok_or_else(|| damaged("its trailer is cut off"))?;
+    if *blake3::Hasher::new()
+        .update(index)
+        .update(&trailer[..32])
+        .finalize()
+        .as_bytes()
+        != checksum
+    {
+        return Err(damaged("the checksum of its index is wrong"));
+    }
+    let mut chunks = Vec::with_capacity(index.len() / ENTRY as usize);
+    let mut at = HEADER;
+    for entry in index.chunks_exact(ENTRY as usize) {
+        let bad = || damaged("an entry of its index is wrong");
+        let read = PackIndexEntry {
+            digest: Digest(array(entry, 0).ok_or_else(bad)?),
+            offset: u64::from_le_bytes(array(entry, 32).ok_or_else(bad)?),
+            stored: u32::from_le_bytes(array(entry, 40).ok_or_else(bad)?),
+            raw: u32::from_le_bytes(array(entry, 44).ok_or_else(bad)?),
+            codec: entry
+                .get(48)
+                .and_then(|&codec| Codec::from_u8(codec))
+                .ok_or_else(bad)?,
+        };
+        if read.offset != at || read.raw as usize > crate::MAX_CHUNK_SIZE {
+            return Err(bad());
+        }
+        at += u64::from(read.stored);
+        chunks.push(read);
+    }
+    if at != offset {
+        return Err(damaged("its index does not cover its chunks"));
+    }
+    Ok(PackIndex { chunks })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn build(chunks: &[Vec<u8>]) -> (Vec<u8>, Vec<PackIndexEntry>) {
+        let mut pack = PackBuilder::new(PackId {
+            writer: Nonce([3; 16]),
+            sequence: 9,
+        });
+        let mut entries = Vec::new();
+        for chunk in chunks {
+            let digest = Digest::of(chunk);
+            let at = pack.push(digest, Codec::Raw, chunk.clone().into(), chunk.len() as u32);
+            entries.push(PackIndexEntry {
+                digest,
+                offset: at.offset,
+                stored: at.stored,
+                raw: at.raw,
+                codec: at.codec,
+            });
+        }
+        let (pieces, length) = pack.finish();
+        let bytes = pieces.concat();
+        assert_eq!(bytes.len() as u64, length);
+        (bytes, entries)
+    }
+
+    fn parse(bytes: &[u8]) -> Result<(PackId, PackIndex), PackError> {
+        let id = read_header(bytes)?;
+        let trailer = bytes
+            .len()
+            .checked_sub(TRAILER as usize)
+            .ok_or_else(|| damaged("short"))?;
+        let offset = index_offset(&bytes[trailer..], bytes.len() as u64)?;
+        Ok((id, read_index(&bytes[offset as usize..], offset)?))
+    }
+
+    proptest! {
+        #[test]
+        fn a_pack_describes_itself(chunks in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 0..20)) {
+            let (bytes, entries) = build(&chunks);
+            let (id, index) = parse(&bytes).unwrap();
+            prop_assert_eq!(id, PackId { writer: Nonce([3; 16]), sequence: 9 });
+            prop_assert_eq!(&index.chunks, &entries);
+            for (entry, chunk) in entries.iter().zip(&chunks) {
+                prop_assert_eq!(&bytes[entry.offset as usize..][..entry.stored as usize], &chunk[..]);
+            }
+        }
+
+        #[test]
+        fn damage_outside_the_chunks_is_noticed(at in any::<prop::sample::Index>(), bit in 0..8u8) {
+            let (mut bytes, entries) = build(&[vec![1; 100], vec![2; 50]]);
+            let body = entries[0].offset as usize..(entries[1].offset + 50) as usize;
+            let at = at.index(bytes.len() - body.len());
+            let at = if at >= body.start { at + body.len() } else { at };
+            bytes[at] ^= 1 << bit;
+            prop_assert!(parse(&bytes).is_err());
+        }
+
+        #[test]
+        fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..400), offset in any::<u64>()) {
+            let _ = parse(&bytes);
+            let _ = read_index(&bytes, offset);
+            let mut framed = MAGIC.to_vec();
+            framed.extend_from_slice(&bytes);
+            let _ = read_header(&framed);
+        }
+    }
+}

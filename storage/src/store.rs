@@ -1,0 +1,305 @@
+//! A store: where it is, what may be done there, and the format marker that stands at its root.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use object_store::ObjectStore;
+use object_store::path::Path;
+use serde::{Deserialize, Serialize};
+
+use crate::STORE_FORMAT;
+use crate::backend::{self, Backend, Created, Medium};
+use crate::envelope::{self, EnvelopeError, Kind};
+use crate::fault::{FaultKind, StoreFault};
+use crate::job::{Job, JobError};
+use crate::names::{JobName, Nonce, NonceSource};
+use crate::probe::{self, ProbeError};
+use crate::retry::RetryPolicy;
+
+const MARKER: &str = "phos-format";
+const MARKER_KIND: Kind = Kind {
+    what: "store",
+    magic: *b"PHOSMARK",
+    version: STORE_FORMAT,
+    max_stored: 4096,
+    max_plain: 4096,
+};
+
+/// How a store is used. The defaults suit one node with a fast link.
+#[derive(Debug, Clone)]
+pub struct StoreOptions {
+    /// How failed requests are retried.
+    pub retry: RetryPolicy,
+    /// Bytes at which a pack is closed and uploaded. Between 1 and 4096 chunks of GPU memory make sense.
+    pub pack_size: u64,
+    /// Packs of more than these bytes go up in parts of this size. S3 asks for at least 5 MiB.
+    pub part_size: usize,
+    /// Packs being uploaded at once. With the one being filled they bound a writer's memory:
+    /// `(uploads + 1) * pack_size + encoders * 2 * 4 MiB`.
+    pub uploads: usize,
+    /// Chunks being checked and encoded at once.
+    pub encoders: usize,
+    /// zstd level for chunks that shrink.
+    pub zstd_level: i32,
+    /// Ranges being fetched at once by a reader. With `fetch_size` they bound a reader's memory.
+    pub fetches: usize,
+    /// Most bytes of one range.
+    pub fetch_size: u64,
+    /// Newest checkpoints whose chunks are known and not stored again.
+    pub indexed_checkpoints: usize,
+    /// Where nonces come from.
+    pub nonces: NonceSource,
+}
+
+impl StoreOptions {
+    /// The defaults.
+    #[must_use]
+    pub fn new(nonces: NonceSource) -> Self {
+        Self {
+            retry: RetryPolicy::default(),
+            pack_size: 64 << 20,
+            part_size: 16 << 20,
+            uploads: 4,
+            encoders: std::thread::available_parallelism()
+                .map_or(4, std::num::NonZero::get)
+                .min(16),
+            zstd_level: 1,
+            fetches: 8,
+            fetch_size: 8 << 20,
+            indexed_checkpoints: 3,
+            nonces,
+        }
+    }
+}
+
+/// Why a store could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The scheme of the address is not known.
+    #[error(
+        "--store {address}: unknown scheme \"{scheme}\": use a directory, file:///path, s3://bucket/prefix, \
+         gs://bucket/prefix, az://container/prefix, memory:// or discard://"
+    )]
+    Scheme {
+        /// The address.
+        address: String,
+        /// Its scheme.
+        scheme: String,
+    },
+    /// The address cannot be used.
+    #[error("--store {address}: {detail}")]
+    Address {
+        /// The address.
+        address: String,
+        /// What is wrong with it.
+        detail: String,
+    },
+    /// The directory cannot be made or opened.
+    #[error("--store {}: {detail}: make the directory writable for phos-ft or choose another one", path.display())]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// What the operating system said.
+        detail: String,
+    },
+    /// A newer phos-ft made the store.
+    #[error(
+        "--store {address}: the store has format {found}, this phos-ft knows up to {known}: use the newer phos-ft that \
+         made it, or another store"
+    )]
+    Newer {
+        /// The address.
+        address: String,
+        /// Format of the store.
+        found: u16,
+        /// Newest format known here.
+        known: u16,
+    },
+    /// The format marker is damaged.
+    #[error(
+        "--store {address}: its object {MARKER} is damaged ({source}): nothing there was touched"
+    )]
+    Marker {
+        /// The address.
+        address: String,
+        /// What is wrong with it.
+        source: EnvelopeError,
+    },
+    /// A request failed.
+    #[error("--store {address}: {source}")]
+    Store {
+        /// The address.
+        address: String,
+        /// The failed request.
+        source: StoreFault,
+    },
+}
+
+impl OpenError {
+    /// Whether trying again, with nothing changed, cannot help.
+    #[must_use]
+    pub fn is_permanent(&self) -> bool {
+        match self {
+            Self::Store { source, .. } => source.is_permanent(),
+            _ => true,
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct Marker {
+    /// Makes the bytes unique to who wrote them; means nothing else.
+    nonce: Nonce,
+}
+
+/// An open store. Cheap to clone.
+#[derive(Clone)]
+pub struct Store {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) backend: Backend,
+    pub(crate) options: StoreOptions,
+    address: String,
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Store({})", self.inner.address)
+    }
+}
+
+impl Store {
+    /// Opens a store: a directory (created if it is not there), `file://`, `s3://`, `gs://`, `az://`, `memory://` (gone
+    /// with the last handle) or `discard://` (packs are dropped: to measure stops). Credentials and endpoints of object
+    /// stores come from the environment (`AWS_*`, `GOOGLE_*`, `AZURE_*`).
+    ///
+    /// Reads the format marker, if there is one; nothing is written.
+    pub async fn open(address: &str, options: StoreOptions) -> Result<Self, OpenError> {
+        let backend = backend::connect(address, &options.retry)?;
+        Self::with_backend(backend, address, options).await
+    }
+
+    /// Opens a store on any object store below a prefix: for tests that inject failures.
+    pub async fn from_object_store(
+        store: Arc<dyn ObjectStore>,
+        prefix: &str,
+        options: StoreOptions,
+    ) -> Result<Self, OpenError> {
+        let address = format!("{store}/{prefix}");
+        let base = Path::parse(prefix).map_err(|error| OpenError::Address {
+            address: address.clone(),
+            detail: error.to_string(),
+        })?;
+        let backend = Backend::new(store, base, options.retry.clone(), Medium::Local);
+        Self::with_backend(backend, &address, options).await
+    }
+
+    async fn with_backend(
+        backend: Backend,
+        address: &str,
+        options: StoreOptions,
+    ) -> Result<Self, OpenError> {
+        let store = Self {
+            inner: Arc::new(Inner {
+                backend,
+                options,
+                address: address.to_owned(),
+            }),
+        };
+        match store
+            .inner
+            .backend
+            .read(MARKER, MARKER_KIND.max_object())
+            .await
+        {
+            Ok(bytes) => store.check_marker(&bytes)?,
+            Err(fault) if fault.kind() == FaultKind::NotFound => {}
+            Err(source) => return Err(store.failed(source)),
+        }
+        Ok(store)
+    }
+
+    fn failed(&self, source: StoreFault) -> OpenError {
+        OpenError::Store {
+            address: self.inner.address.clone(),
+            source,
+        }
+    }
+
+    fn check_marker(&self, bytes: &[u8]) -> Result<(), OpenError> {
+        let address = self.inner.address.clone();
+        match envelope::open(&MARKER_KIND, bytes) {
+            Ok(_) => Ok(()),
+            Err(EnvelopeError::Newer { found, known, .. }) => Err(OpenError::Newer {
+                address,
+                found,
+                known,
+            }),
+            Err(source) => Err(OpenError::Marker { address, source }),
+        }
+    }
+
+    /// Makes the store ready for writing: sets the format marker if there is none. Call it once before the first
+    /// [`Job::take_over`]; [`Self::probe`] first, to have a better message when writing is not allowed.
+    pub async fn initialise(&self) -> Result<(), OpenError> {
+        let marker = Marker {
+            nonce: self.inner.options.nonces.next(),
+        };
+        let bytes = envelope::to_cbor(MARKER_KIND.what, &marker)
+            .and_then(|payload| envelope::seal(&MARKER_KIND, &payload))
+            .map_err(|source| OpenError::Marker {
+                address: self.inner.address.clone(),
+                source,
+            })?;
+        match self
+            .inner
+            .backend
+            .create(MARKER, bytes.into(), MARKER_KIND.max_object())
+            .await
+        {
+            Ok(Created::Done) => Ok(()),
+            Ok(Created::Taken(found)) => self.check_marker(&found.unwrap_or_default()),
+            Err(source) => Err(self.failed(source)),
+        }
+    }
+
+    /// Tries what phos-ft needs: writing, reading, listing, deleting, and conditional writes that are honest, also when
+    /// they race. A store that fails is not fit for checkpoints; the error says why.
+    pub async fn probe(&self) -> Result<(), ProbeError> {
+        probe::run(&self.inner.backend, &self.inner.options.nonces).await
+    }
+
+    /// A job's history in this store. Nothing is read or written yet.
+    #[must_use]
+    pub fn job(&self, name: JobName) -> Job {
+        Job::new(self.clone(), name)
+    }
+
+    /// The jobs that have a history here, by name.
+    pub async fn jobs(&self) -> Result<Vec<JobName>, JobError> {
+        let mut jobs: Vec<JobName> = self
+            .inner
+            .backend
+            .list_directories("jobs")
+            .await?
+            .into_iter()
+            .filter_map(|name| JobName::new(name).ok())
+            .collect();
+        jobs.sort();
+        Ok(jobs)
+    }
+
+    /// Its address as given.
+    #[must_use]
+    pub fn address(&self) -> &str {
+        &self.inner.address
+    }
+
+    /// Whether packs are dropped, so that nothing can be restored from it.
+    #[must_use]
+    pub fn is_discarding(&self) -> bool {
+        self.inner.backend.medium() == Medium::Discard
+    }
+}

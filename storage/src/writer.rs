@@ -1,0 +1,634 @@
+//! Writing a checkpoint: chunks go in, packs go up behind, a commit makes it visible.
+//!
+//! # Memory
+//!
+//! A writer holds one pack being filled and `uploads` packs on their way; [`CheckpointWriter::put`] waits while that
+//! much is held. Checking and encoding run on a bounded number of blocking tasks. No buffer of the caller is kept
+//! after a put returns.
+//!
+//! # Consistency
+//!
+//! Chunks are checked against the name they were given when the job was quiet: what was copied while the job ran on and
+//! changed meanwhile never becomes part of an image. Before the record is created, all packs of the manifest are
+//! looked up once more.
+//!
+//! # Cancellation
+//!
+//! Dropping a future of put leaves its chunk out. Dropping the writer (the last clone) stops its uploads. What was
+//! uploaded is invisible and is left to collection, unless [`CheckpointWriter::abort`] deletes it.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use crate::backend::Medium;
+use crate::codec::{self, Codec};
+use crate::fault::StoreFault;
+use crate::head::{HeadRecord, RecordKind};
+use crate::index::Index;
+use crate::job::{Appended, Job, JobError, Log};
+use crate::manifest::{Identity, Location, Manifest, ManifestBody, ManifestError, PackEntry};
+use crate::names::{CheckpointNumber, Epoch, JobName, Nonce, PackId, UnixMillis};
+use crate::pack::PackBuilder;
+use crate::{Digest, MAX_CHUNK_SIZE};
+
+/// Why a chunk was not taken.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum PutError {
+    /// The bytes are not those that the name was made of.
+    #[error(
+        "the bytes put as chunk {expected} have digest {found}: they changed since they were named"
+    )]
+    DigestMismatch {
+        /// The name given.
+        expected: Digest,
+        /// The digest of the bytes.
+        found: Digest,
+    },
+    /// The chunk is empty or too large.
+    #[error("chunk {digest} has {length} bytes: 1 to {MAX_CHUNK_SIZE} can be stored")]
+    Size {
+        /// Its name.
+        digest: Digest,
+        /// Its length in bytes.
+        length: usize,
+    },
+    /// An upload of this writer failed before; the checkpoint cannot be completed.
+    #[error("a pack of this checkpoint could not be stored: {0}")]
+    Upload(StoreFault),
+    /// The writer was committed or aborted.
+    #[error("this checkpoint was committed or aborted already")]
+    Closed,
+    /// The chunk could not be encoded.
+    #[error("chunk {digest} could not be encoded: {detail}")]
+    Encode {
+        /// Its name.
+        digest: Digest,
+        /// Why.
+        detail: String,
+    },
+}
+
+impl PutError {
+    /// Whether trying again, with nothing changed, cannot help. Of a [`Self::DigestMismatch`] the chunk must be read
+    /// again or the checkpoint dropped: the same bytes stay wrong.
+    #[must_use]
+    pub fn is_permanent(&self) -> bool {
+        match self {
+            Self::Upload(fault) => fault.is_permanent(),
+            _ => true,
+        }
+    }
+}
+
+/// Why a checkpoint did not become visible.
+#[derive(Debug, thiserror::Error)]
+pub enum CommitError {
+    /// Someone else took the job over.
+    #[error(
+        "checkpoint not committed: job {job} was taken over{by}, epoch {epoch} is no longer the newest; this phos-ft \
+         stops writing to its history"
+    )]
+    Fenced {
+        /// The job.
+        job: JobName,
+        /// Our epoch.
+        epoch: Epoch,
+        /// Who took it over, if that is known: " by HOLDER".
+        by: String,
+    },
+    /// A pack could not be stored.
+    #[error("checkpoint not committed: a pack could not be stored: {0}")]
+    Upload(StoreFault),
+    /// The manifest could not be made of the body.
+    #[error("checkpoint not committed: {0}")]
+    Manifest(#[from] ManifestError),
+    /// A pack that an earlier checkpoint stored is gone. The next checkpoint stores its chunks again.
+    #[error(
+        "checkpoint not committed: {reason}; the next checkpoint will store what it held again"
+    )]
+    PackLost {
+        /// Which pack, and what is wrong with it.
+        reason: String,
+    },
+    /// A request failed before the checkpoint could have become visible.
+    #[error("checkpoint not committed: {0}")]
+    Store(#[from] StoreFault),
+    /// The creation of the record was not answered: the checkpoint may be visible or not. [`Job::state`] tells.
+    #[error("it is not known whether the checkpoint was committed: {0}")]
+    Unknown(StoreFault),
+    /// The writer was committed or aborted.
+    #[error("this checkpoint was committed or aborted already")]
+    Closed,
+}
+
+impl CommitError {
+    /// Whether another checkpoint would fail in the same way, with nothing changed.
+    #[must_use]
+    pub fn is_permanent(&self) -> bool {
+        match self {
+            Self::Upload(fault) | Self::Store(fault) | Self::Unknown(fault) => fault.is_permanent(),
+            Self::PackLost { .. } => false,
+            Self::Fenced { .. } | Self::Manifest(_) | Self::Closed => true,
+        }
+    }
+
+    /// Whether the job was taken over, so that this process must stop writing.
+    #[must_use]
+    pub const fn is_fenced(&self) -> bool {
+        matches!(self, Self::Fenced { .. })
+    }
+}
+
+/// What became of a chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PutOutcome {
+    /// It was stored by this writer.
+    Stored,
+    /// It was stored already.
+    Known,
+}
+
+/// What a writer has done so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WriteStats {
+    /// Chunks that this writer took in.
+    pub new_chunks: u64,
+    /// Their bytes before encoding.
+    pub new_bytes: u64,
+    /// Their bytes after encoding.
+    pub encoded_bytes: u64,
+    /// Bytes of packs stored so far, indices included.
+    pub stored_bytes: u64,
+    /// Packs stored so far.
+    pub stored_packs: u64,
+}
+
+/// A committed checkpoint.
+#[derive(Debug, Clone)]
+pub struct Commit {
+    /// Its number.
+    pub number: CheckpointNumber,
+    /// Its manifest.
+    pub manifest: Manifest,
+    /// Length of the manifest in bytes.
+    pub manifest_bytes: u64,
+    /// What was written for it.
+    pub stats: WriteStats,
+    /// Distinct chunks that earlier checkpoints had stored.
+    pub reused_chunks: u64,
+    /// Their bytes before encoding.
+    pub reused_bytes: u64,
+}
+
+/// A checkpoint being written. Cheap to clone; clones write the same checkpoint, so that puts can run concurrently.
+#[derive(Clone)]
+pub struct CheckpointWriter {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    job: Job,
+    epoch: Epoch,
+    nonce: Nonce,
+    known: Arc<Index>,
+    new: Mutex<HashMap<Digest, Location>>,
+    packer: tokio::sync::Mutex<Packer>,
+    upload_slots: Arc<Semaphore>,
+    encoders: Arc<Semaphore>,
+    shared: Arc<Shared>,
+    new_bytes: AtomicU64,
+    encoded_bytes: AtomicU64,
+}
+
+/// What upload tasks share with their writer.
+#[derive(Default)]
+struct Shared {
+    done: Mutex<HashMap<PackId, u64>>,
+    failed: Mutex<Option<StoreFault>>,
+}
+
+#[derive(Default)]
+struct Packer {
+    open: Option<PackBuilder>,
+    sequence: u32,
+    uploads: JoinSet<()>,
+    closed: bool,
+}
+
+/// A lock whose holder panicked guards plain data that is whole at every instant.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl std::fmt::Debug for CheckpointWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "CheckpointWriter({:?}, epoch {})",
+            self.inner.job, self.inner.epoch
+        )
+    }
+}
+
+impl CheckpointWriter {
+    pub(crate) fn new(job: Job, epoch: Epoch, known: Arc<Index>) -> Self {
+        let options = job.options();
+        let inner = Inner {
+            nonce: job.nonce(),
+            known,
+            new: Mutex::default(),
+            packer: tokio::sync::Mutex::default(),
+            upload_slots: Arc::new(Semaphore::new(options.uploads.max(1))),
+            encoders: Arc::new(Semaphore::new(options.encoders.max(1))),
+            shared: Arc::default(),
+            new_bytes: AtomicU64::new(0),
+            encoded_bytes: AtomicU64::new(0),
+            job,
+            epoch,
+        };
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+
+    /// Whether a chunk is stored already, by an earlier checkpoint or by this writer: then its bytes need not be copied.
+    #[must_use]
+    pub fn contains(&self, digest: &Digest) -> bool {
+        self.locate(digest).is_some()
+    }
+
+    fn locate(&self, digest: &Digest) -> Option<Location> {
+        let new = lock(&self.inner.new).get(digest).copied();
+        new.or_else(|| self.inner.known.get(digest))
+    }
+
+    /// Stores a chunk under the name it was given. Puts may run concurrently, and should: each waits for the checking
+    /// and encoding of its chunk, and for room.
+    pub async fn put(&self, digest: Digest, bytes: Bytes) -> Result<PutOutcome, PutError> {
+        let inner = &self.inner;
+        self.check_uploads()?;
+        if bytes.is_empty() || bytes.len() > MAX_CHUNK_SIZE {
+            return Err(PutError::Size {
+                digest,
+                length: bytes.len(),
+            });
+        }
+        if self.contains(&digest) {
+            return Ok(PutOutcome::Known);
+        }
+        let length = bytes.len() as u32;
+        let (codec, stored) = self.encode(digest, bytes).await?;
+
+        let mut packer = inner.packer.lock().await;
+        if packer.closed {
+            return Err(PutError::Closed);
+        }
+        // Another put of the same chunk may have been faster.
+        if self.contains(&digest) {
+            return Ok(PutOutcome::Known);
+        }
+        let location = if codec == Codec::Zero {
+            Location {
+                pack: None,
+                offset: 0,
+                stored: 0,
+                raw: length,
+                codec,
+            }
+        } else {
+            self.append(&mut packer, digest, codec, stored, length)
+                .await?
+        };
+        lock(&inner.new).insert(digest, location);
+        inner
+            .new_bytes
+            .fetch_add(u64::from(length), Ordering::Relaxed);
+        inner
+            .encoded_bytes
+            .fetch_add(u64::from(location.stored), Ordering::Relaxed);
+        Ok(PutOutcome::Stored)
+    }
+
+    async fn encode(&self, digest: Digest, bytes: Bytes) -> Result<(Codec, Bytes), PutError> {
+        let failed = |detail: String| PutError::Encode { digest, detail };
+        let permit = self
+            .inner
+            .encoders
+            .clone()
+            .acquire_owned()
+            .await
+            .map_err(|_| PutError::Closed)?;
+        let level = self.inner.job.options().zstd_level;
+        // The permit moves into the task: a dropped put does not make room before its task has ended.
+        let task = tokio::task::spawn_blocking(move || {
+            let _permit = permit;
+            let found = Digest::of(&bytes);
+            if found != digest {
+                return Err(PutError::DigestMismatch {
+                    expected: digest,
+                    found,
+                });
+            }
+            codec::encode(&bytes, level).map_err(|error| PutError::Encode {
+                digest,
+                detail: error.to_string(),
+            })
+        });
+        task.await.map_err(|error| failed(error.to_string()))?
+    }
+
+    async fn append(
+        &self,
+        packer: &mut Packer,
+        digest: Digest,
+        codec: Codec,
+        stored: Bytes,
+        raw: u32,
+    ) -> Result<Location, PutError> {
+        let limit = self.inner.job.options().pack_size;
+        let full = packer
+            .open
+            .as_ref()
+            .is_some_and(|pack| pack.is_full() || pack.length() + stored.len() as u64 > limit);
+        if full {
+            self.upload(packer).await?;
+        }
+        let Packer { open, sequence, .. } = packer;
+        let pack = open.get_or_insert_with(|| {
+            let id = PackId {
+                writer: self.inner.nonce,
+                sequence: *sequence,
+            };
+            *sequence += 1;
+            PackBuilder::new(id)
+        });
+        Ok(pack.push(digest, codec, stored, raw))
+    }
+
+    /// Closes the open pack, if there is one, and starts its upload as soon as there is room.
+    async fn upload(&self, packer: &mut Packer) -> Result<(), PutError> {
+        if packer.open.is_none() {
+            return Ok(());
+        }
+        let permit = self
+            .inner
+            .upload_slots
+            .clone()
+            .acquire_owned()
+            .await
+            .map_err(|_| PutError::Closed)?;
+        self.check_uploads()?;
+        let Some(pack) = packer.open.take() else {
+            return Ok(());
+        };
+        let id = pack.id();
+        let (pieces, length) = pack.finish();
+        let job = self.inner.job.clone();
+        let shared = self.inner.shared.clone();
+        while packer.uploads.try_join_next().is_some() {}
+        packer.uploads.spawn(async move {
+            let _permit = permit;
+            match job
+                .backend()
+                .write_pack(&job.pack_key(&id), pieces, job.options().part_size)
+                .await
+            {
+                Ok(()) => {
+                    lock(&shared.done).insert(id, length);
+                }
+                Err(fault) => {
+                    tracing::warn!(pack = %id, %fault, "a pack could not be stored");
+                    lock(&shared.failed).get_or_insert(fault);
+                }
+            }
+        });
+        Ok(())
+    }
+
+    fn check_uploads(&self) -> Result<(), PutError> {
+        match &*lock(&self.inner.shared.failed) {
+            Some(fault) => Err(PutError::Upload(fault.clone())),
+            None => Ok(()),
+        }
+    }
+
+    /// What was done so far.
+    #[must_use]
+    pub fn stats(&self) -> WriteStats {
+        let done = lock(&self.inner.shared.done);
+        WriteStats {
+            new_chunks: lock(&self.inner.new).len() as u64,
+            new_bytes: self.inner.new_bytes.load(Ordering::Relaxed),
+            encoded_bytes: self.inner.encoded_bytes.load(Ordering::Relaxed),
+            stored_bytes: done.values().sum(),
+            stored_packs: done.len() as u64,
+        }
+    }
+
+    /// Waits for all packs, writes the manifest, and makes the checkpoint visible. Every chunk that `body` names must be
+    /// [known](Self::contains).
+    ///
+    /// On an error nothing is visible and what was uploaded is deleted as far as possible, except for
+    /// [`CommitError::Unknown`].
+    pub async fn commit(self, body: ManifestBody, now: UnixMillis) -> Result<Commit, CommitError> {
+        let result = self.try_commit(body, now).await;
+        if let Err(error) = &result
+            && !matches!(error, CommitError::Unknown(_) | CommitError::Closed)
+        {
+            self.delete_packs().await;
+        }
+        result
+    }
+
+    async fn try_commit(&self, body: ManifestBody, now: UnixMillis) -> Result<Commit, CommitError> {
+        let inner = &self.inner;
+        let job = &inner.job;
+        self.finish_uploads().await?;
+        let mut identity = Identity {
+            job: job.name().clone(),
+            number: CheckpointNumber(0),
+            epoch: inner.epoch,
+            created: now,
+        };
+        let lengths = lock(&inner.shared.done).clone();
+        let pack_length = |id: &PackId| {
+            lengths
+                .get(id)
+                .copied()
+                .or_else(|| inner.known.pack_length(id))
+        };
+        let mut manifest = Manifest::build(
+            identity.clone(),
+            body,
+            |digest| self.locate(digest),
+            pack_length,
+        )?;
+        self.check_packs(&manifest.packs).await?;
+
+        let mut log = job.inner.log.lock().await;
+        let mut seen = match *log {
+            Some(seen) => seen,
+            None => job.read_log().await?,
+        };
+        let stats = self.stats();
+        loop {
+            if seen.epoch != Some(inner.epoch) {
+                *log = Some(seen);
+                let by = job.usurper(seen.tail).await;
+                return Err(CommitError::Fenced {
+                    job: job.name().clone(),
+                    epoch: inner.epoch,
+                    by,
+                });
+            }
+            let number = seen.tail + 1;
+            identity.number = CheckpointNumber(number);
+            manifest.number = identity.number;
+            let bytes = Bytes::from(manifest.encode()?);
+            let digest = Digest::of(&bytes);
+            let name = format!("{number:020}-{}", &digest.to_string()[..16]);
+            let key = job.key(&format!("manifests/{name}"));
+            let manifest_bytes = bytes.len() as u64;
+            job.backend().write(&key, bytes).await?;
+            let record = HeadRecord {
+                number,
+                epoch: inner.epoch,
+                created: now,
+                nonce: inner.nonce,
+                kind: RecordKind::Checkpoint {
+                    manifest: name,
+                    digest,
+                    length: manifest_bytes,
+                    image_bytes: manifest.image_bytes(),
+                    new_bytes: stats.new_bytes,
+                    stored_bytes: stats.stored_bytes,
+                    stop_us: manifest.body.timings.stop_us,
+                    trigger: manifest.body.trigger.chars().take(200).collect(),
+                },
+            };
+            // From here until the answer is known, nothing remembered of the log can be relied on.
+            *log = None;
+            match job.append(&record).await {
+                Ok(Appended::Done) => {
+                    *log = Some(Log {
+                        tail: number,
+                        epoch: Some(inner.epoch),
+                    });
+                    drop(log);
+                    job.index_committed(&manifest);
+                    let (reused_chunks, reused_bytes) = self.reused(&manifest);
+                    return Ok(Commit {
+                        number: manifest.number,
+                        manifest,
+                        manifest_bytes,
+                        stats,
+                        reused_chunks,
+                        reused_bytes,
+                    });
+                }
+                Ok(Appended::Lost) => {
+                    // Invisible, whoever won: no record names it.
+                    let _ = job.backend().delete_once(&key).await;
+                    seen = job.read_log().await?;
+                }
+                Err(JobError::Store(fault)) => return Err(CommitError::Unknown(fault)),
+                Err(JobError::Encode(error)) => return Err(ManifestError::from(error).into()),
+                Err(other) => {
+                    let detail = ManifestError::Inconsistent {
+                        detail: other.to_string(),
+                    };
+                    return Err(CommitError::Manifest(detail));
+                }
+            }
+        }
+    }
+
+    async fn finish_uploads(&self) -> Result<(), CommitError> {
+        let mut packer = self.inner.packer.lock().await;
+        if packer.closed {
+            return Err(CommitError::Closed);
+        }
+        packer.closed = true;
+        let flushed = self.upload(&mut packer).await;
+        while let Some(ended) = packer.uploads.join_next().await {
+            if let Err(error) = ended {
+                let detail = format!("its task ended: {error}");
+                let fault =
+                    StoreFault::with_kind("write", "a pack", crate::FaultKind::Transient, detail);
+                return Err(CommitError::Upload(fault));
+            }
+        }
+        match flushed.and_then(|()| self.check_uploads()) {
+            Ok(()) => Ok(()),
+            Err(PutError::Upload(fault)) => Err(CommitError::Upload(fault)),
+            Err(_) => Err(CommitError::Closed),
+        }
+    }
+
+    async fn check_packs(&self, packs: &[PackEntry]) -> Result<(), CommitError> {
+        let job = &self.inner.job;
+        if job.backend().medium() == Medium::Discard {
+            return Ok(());
+        }
+        let present = job.packs().await?;
+        if let Some(reason) = packs.iter().find_map(|pack| present.check(pack).err()) {
+            // What is known of the store is not so: read it again before the next checkpoint.
+            job.set_index(None);
+            return Err(CommitError::PackLost { reason });
+        }
+        Ok(())
+    }
+
+    fn reused(&self, manifest: &Manifest) -> (u64, u64) {
+        let new = lock(&self.inner.new);
+        let reused = manifest
+            .chunks
+            .iter()
+            .filter(|chunk| !new.contains_key(&chunk.digest));
+        reused.fold((0, 0), |(chunks, bytes), chunk| {
+            (chunks + 1, bytes + u64::from(chunk.raw))
+        })
+    }
+
+    /// Gives the checkpoint up: stops its uploads and deletes what was stored for it, as far as that is possible now.
+    pub async fn abort(self) {
+        // Puts that wait for room give up, so that the lock is free.
+        self.inner.upload_slots.close();
+        self.inner.encoders.close();
+        let mut packer = self.inner.packer.lock().await;
+        if packer.closed {
+            return;
+        }
+        packer.closed = true;
+        packer.open = None;
+        packer.uploads.shutdown().await;
+        drop(packer);
+        self.delete_packs().await;
+    }
+
+    /// Best effort, once each: what is left is invisible.
+    async fn delete_packs(&self) {
+        let sequence = self.inner.packer.lock().await.sequence;
+        for sequence in 0..sequence {
+            let id = PackId {
+                writer: self.inner.nonce,
+                sequence,
+            };
+            if let Err(fault) = self
+                .inner
+                .job
+                .backend()
+                .delete_once(&self.inner.job.pack_key(&id))
+                .await
+            {
+                tracing::warn!(%fault, "a pack of a dropped checkpoint is left behind");
+                break;
+            }
+        }
+    }
+}

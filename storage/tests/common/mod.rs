@@ -1,0 +1,511 @@
+//! What the tests share: seeded options, bodies made of plain bytes, and a store that fails on command.
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    missing_docs
+)]
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use futures::stream::BoxStream;
+use futures::{StreamExt, TryStreamExt};
+use object_store::memory::InMemory;
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta,
+    ObjectStore, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+};
+use phos_storage::{
+    Allocation, Body, CheckpointWriter, Commit, CommitError, Digest, FileContent, FilePath,
+    GpuUuid, ImageFile, Job, JobFile, JobFileKind, JobName, Manifest, ManifestBody, NonceSource,
+    RetryPolicy, Store, StoreOptions, UnixMillis,
+};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+pub const NOW: UnixMillis = UnixMillis(1_790_000_000_000);
+
+/// Nonces that differ between all sources of this process and are the same in each run of a test.
+pub fn nonces(seed: u64) -> NonceSource {
+    let next = AtomicU64::new(0);
+    NonceSource::new(move || {
+        let mut nonce = [0; 16];
+        nonce[..8].copy_from_slice(&seed.to_be_bytes());
+        nonce[8..].copy_from_slice(&next.fetch_add(1, Ordering::Relaxed).to_be_bytes());
+        nonce
+    })
+}
+
+/// Small packs, no waiting.
+pub fn options(seed: u64) -> StoreOptions {
+    StoreOptions {
+        retry: RetryPolicy::immediate(2),
+        pack_size: 64 << 10,
+        part_size: 5 << 20,
+        uploads: 2,
+        encoders: 2,
+        ..StoreOptions::new(nonces(seed))
+    }
+}
+
+pub fn name(name: &str) -> JobName {
+    JobName::new(name).unwrap()
+}
+
+/// A chunk that does not shrink, of a few KiB.
+pub fn noise(seed: u64, length: usize) -> Bytes {
+    let mut bytes = vec![0; length];
+    ChaCha8Rng::seed_from_u64(seed).fill_bytes(&mut bytes);
+    bytes.into()
+}
+
+/// An image: device memory, a file of the CPU image and a file of the job, cut into chunks.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Image {
+    pub device: Vec<Vec<Bytes>>,
+    pub cpu: Vec<Bytes>,
+    pub log: Vec<Bytes>,
+}
+
+fn digests(chunks: &[Bytes]) -> Vec<Digest> {
+    chunks.iter().map(|chunk| Digest::of(chunk)).collect()
+}
+
+fn length(chunks: &[Bytes]) -> u64 {
+    chunks.iter().map(|chunk| chunk.len() as u64).sum()
+}
+
+impl Image {
+    pub fn of(device: Vec<Bytes>) -> Self {
+        Self {
+            device: vec![device],
+            cpu: vec![Bytes::from_static(b"core")],
+            log: Vec::new(),
+        }
+    }
+
+    pub fn chunks(&self) -> impl Iterator<Item = &Bytes> {
+        self.device
+            .iter()
+            .flatten()
+            .chain(&self.cpu)
+            .chain(&self.log)
+    }
+
+    pub fn body(&self) -> ManifestBody {
+        let allocation = |(id, chunks): (usize, &Vec<Bytes>)| Allocation {
+            owner_pid: 1000,
+            id: id as u64,
+            gpu: GpuUuid([7; 16]),
+            size_bytes: length(chunks),
+            requested_bytes: length(chunks),
+            kind: "plain".into(),
+            chunks: digests(chunks),
+        };
+        Body {
+            phos_version: "0.1.0".into(),
+            trigger: "interval".into(),
+            driver_version: "580.159.04".into(),
+            allocations: self.device.iter().enumerate().map(allocation).collect(),
+            cpu_image: vec![ImageFile {
+                path: FilePath::from("pages-1.img"),
+                length: length(&self.cpu),
+                mode: 0o600,
+                chunks: digests(&self.cpu),
+            }],
+            job_files: vec![JobFile {
+                path: FilePath::from("/train/log.txt"),
+                length: length(&self.log),
+                mode: 0o644,
+                uid: 0,
+                gid: 0,
+                kind: JobFileKind::OpenForWrite,
+                content: FileContent::Stored(digests(&self.log)),
+                reason: String::new(),
+            }],
+            agent: "{}".into(),
+            ..Body::default()
+        }
+    }
+
+    /// Puts what the writer does not have.
+    pub async fn put(
+        &self,
+        writer: &CheckpointWriter,
+    ) -> std::result::Result<(), phos_storage::PutError> {
+        for chunk in self.chunks() {
+            let digest = Digest::of(chunk);
+            if !writer.contains(&digest) {
+                writer.put(digest, chunk.clone()).await?;
+            }
+        }
+        Ok(())
+    }
+
+    pub async fn commit(
+        &self,
+        job: &Job,
+        epoch: phos_storage::Epoch,
+    ) -> std::result::Result<Commit, CommitError> {
+        let writer = job.begin(epoch).await.unwrap();
+        if let Err(error) = self.put(&writer).await {
+            // A failed upload shows in the commit as well.
+            assert!(
+                matches!(error, phos_storage::PutError::Upload(_)),
+                "{error}"
+            );
+        }
+        writer.commit(self.body(), NOW).await
+    }
+
+    /// Reads an image back, every chunk checked.
+    pub async fn read(
+        job: &Job,
+        manifest: &Manifest,
+    ) -> std::result::Result<Self, phos_storage::ReadError> {
+        let reader = job.reader(manifest).unwrap();
+        let all = 0..manifest.chunks.len() as u32;
+        let chunks: std::collections::HashMap<u32, Bytes> = reader.fetch(all).try_collect().await?;
+        let get = |list: &phos_storage::ChunkList| {
+            list.iter()
+                .map(|index| chunks[&index].clone())
+                .collect::<Vec<_>>()
+        };
+        Ok(Self {
+            device: manifest
+                .body
+                .allocations
+                .iter()
+                .map(|allocation| get(&allocation.chunks))
+                .collect(),
+            cpu: get(&manifest.body.cpu_image[0].chunks),
+            log: match &manifest.body.job_files[0].content {
+                FileContent::Stored(list) => get(list),
+                FileContent::LengthOnly => panic!("stored"),
+            },
+        })
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Op {
+    Put,
+    Create,
+    Multipart,
+    Part,
+    Get,
+    List,
+    Delete,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    Pass,
+    /// Fails, and nothing is done.
+    Fail(Error),
+    /// Is done, but the answer is lost.
+    Lose,
+    /// A get whose bytes are flipped.
+    Flip,
+    /// A get that ends early.
+    Truncate,
+    /// A create that overwrites.
+    IgnoreCondition,
+    /// Not yet: asked again until the verdict is another one.
+    Wait,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Error {
+    Server500,
+    Throttled,
+    Reset,
+    Timeout,
+    Denied,
+    Expired,
+    Full,
+}
+
+impl Error {
+    pub fn make(self, path: &str) -> object_store::Error {
+        use std::io::{Error as Io, ErrorKind};
+        let generic =
+            |source: Box<dyn std::error::Error + Send + Sync>| object_store::Error::Generic {
+                store: "Faulty",
+                source,
+            };
+        match self {
+            Self::Server500 => {
+                generic("Server returned non-2xx status code: 500 Internal Server Error: ".into())
+            }
+            Self::Throttled => {
+                generic("Server returned non-2xx status code: 503 Slow Down: ".into())
+            }
+            Self::Reset => generic(Io::from(ErrorKind::ConnectionReset).into()),
+            Self::Timeout => generic(Io::from(ErrorKind::TimedOut).into()),
+            Self::Full => generic(Io::from(ErrorKind::StorageFull).into()),
+            Self::Expired => object_store::Error::Unauthenticated {
+                path: path.into(),
+                source: "expired".into(),
+            },
+            Self::Denied => object_store::Error::PermissionDenied {
+                path: path.into(),
+                source: "403".into(),
+            },
+        }
+    }
+}
+
+type Hook = Box<dyn FnMut(Op, &str) -> (Verdict, u32) + Send>;
+
+/// A store in memory that asks a hook before each operation how it is to end, and how often to yield before it.
+pub struct Faulty {
+    pub inner: Arc<InMemory>,
+    hook: Arc<Mutex<Hook>>,
+}
+
+impl fmt::Debug for Faulty {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Faulty")
+    }
+}
+
+impl fmt::Display for Faulty {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Faulty")
+    }
+}
+
+async fn ask(hook: &Mutex<Hook>, op: Op, path: &str) -> Verdict {
+    loop {
+        let (verdict, yields) = (hook.lock().unwrap())(op, path);
+        for _ in 0..yields {
+            tokio::task::yield_now().await;
+        }
+        if verdict != Verdict::Wait {
+            return verdict;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+impl Faulty {
+    pub fn new(
+        inner: Arc<InMemory>,
+        mut hook: impl FnMut(Op, &str) -> Verdict + Send + 'static,
+    ) -> Arc<Self> {
+        Self::yielding(inner, move |op, path| (hook(op, path), 0))
+    }
+
+    pub fn yielding(
+        inner: Arc<InMemory>,
+        hook: impl FnMut(Op, &str) -> (Verdict, u32) + Send + 'static,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            inner,
+            hook: Arc::new(Mutex::new(Box::new(hook))),
+        })
+    }
+
+    async fn ask(&self, op: Op, path: &Path) -> Verdict {
+        ask(&self.hook, op, path.as_ref()).await
+    }
+}
+
+fn lost(path: &Path) -> object_store::Error {
+    Error::Timeout.make(path.as_ref())
+}
+
+#[async_trait::async_trait]
+impl ObjectStore for Faulty {
+    async fn put_opts(
+        &self,
+        location: &Path,
+        payload: PutPayload,
+        mut opts: PutOptions,
+    ) -> Result<PutResult> {
+        let op = if matches!(opts.mode, PutMode::Create) {
+            Op::Create
+        } else {
+            Op::Put
+        };
+        match self.ask(op, location).await {
+            Verdict::Fail(error) => return Err(error.make(location.as_ref())),
+            Verdict::Lose => {
+                self.inner.put_opts(location, payload, opts).await?;
+                return Err(lost(location));
+            }
+            Verdict::IgnoreCondition => opts.mode = PutMode::Overwrite,
+            _ => {}
+        }
+        self.inner.put_opts(location, payload, opts).await
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        location: &Path,
+        opts: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        if let Verdict::Fail(error) = self.ask(Op::Multipart, location).await {
+            return Err(error.make(location.as_ref()));
+        }
+        let inner = self.inner.put_multipart_opts(location, opts).await?;
+        Ok(Box::new(FaultyUpload {
+            inner,
+            hook: self.hook.clone(),
+            path: location.clone(),
+        }))
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        let verdict = self.ask(Op::Get, location).await;
+        if let Verdict::Fail(error) = verdict {
+            return Err(error.make(location.as_ref()));
+        }
+        if verdict == Verdict::Lose {
+            return Err(lost(location));
+        }
+        let mut result = self.inner.get_opts(location, options).await?;
+        if matches!(verdict, Verdict::Flip | Verdict::Truncate) {
+            let (meta, range, attributes) = (
+                result.meta.clone(),
+                result.range.clone(),
+                result.attributes.clone(),
+            );
+            let extensions = result.extensions.clone();
+            let mut bytes = result.bytes().await?.to_vec();
+            if verdict == Verdict::Flip {
+                let middle = bytes.len() / 2;
+                bytes[middle] ^= 0x10;
+            } else {
+                bytes.truncate(bytes.len() / 2);
+            }
+            let stream = futures::stream::once(async move { Ok(Bytes::from(bytes)) }).boxed();
+            result = GetResult {
+                payload: GetResultPayload::Stream(stream),
+                meta,
+                range,
+                attributes,
+                extensions,
+            };
+        }
+        Ok(result)
+    }
+
+    fn delete_stream(
+        &self,
+        locations: BoxStream<'static, Result<Path>>,
+    ) -> BoxStream<'static, Result<Path>> {
+        let (hook, inner) = (self.hook.clone(), self.inner.clone());
+        locations
+            .then(move |location| {
+                let (hook, inner) = (hook.clone(), inner.clone());
+                async move {
+                    let location = location?;
+                    match ask(&hook, Op::Delete, location.as_ref()).await {
+                        Verdict::Fail(error) => Err(error.make(location.as_ref())),
+                        Verdict::Lose => {
+                            object_store::ObjectStoreExt::delete(&*inner, &location).await?;
+                            Err(lost(&location))
+                        }
+                        _ => object_store::ObjectStoreExt::delete(&*inner, &location)
+                            .await
+                            .map(|()| location),
+                    }
+                }
+            })
+            .boxed()
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        let (hook, inner) = (self.hook.clone(), self.inner.clone());
+        let prefix = prefix.cloned().unwrap_or_default();
+        futures::stream::once(async move {
+            match ask(&hook, Op::List, prefix.as_ref()).await {
+                Verdict::Fail(error) => Err(error.make(prefix.as_ref())),
+                Verdict::Lose => Err(lost(&prefix)),
+                _ => Ok(inner.list(Some(&prefix))),
+            }
+        })
+        .try_flatten()
+        .boxed()
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        let path = prefix.cloned().unwrap_or_default();
+        if let Verdict::Fail(error) = self.ask(Op::List, &path).await {
+            return Err(error.make(path.as_ref()));
+        }
+        self.inner.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.inner.copy_opts(from, to, options).await
+    }
+}
+
+struct FaultyUpload {
+    inner: Box<dyn MultipartUpload>,
+    hook: Arc<Mutex<Hook>>,
+    path: Path,
+}
+
+impl fmt::Debug for FaultyUpload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "FaultyUpload({})", self.path)
+    }
+}
+
+#[async_trait::async_trait]
+impl MultipartUpload for FaultyUpload {
+    fn put_part(&mut self, data: PutPayload) -> object_store::UploadPart {
+        let part = self.inner.put_part(data);
+        let (hook, path) = (self.hook.clone(), self.path.clone());
+        Box::pin(async move {
+            match ask(&hook, Op::Part, path.as_ref()).await {
+                Verdict::Fail(error) => Err(error.make(path.as_ref())),
+                Verdict::Lose => Err(lost(&path)),
+                _ => part.await,
+            }
+        })
+    }
+
+    async fn complete(&mut self) -> Result<PutResult> {
+        self.inner.complete().await
+    }
+
+    async fn abort(&mut self) -> Result<()> {
+        self.inner.abort().await
+    }
+}
+
+pub async fn open(store: Arc<dyn ObjectStore>, seed: u64) -> Store {
+    Store::from_object_store(store, "prefix", options(seed))
+        .await
+        .unwrap()
+}
+
+/// Keys of all objects, sorted.
+pub async fn keys(store: &dyn ObjectStore) -> Vec<String> {
+    let mut keys: Vec<String> = store
+        .list(None)
+        .map_ok(|meta| meta.location.to_string())
+        .try_collect()
+        .await
+        .unwrap();
+    keys.sort();
+    keys
+}
+
+/// A runtime of one thread, so that interleavings follow from the seed.
+pub fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+}

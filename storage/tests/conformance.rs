@@ -1,0 +1,721 @@
+//! One body of tests over every kind of store: memory, a directory, S3 over HTTP.
+//!
+//! S3 needs a server: `PHOS_TEST_S3_ENDPOINT=http://127.0.0.1:5000` (the Makefile starts `moto_server`).
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod common;
+
+use std::io::{Read, Write};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use common::{Image, NOW, name, noise, options};
+use futures::TryStreamExt;
+use object_store::aws::AmazonS3Builder;
+use object_store::local::LocalFileSystem;
+use object_store::memory::InMemory;
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt};
+use phos_storage::{
+    CheckpointNumber, CommitError, Digest, Epoch, Job, JobError, PackId, PutError, PutOutcome,
+    Store,
+};
+
+/// A store of its own kind, empty, and what keeps it alive.
+struct Fresh {
+    raw: Arc<dyn ObjectStore>,
+    prefix: String,
+    seed: u64,
+    _directory: Option<tempfile::TempDir>,
+}
+
+impl Fresh {
+    async fn open(&self, handle: u64) -> Store {
+        Store::from_object_store(self.raw.clone(), &self.prefix, options(self.seed + handle))
+            .await
+            .unwrap()
+    }
+
+    fn path(&self, rest: &str) -> Path {
+        Path::from(format!("{}/{rest}", self.prefix))
+    }
+
+    async fn keys(&self, below: &str) -> Vec<String> {
+        let found = self
+            .raw
+            .list(Some(&self.path(below)))
+            .map_ok(|meta| meta.location.filename().unwrap().to_owned());
+        let mut keys: Vec<String> = found.try_collect().await.unwrap();
+        keys.sort();
+        keys
+    }
+
+    async fn change(&self, key: &str, change: impl FnOnce(&mut Vec<u8>)) {
+        let path = self.path(key);
+        let mut bytes = self
+            .raw
+            .get(&path)
+            .await
+            .unwrap()
+            .bytes()
+            .await
+            .unwrap()
+            .to_vec();
+        change(&mut bytes);
+        self.raw.put(&path, bytes.into()).await.unwrap();
+    }
+}
+
+fn memory() -> Fresh {
+    Fresh {
+        raw: Arc::new(InMemory::new()),
+        prefix: "a/b".into(),
+        seed: 1000,
+        _directory: None,
+    }
+}
+
+fn directory() -> Fresh {
+    let directory = tempfile::tempdir().unwrap();
+    let raw = LocalFileSystem::new_with_prefix(directory.path())
+        .unwrap()
+        .with_fsync(true)
+        .with_automatic_cleanup(true);
+    Fresh {
+        raw: Arc::new(raw),
+        prefix: "a/b".into(),
+        seed: 2000,
+        _directory: Some(directory),
+    }
+}
+
+const BUCKET: &str = "phos-test";
+
+/// The S3 server, with the bucket made. `None`, said loudly, if there is none.
+fn s3_endpoint() -> Option<String> {
+    let Ok(endpoint) = std::env::var("PHOS_TEST_S3_ENDPOINT") else {
+        eprintln!(
+            "SKIPPED: no S3 server to test against: start moto_server and set PHOS_TEST_S3_ENDPOINT (make test does)"
+        );
+        return None;
+    };
+    let host = endpoint
+        .trim_start_matches("http://")
+        .trim_end_matches('/')
+        .to_owned();
+    let mut stream = std::net::TcpStream::connect(&host)
+        .expect("the S3 server of PHOS_TEST_S3_ENDPOINT does not answer");
+    write!(
+        stream,
+        "PUT /{BUCKET} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(
+        answer.contains(" 200 ") || answer.contains(" 409 "),
+        "{answer}"
+    );
+    Some(endpoint)
+}
+
+/// Each test gets a prefix of its own, as the server keeps what earlier runs wrote.
+fn s3(test: &str) -> Option<Fresh> {
+    let endpoint = s3_endpoint()?;
+    let raw = AmazonS3Builder::new()
+        .with_endpoint(endpoint)
+        .with_allow_http(true)
+        .with_bucket_name(BUCKET)
+        .with_region("us-east-1")
+        .with_access_key_id("test")
+        .with_secret_access_key("test")
+        .build()
+        .unwrap();
+    let run = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap()
+        .as_nanos();
+    Some(Fresh {
+        raw: Arc::new(raw),
+        prefix: format!("{run}/{test}"),
+        seed: 3000,
+        _directory: None,
+    })
+}
+
+/// Makes a test for each kind of store out of one body.
+macro_rules! everywhere {
+    ($($test:ident)*) => {$(
+        mod $test {
+            #[tokio::test]
+            async fn memory() {
+                super::bodies::$test(super::memory()).await;
+            }
+
+            #[tokio::test]
+            async fn directory() {
+                super::bodies::$test(super::directory()).await;
+            }
+
+            #[tokio::test]
+            async fn s3() {
+                if let Some(fresh) = super::s3(stringify!($test)) {
+                    super::bodies::$test(fresh).await;
+                }
+            }
+        }
+    )*};
+}
+
+everywhere! {
+    what_is_committed_is_read_back
+    only_new_chunks_are_stored
+    nothing_uncommitted_is_visible
+    a_damaged_pack_is_refused_and_the_one_before_is_used
+    a_damaged_manifest_is_refused_and_the_one_before_is_used
+    a_damaged_record_is_refused_and_the_one_before_is_used
+    the_one_taken_over_is_fenced
+    a_completed_job_begins_afresh
+    a_pack_describes_itself
+    the_probe_passes_and_leaves_nothing
+    a_large_pack_goes_up_in_parts
+}
+
+mod bodies {
+    use super::*;
+
+    async fn job(fresh: &Fresh, handle: u64) -> Job {
+        let store = fresh.open(handle).await;
+        store.initialise().await.unwrap();
+        store.job(name("job"))
+    }
+
+    async fn taken(fresh: &Fresh, handle: u64) -> (Job, Epoch) {
+        let job = job(fresh, handle).await;
+        let epoch = job
+            .take_over(&format!("node-{handle}"), NOW)
+            .await
+            .unwrap()
+            .epoch;
+        (job, epoch)
+    }
+
+    fn image(version: u64) -> Image {
+        let device = vec![
+            (0..12).map(|i| noise(i, 20_000)).collect(),
+            vec![
+                Bytes::from(vec![0; 1 << 20]),
+                Bytes::from(vec![0; 1 << 20]),
+                noise(100 + version, 5000),
+            ],
+        ];
+        let text: Bytes = format!("step {version} loss 0.5\n").repeat(500).into();
+        Image {
+            device,
+            cpu: vec![text.clone(), noise(200 + version, 3000)],
+            log: vec![text],
+        }
+    }
+
+    pub(crate) async fn what_is_committed_is_read_back(fresh: Fresh) {
+        let (writer, epoch) = taken(&fresh, 0).await;
+        for version in 0..3 {
+            let commit = image(version).commit(&writer, epoch).await.unwrap();
+            assert_eq!(commit.number, CheckpointNumber(version + 2));
+            // Another process sees it at once.
+            let reader = job(&fresh, 10 + version).await;
+            let found = reader.newest_restorable().await.unwrap();
+            assert_eq!(found.skipped, []);
+            let manifest = found.manifest.unwrap();
+            assert_eq!(manifest, commit.manifest);
+            assert_eq!(
+                Image::read(&reader, &manifest).await.unwrap(),
+                image(version)
+            );
+            let list = &manifest.body.cpu_image[0].chunks;
+            let whole = reader
+                .reader(&manifest)
+                .unwrap()
+                .read(list, 1 << 20)
+                .await
+                .unwrap();
+            assert_eq!(whole, image(version).cpu.concat());
+            assert!(
+                reader
+                    .reader(&manifest)
+                    .unwrap()
+                    .read(list, 10)
+                    .await
+                    .is_err()
+            );
+        }
+        // Older ones as well.
+        let reader = job(&fresh, 20).await;
+        let listing = reader.list().await.unwrap();
+        assert_eq!(
+            listing
+                .checkpoints
+                .iter()
+                .map(|c| c.number.0)
+                .collect::<Vec<_>>(),
+            [4, 3, 2]
+        );
+        assert!(listing.damaged.is_empty());
+        let oldest = reader.manifest(CheckpointNumber(2)).await.unwrap();
+        assert_eq!(Image::read(&reader, &oldest).await.unwrap(), image(0));
+        assert!(matches!(
+            reader.manifest(CheckpointNumber(99)).await,
+            Err(JobError::NoCheckpoint { .. })
+        ));
+        assert!(matches!(
+            reader.manifest(CheckpointNumber(1)).await,
+            Err(JobError::NoCheckpoint { .. })
+        ));
+        assert_eq!(fresh.open(30).await.jobs().await.unwrap(), [name("job")]);
+    }
+
+    pub(crate) async fn only_new_chunks_are_stored(fresh: Fresh) {
+        let (first, epoch) = taken(&fresh, 0).await;
+        let commit = image(0).commit(&first, epoch).await.unwrap();
+        // 12 + zeros + 1 of the device, 2 of the CPU image; the log's chunk is one of those.
+        assert_eq!((commit.stats.new_chunks, commit.reused_chunks), (16, 0));
+        let again = image(0).commit(&first, epoch).await.unwrap();
+        assert_eq!((again.stats.new_chunks, again.reused_chunks), (0, 16));
+        assert_eq!(again.stats.stored_bytes, 0);
+        // A process that knows nothing yet reads what is there.
+        let (second, epoch) = taken(&fresh, 1).await;
+        let changed = image(1).commit(&second, epoch).await.unwrap();
+        assert_eq!((changed.stats.new_chunks, changed.reused_chunks), (3, 13));
+        let writer = second.begin(epoch).await.unwrap();
+        assert_eq!(
+            writer
+                .put(Digest::of(b"x"), Bytes::from_static(b"x"))
+                .await
+                .unwrap(),
+            PutOutcome::Stored
+        );
+        assert_eq!(
+            writer
+                .put(Digest::of(b"x"), Bytes::from_static(b"x"))
+                .await
+                .unwrap(),
+            PutOutcome::Known
+        );
+    }
+
+    pub(crate) async fn nothing_uncommitted_is_visible(fresh: Fresh) {
+        let (job, epoch) = taken(&fresh, 0).await;
+        let writer = job.begin(epoch).await.unwrap();
+        image(0).put(&writer).await.unwrap();
+        drop(writer);
+        let writer = job.begin(epoch).await.unwrap();
+        let mismatch = writer
+            .put(Digest::of(b"a"), Bytes::from_static(b"b"))
+            .await
+            .unwrap_err();
+        assert!(
+            matches!(mismatch, PutError::DigestMismatch { .. }),
+            "{mismatch}"
+        );
+        assert!(matches!(
+            writer.put(Digest::of(b""), Bytes::new()).await,
+            Err(PutError::Size { .. })
+        ));
+        let missing = writer
+            .clone()
+            .commit(image(0).body(), NOW)
+            .await
+            .unwrap_err();
+        assert!(matches!(missing, CommitError::Manifest(_)), "{missing}");
+        assert!(matches!(
+            writer.put(Digest::of(b"a"), Bytes::from_static(b"a")).await,
+            Err(PutError::Closed)
+        ));
+        assert!(matches!(
+            writer.commit(image(0).body(), NOW).await,
+            Err(CommitError::Closed)
+        ));
+        assert_eq!(job.newest_restorable().await.unwrap().manifest, None);
+        assert_eq!(job.list().await.unwrap().checkpoints, []);
+
+        let before = fresh.keys("jobs/job/packs").await;
+        let writer = job.begin(epoch).await.unwrap();
+        image(5).put(&writer).await.unwrap();
+        writer.abort().await;
+        assert_eq!(
+            fresh.keys("jobs/job/packs").await,
+            before,
+            "an aborted writer deletes its packs"
+        );
+        assert_eq!(fresh.keys("jobs/job/manifests").await, [""; 0]);
+    }
+
+    /// Two checkpoints of which the second has packs of its own; its newest pack.
+    async fn two(fresh: &Fresh) -> (Job, Epoch, PackId) {
+        let (job, epoch) = taken(fresh, 0).await;
+        image(0).commit(&job, epoch).await.unwrap();
+        let second = image(1).commit(&job, epoch).await.unwrap();
+        (job, epoch, second.manifest.packs.last().unwrap().id)
+    }
+
+    pub(crate) async fn a_damaged_pack_is_refused_and_the_one_before_is_used(fresh: Fresh) {
+        let (job, epoch, pack) = two(&fresh).await;
+        let key = format!("jobs/job/packs/{pack}");
+        let original = fresh
+            .raw
+            .get(&fresh.path(&key))
+            .await
+            .unwrap()
+            .bytes()
+            .await
+            .unwrap();
+
+        // Flipped bytes are found when they are read.
+        fresh.change(&key, |bytes| bytes[70] ^= 1).await;
+        let manifest = job.newest_restorable().await.unwrap().manifest.unwrap();
+        let error = Image::read(&job, &manifest).await.unwrap_err();
+        assert_eq!(error.damaged_pack(), Some(pack), "{error}");
+        assert!(
+            error.to_string().contains("checkpoint 3 is damaged"),
+            "{error}"
+        );
+        job.quarantine_pack(&pack, &error.to_string(), NOW)
+            .await
+            .unwrap();
+        let found = job.newest_restorable().await.unwrap();
+        assert_eq!(found.manifest.unwrap().number, CheckpointNumber(2));
+        assert!(
+            found.skipped[0].reason.contains("quarantined"),
+            "{:?}",
+            found.skipped
+        );
+        // Later checkpoints do not lean on it, neither here nor in a new process.
+        let third = image(1).commit(&job, epoch).await.unwrap();
+        assert!(third.stats.new_chunks > 0);
+        let (other, epoch) = taken(&fresh, 1).await;
+        let fourth = image(1).commit(&other, epoch).await.unwrap();
+        assert_eq!(fourth.stats.new_chunks, 0);
+        for commit in [third, fourth] {
+            assert!(commit.manifest.packs.iter().all(|used| used.id != pack));
+            assert_eq!(Image::read(&job, &commit.manifest).await.unwrap(), image(1));
+        }
+
+        // A pack that was cut off or is gone is found without reading it.
+        let newest = other.newest_restorable().await.unwrap().manifest.unwrap();
+        let pack = newest.packs.last().unwrap().id;
+        let key = format!("jobs/job/packs/{pack}");
+        for what in ["has 100 bytes instead of", "is missing"] {
+            if what == "is missing" {
+                fresh.raw.delete(&fresh.path(&key)).await.unwrap();
+            } else {
+                fresh
+                    .raw
+                    .put(&fresh.path(&key), original.slice(..100).into())
+                    .await
+                    .unwrap();
+            }
+            let found = other.newest_restorable().await.unwrap();
+            assert!(
+                found.skipped[0].reason.contains(what),
+                "{:?}",
+                found.skipped
+            );
+            assert_eq!(found.manifest.unwrap().number, CheckpointNumber(2));
+            assert!(other.check_packs(&newest).await.is_err());
+        }
+        // The writer relied on it: this checkpoint is refused, the next stores everything again.
+        assert!(matches!(
+            image(1).commit(&other, epoch).await,
+            Err(CommitError::PackLost { .. })
+        ));
+        let healed = image(1).commit(&other, epoch).await.unwrap();
+        assert_eq!(
+            Image::read(&other, &healed.manifest).await.unwrap(),
+            image(1)
+        );
+    }
+
+    pub(crate) async fn a_damaged_manifest_is_refused_and_the_one_before_is_used(fresh: Fresh) {
+        let (job, ..) = two(&fresh).await;
+        let newest = fresh.keys("jobs/job/manifests").await.pop().unwrap();
+        let key = format!("jobs/job/manifests/{newest}");
+        let changes: [fn(&mut Vec<u8>); 4] = [
+            |b| b[80] ^= 1,
+            |b| b.truncate(100),
+            |b| b.clear(),
+            |b| b[8] = 9,
+        ];
+        let original = fresh
+            .raw
+            .get(&fresh.path(&key))
+            .await
+            .unwrap()
+            .bytes()
+            .await
+            .unwrap();
+        for (change, reason) in changes
+            .into_iter()
+            .zip(["checksum", "cut off", "header", "format 9"])
+        {
+            fresh
+                .raw
+                .put(&fresh.path(&key), original.clone().into())
+                .await
+                .unwrap();
+            fresh.change(&key, change).await;
+            let found = job.newest_restorable().await.unwrap();
+            assert_eq!(found.manifest.unwrap().number, CheckpointNumber(2));
+            assert_eq!(found.skipped[0].number, CheckpointNumber(3));
+            assert!(
+                found.skipped[0].reason.contains(reason),
+                "{:?}",
+                found.skipped
+            );
+            assert!(matches!(
+                job.manifest(CheckpointNumber(3)).await,
+                Err(JobError::Unusable { .. })
+            ));
+        }
+        // Another manifest, whole in itself, in its place.
+        let other = fresh.keys("jobs/job/manifests").await.swap_remove(0);
+        let bytes = fresh
+            .raw
+            .get(&fresh.path(&format!("jobs/job/manifests/{other}")))
+            .await
+            .unwrap()
+            .bytes()
+            .await
+            .unwrap();
+        fresh
+            .raw
+            .put(&fresh.path(&key), bytes.into())
+            .await
+            .unwrap();
+        let found = job.newest_restorable().await.unwrap();
+        assert!(
+            found.skipped[0]
+                .reason
+                .contains("not the one that was committed"),
+            "{:?}",
+            found.skipped
+        );
+        fresh.raw.delete(&fresh.path(&key)).await.unwrap();
+        let found = job.newest_restorable().await.unwrap();
+        assert_eq!(found.manifest.unwrap().number, CheckpointNumber(2));
+    }
+
+    pub(crate) async fn a_damaged_record_is_refused_and_the_one_before_is_used(fresh: Fresh) {
+        let (job, epoch, _) = two(&fresh).await;
+        fresh
+            .change(&format!("jobs/job/head/{:020}", 3), |bytes| bytes[70] ^= 1)
+            .await;
+        let found = job.newest_restorable().await.unwrap();
+        assert_eq!(found.manifest.unwrap().number, CheckpointNumber(2));
+        assert_eq!(found.skipped.len(), 1);
+        let listing = job.list().await.unwrap();
+        assert_eq!((listing.checkpoints.len(), listing.damaged.len()), (1, 1));
+        assert_eq!(job.state().await.unwrap().newest, Some(CheckpointNumber(2)));
+        // Whoever cannot read the newest record does not know whether it was fenced: it must take the job over again.
+        let (other, newer) = taken(&fresh, 1).await;
+        assert_eq!(newer, Epoch(4));
+        assert!(matches!(
+            image(2).commit(&job, epoch).await,
+            Err(CommitError::Fenced { .. })
+        ));
+        assert_eq!(
+            image(2).commit(&other, newer).await.unwrap().number,
+            CheckpointNumber(5)
+        );
+    }
+
+    pub(crate) async fn the_one_taken_over_is_fenced(fresh: Fresh) {
+        let (old, first) = taken(&fresh, 0).await;
+        image(0).commit(&old, first).await.unwrap();
+        // Begun before, committed after: the pause that a lease cannot catch.
+        let paused = old.begin(first).await.unwrap();
+        image(1).put(&paused).await.unwrap();
+        let (new, second) = taken(&fresh, 1).await;
+        assert!(second > first);
+        let commit = image(2).commit(&new, second).await.unwrap();
+        let error = paused.commit(image(1).body(), NOW).await.unwrap_err();
+        assert!(error.is_fenced() && error.is_permanent());
+        assert!(
+            error.to_string().contains("taken over by node-1"),
+            "{error}"
+        );
+        assert!(image(3).commit(&old, first).await.unwrap_err().is_fenced());
+        assert!(matches!(
+            old.mark_completed(first, 0, NOW).await,
+            Err(JobError::Fenced { .. })
+        ));
+        let found = new.newest_restorable().await.unwrap().manifest.unwrap();
+        assert_eq!(found, commit.manifest);
+        // A fenced writer cleans up, and only what is its own.
+        assert_eq!(Image::read(&new, &found).await.unwrap(), image(2));
+        let state = new.state().await.unwrap();
+        assert_eq!(
+            (state.epoch, state.newest),
+            (Some(second), Some(commit.number))
+        );
+    }
+
+    pub(crate) async fn a_completed_job_begins_afresh(fresh: Fresh) {
+        let (job, epoch) = taken(&fresh, 0).await;
+        image(0).commit(&job, epoch).await.unwrap();
+        assert_eq!(job.state().await.unwrap().completed, None);
+        job.mark_completed(epoch, 0, NOW).await.unwrap();
+        assert_eq!(job.state().await.unwrap().completed, Some(0));
+        let (again, epoch) = taken(&fresh, 1).await;
+        let state = again.state().await.unwrap();
+        assert_eq!((state.completed, state.newest), (Some(0), None));
+        assert_eq!(state.holder.as_deref(), Some("node-1"));
+        assert_eq!(
+            again.newest_restorable().await.unwrap().manifest,
+            None,
+            "that was another run"
+        );
+        let commit = image(1).commit(&again, epoch).await.unwrap();
+        assert!(commit.reused_chunks > 0, "its chunks still count");
+        let listing = again.list().await.unwrap();
+        assert_eq!(
+            listing
+                .checkpoints
+                .iter()
+                .map(|c| c.earlier_run)
+                .collect::<Vec<_>>(),
+            [false, true]
+        );
+        assert_eq!(again.state().await.unwrap().newest, Some(commit.number));
+        assert!(
+            again.manifest(CheckpointNumber(2)).await.is_ok(),
+            "asked for by number, it is there"
+        );
+    }
+
+    pub(crate) async fn a_pack_describes_itself(fresh: Fresh) {
+        let (job, epoch) = taken(&fresh, 0).await;
+        let commit = image(0).commit(&job, epoch).await.unwrap();
+        let mut found = 0;
+        for (number, pack) in commit.manifest.packs.iter().enumerate() {
+            let index = job.pack_index(&pack.id).await.unwrap();
+            for entry in &index.chunks {
+                let chunk = commit
+                    .manifest
+                    .chunks
+                    .iter()
+                    .find(|chunk| chunk.digest == entry.digest)
+                    .unwrap();
+                assert_eq!(
+                    (chunk.pack as usize, chunk.offset, chunk.stored),
+                    (number, entry.offset, entry.stored)
+                );
+                found += 1;
+            }
+        }
+        assert_eq!(
+            found,
+            commit
+                .manifest
+                .chunks
+                .iter()
+                .filter(|chunk| chunk.stored > 0)
+                .count()
+        );
+        assert!(
+            commit.manifest.packs.len() > 2,
+            "small packs, several of them"
+        );
+        let nothing = PackId {
+            sequence: 99,
+            ..commit.manifest.packs[0].id
+        };
+        assert!(matches!(
+            job.pack_index(&nothing).await,
+            Err(JobError::Pack { .. })
+        ));
+    }
+
+    pub(crate) async fn the_probe_passes_and_leaves_nothing(fresh: Fresh) {
+        let store = fresh.open(0).await;
+        store.probe().await.unwrap();
+        assert_eq!(fresh.keys("").await, [""; 0]);
+        store.initialise().await.unwrap();
+        store.initialise().await.unwrap();
+        fresh.open(1).await.initialise().await.unwrap();
+        fresh.change("phos-format", |bytes| bytes[8] = 7).await;
+        let error = Store::from_object_store(fresh.raw.clone(), &fresh.prefix, options(9))
+            .await
+            .unwrap_err();
+        assert!(
+            error.to_string().contains("format 7") && error.to_string().contains("up to 1"),
+            "{error}"
+        );
+        assert!(store.initialise().await.is_err());
+    }
+
+    pub(crate) async fn a_large_pack_goes_up_in_parts(fresh: Fresh) {
+        let mut large = options(fresh.seed);
+        large.pack_size = 20 << 20;
+        let store = Store::from_object_store(fresh.raw.clone(), &fresh.prefix, large)
+            .await
+            .unwrap();
+        let job = store.job(name("job"));
+        let epoch = job.take_over("node", NOW).await.unwrap().epoch;
+        let image = Image::of((0..18).map(|i| noise(i, 1 << 20)).collect());
+        let commit = image.commit(&job, epoch).await.unwrap();
+        assert_eq!(commit.manifest.packs.len(), 1);
+        assert_eq!(Image::read(&job, &commit.manifest).await.unwrap(), image);
+    }
+}
+
+/// Run by the next test in a process of its own, as the environment belongs to a process.
+#[tokio::test]
+#[ignore = "started by s3_is_opened_by_its_environment"]
+async fn child_opens_s3() {
+    let address = std::env::var("PHOS_TEST_S3_ADDRESS").unwrap();
+    let store = Store::open(&address, options(5)).await.unwrap();
+    store.probe().await.unwrap();
+    store.initialise().await.unwrap();
+    let job = store.job(name("env"));
+    let epoch = job.take_over("node", NOW).await.unwrap().epoch;
+    let image = Image::of(vec![noise(1, 100_000)]);
+    let commit = image.commit(&job, epoch).await.unwrap();
+    assert_eq!(Image::read(&job, &commit.manifest).await.unwrap(), image);
+    assert_eq!(
+        job.list().await.unwrap().checkpoints[0].durability,
+        phos_storage::Durability::Remote
+    );
+
+    let missing = Store::open("s3://no-such-bucket-of-phos/x", options(6)).await;
+    let error = match missing {
+        Ok(store) => store.probe().await.unwrap_err().to_string(),
+        Err(error) => error.to_string(),
+    };
+    assert!(error.contains("does not exist"), "{error}");
+}
+
+#[test]
+fn s3_is_opened_by_its_environment() {
+    let Some(endpoint) = s3_endpoint() else {
+        return;
+    };
+    let run = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap()
+        .as_nanos();
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "child_opens_s3", "--ignored"])
+        .env("PHOS_TEST_S3_ADDRESS", format!("s3://{BUCKET}/{run}/env"))
+        .env("AWS_ENDPOINT_URL", endpoint)
+        .env("AWS_ALLOW_HTTP", "true")
+        .env("AWS_ACCESS_KEY_ID", "test")
+        .env("AWS_SECRET_ACCESS_KEY", "test")
+        .env("AWS_REGION", "us-east-1")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && said.contains("1 passed"),
+        "{said}"
+    );
+}

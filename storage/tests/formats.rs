@@ -1,0 +1,109 @@
+//! Every format ever written is read for ever: a store of each version is kept in `fixtures` and read here.
+//!
+//! `PHOS_WRITE_FIXTURE=1 cargo test -p phos-storage --test formats -- --ignored` writes the one of the current version.
+//! Never overwrite that of a version that was released.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use common::{Image, NOW, name, noise, options};
+use phos_storage::{CheckpointNumber, Codec, STORE_FORMAT, Store};
+
+fn fixture(version: u16) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/v{version}"))
+}
+
+/// Holds a chunk of each codec.
+fn image(version: u64) -> Image {
+    let text: Bytes = b"step 1 loss 0.25\n".repeat(300).into();
+    Image {
+        device: vec![
+            vec![
+                noise(1, 900),
+                Bytes::from(vec![0; 70_000]),
+                noise(2 + version, 300),
+            ],
+            vec![],
+        ],
+        cpu: vec![text.clone(), Bytes::from_static(b"tail")],
+        log: vec![text],
+    }
+}
+
+#[tokio::test]
+async fn every_version_is_read() {
+    for version in 1..=STORE_FORMAT {
+        // A copy: opening must not change what is kept.
+        let copy = tempfile::tempdir().unwrap();
+        copy_all(&fixture(version), copy.path());
+        let store = Store::open(copy.path().to_str().unwrap(), options(77))
+            .await
+            .unwrap();
+        let job = store.job(name("fixture"));
+        for (number, image) in [(2, image(0)), (3, image(1))] {
+            let manifest = job.manifest(CheckpointNumber(number)).await.unwrap();
+            assert_eq!(
+                Image::read(&job, &manifest).await.unwrap(),
+                image,
+                "version {version}"
+            );
+            assert_eq!(manifest.created, NOW);
+            assert_eq!(manifest.body.driver_version, "580.159.04");
+            for codec in [Codec::Zero, Codec::Raw, Codec::Zstd] {
+                assert!(
+                    manifest.chunks.iter().any(|chunk| chunk.codec == codec),
+                    "{codec:?}"
+                );
+            }
+            for pack in &manifest.packs {
+                job.pack_index(&pack.id).await.unwrap();
+            }
+        }
+        let state = job.state().await.unwrap();
+        assert_eq!((state.tail, state.completed), (4, Some(0)));
+        // And written to.
+        let epoch = job.take_over("newer", NOW).await.unwrap().epoch;
+        let commit = image(1).commit(&job, epoch).await.unwrap();
+        assert_eq!(commit.stats.new_chunks, 0);
+    }
+}
+
+fn copy_all(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let to = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_all(&entry.path(), &to);
+        } else {
+            std::fs::copy(entry.path(), to).unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+#[ignore = "writes the fixture of the current version"]
+async fn write_fixture() {
+    if std::env::var_os("PHOS_WRITE_FIXTURE").is_none() {
+        return;
+    }
+    let path = fixture(STORE_FORMAT);
+    assert!(
+        !path.exists(),
+        "{} is there: a fixture is never overwritten",
+        path.display()
+    );
+    let store = Store::open(path.to_str().unwrap(), options(42))
+        .await
+        .unwrap();
+    store.initialise().await.unwrap();
+    let job = store.job(name("fixture"));
+    let epoch = job.take_over("fixture", NOW).await.unwrap().epoch;
+    for version in 0..2 {
+        image(version).commit(&job, epoch).await.unwrap();
+    }
+    job.mark_completed(epoch, 0, NOW).await.unwrap();
+}
