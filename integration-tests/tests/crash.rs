@@ -80,6 +80,24 @@ fn kill_9_at_random_times_seeds_20_to_29() -> Result<()> {
     kill_9_at_random_times(20..30)
 }
 
+/// The job's processes exist before CRIU, the driver and the shim are done with them.
+#[test]
+fn kill_9_in_the_middle_of_a_restore() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let spec = JobSpec {
+        phos: vec!["--max-restarts".into(), "20".into()],
+        ..spec()
+    };
+    disturbed(&world, &spec, |world, phos| {
+        world.wait_checkpoints(phos, 1, LIMIT)?;
+        // Each returns as soon as CRIU has made a process, so the next kill hits the restore.
+        for _ in 0..4 {
+            kill_job_and_wait(world, phos)?;
+        }
+        Ok(())
+    })
+}
+
 #[test]
 fn node_loss_with_nothing_but_the_store_left() -> Result<()> {
     let world = World::simulated(1, 256)?;

@@ -79,27 +79,36 @@ pub fn find_primary_contexts(devices: i32) {
     }
 }
 
-/// Waits until all work of a context is done. Blocks; to be called outside every lock.
-pub fn synchronize(context: usize) -> u32 {
+/// Does something with a context current. The driver's answer if the context is gone.
+fn within<T>(context: usize, work: impl FnOnce() -> T) -> Result<T, u32> {
     let handle = context as *mut c_void;
     let mut now: Handle = std::ptr::null_mut();
     // SAFETY: writes one handle.
     let known = unsafe { real::cuCtxGetCurrent(&mut now) } == abi::SUCCESS;
     if known && now == handle {
-        // SAFETY: no arguments.
-        return unsafe { real::cuCtxSynchronize() };
+        return Ok(work());
     }
     // SAFETY: the handle was that of a live context when it was noted; the driver refuses one that is gone.
     let pushed = unsafe { real::cuCtxPushCurrent_v2(handle) };
     if pushed != abi::SUCCESS {
-        return pushed;
+        return Err(pushed);
     }
-    // SAFETY: no arguments.
-    let result = unsafe { real::cuCtxSynchronize() };
+    let result = work();
     let mut popped: Handle = std::ptr::null_mut();
     // SAFETY: takes away what was pushed above.
     unsafe { real::cuCtxPopCurrent_v2(&mut popped) };
-    result
+    Ok(result)
+}
+
+/// Does something with a context current; none if the context is gone.
+pub fn with<T>(context: usize, work: impl FnOnce() -> T) -> Option<T> {
+    within(context, work).ok()
+}
+
+/// Waits until all work of a context is done. Blocks; to be called outside every lock.
+pub fn synchronize(context: usize) -> u32 {
+    // SAFETY: no arguments.
+    within(context, || unsafe { real::cuCtxSynchronize() }).unwrap_or_else(|gone| gone)
 }
 
 /// Waits for the work of a context before memory of it is freed, as the driver's own free does. A context that is gone

@@ -152,9 +152,6 @@ pub struct DumpFacts {
     pub times: DumpTimes,
     /// The processes with CUDA.
     pub processes: Vec<Process>,
-    /// Device memory per GPU that the driver freed when it saved the control state, in bytes: what
-    /// its restore will need.
-    pub reserve: Vec<(GpuUuid, u64)>,
     /// Bytes in the image directory.
     pub image_bytes: u64,
     /// `cuDriverGetVersion`, e.g. 13000.
@@ -201,6 +198,12 @@ pub enum ToSidecar {
         seq: Sequence,
         /// The CUDA processes, or why the attempt ended (the job runs on).
         outcome: Result<Vec<Process>, AttemptError>,
+    },
+    /// The driver has saved the control state and holds no device memory for the job now: the moment to
+    /// measure what its restore will need.
+    ControlSaved {
+        /// The attempt.
+        seq: Sequence,
     },
     /// Outcome of `Dump`; with `Ok`, the image's directory fd is beside the message. The job is
     /// still detached; on `Err` it was attached and runs.

@@ -7,6 +7,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use phos_protocol::shim::Refusal;
 use phos_protocol::types::AllocationKey;
 
+use super::stack;
 use crate::abi::{self, AccessDesc};
 use crate::registry::{self, Origin, Registry};
 use crate::table::real;
@@ -14,6 +15,7 @@ use crate::{log, mode};
 
 /// Imports, maps and opens. The fds used are closed.
 pub fn attach(memory: &mut BTreeMap<AllocationKey, OwnedFd>) -> Result<(), Refusal> {
+    stack::take_back();
     let mut registry = registry::lock();
     import(&mut registry, memory)?;
     let missing = registry.unmapped();

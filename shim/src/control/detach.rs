@@ -2,6 +2,7 @@
 
 use phos_protocol::shim::Refusal;
 
+use super::stack;
 use crate::registry::{self, Origin};
 use crate::table::real;
 use crate::{abi, log};
@@ -45,6 +46,8 @@ pub fn detach() -> Result<(), Refusal> {
         physical.real = None;
         physical.exportable = false;
     }
+    drop(registry);
+    stack::give_up();
     Ok(())
 }
 

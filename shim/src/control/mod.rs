@@ -15,6 +15,7 @@ mod attach;
 mod detach;
 pub mod link;
 mod quiesce;
+mod stack;
 mod synchronizer;
 
 use std::collections::BTreeMap;

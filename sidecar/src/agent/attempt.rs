@@ -811,7 +811,9 @@ impl Init {
             cancelled: Arc::clone(&attempt.cancelled),
         };
         attempt.enter(Stage::Dumping, None);
-        let started = self.worker.run("dump", move || Done::Dumped(dump(&plan)));
+        let started = self.worker.run("dump", move |tell| {
+            Done::Dumped(dump(&plan, &|| tell(Done::ControlSaved(plan.seq))))
+        });
         if let Err(e) = started {
             self.dump_ended(Err(DumpFailure::from(AttemptError::Criu(format!(
                 "cannot start a thread: {e}"

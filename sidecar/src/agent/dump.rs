@@ -89,11 +89,11 @@ fn ns(since: Instant) -> u64 {
     u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Dumps the job.
+/// Dumps the job. `saved` is called when the control state is saved and the driver's memory free.
 ///
 /// # Errors
 /// [`DumpFailure`].
-pub fn dump(plan: &DumpPlan) -> Result<Box<DumpFacts>, DumpFailure> {
+pub fn dump(plan: &DumpPlan, saved: &dyn Fn()) -> Result<Box<DumpFacts>, DumpFailure> {
     let mut times = DumpTimes {
         detach_ns: plan.detach_ns,
         ..Default::default()
@@ -124,6 +124,7 @@ pub fn dump(plan: &DumpPlan) -> Result<Box<DumpFacts>, DumpFailure> {
         })?;
     }
     times.control_checkpoint_ns = ns(began);
+    saved();
     failpoint::hit("agent:before-criu");
 
     let began = Instant::now();
@@ -157,8 +158,6 @@ pub fn dump(plan: &DumpPlan) -> Result<Box<DumpFacts>, DumpFailure> {
     Ok(Box::new(DumpFacts {
         times,
         processes: plan.processes.clone(),
-        // The agent has no context to ask for free memory: the sidecar measures it.
-        reserve: Vec::new(),
         image_bytes: plan.image.used_bytes(),
         driver_version: driver.map_or(0, |d| d.driver_version()),
     }))
@@ -292,18 +291,21 @@ fn run_criu(facts: &ImageFacts<'_>, processes: &[u32]) -> Result<(), AttemptErro
     });
     written?;
     if let Err(e) = dumped {
-        keep_log(plan);
+        keep_log(plan, "criu-dump-failed.log");
         return Err(AttemptError::Criu(e.to_string()));
+    }
+    if tracing::enabled!(tracing::Level::DEBUG) {
+        keep_log(plan, "criu-dump.log");
     }
     Ok(())
 }
 
-/// Keeps the log of a failed dump for whoever looks into it.
-fn keep_log(plan: &DumpPlan) {
+/// Keeps the log of a dump for whoever looks into it.
+fn keep_log(plan: &DumpPlan, name: &str) {
     let from = plan.image.path_of(CRIU_DIR).join(criu::DUMP_LOG);
-    let to = plan.job_dir.join("criu-dump-failed.log");
+    let to = plan.job_dir.join(name);
     if let Err(e) = std::fs::copy(&from, &to) {
-        tracing::debug!(cause = %e, "no log of the failed dump");
+        tracing::debug!(cause = %e, "no log of the dump");
     }
 }
 

@@ -47,6 +47,8 @@ use super::{AgentError, criu};
 pub(super) enum Done {
     /// [`dump`](super::dump::dump) ended.
     Dumped(Result<Box<phos_protocol::agent::DumpFacts>, DumpFailure>),
+    /// The dump of this attempt has saved the control state and goes on.
+    ControlSaved(phos_protocol::shim::Sequence),
     /// [`revive`](super::revive::revive) ended.
     Revived(Result<(ProcessId, phos_protocol::agent::RestoreTimes), ReviveError>),
     /// The CUDA state of a job about to be killed was saved, as far as it went.
@@ -73,21 +75,22 @@ impl Worker {
         })
     }
 
-    /// Runs `work` in a thread.
+    /// Runs `work` in a thread. What it gives to the function it gets arrives before its result.
     pub(super) fn run(
         &self,
         name: &str,
-        work: impl FnOnce() -> Done + Send + 'static,
+        work: impl FnOnce(&dyn Fn(Done)) -> Done + Send + 'static,
     ) -> std::io::Result<()> {
         let sender = self.sender.clone();
         let wake = Arc::clone(&self.wake);
+        let tell = move |done| {
+            // The receiver lives as long as the process.
+            let _ = sender.send(done);
+            let _ = rustix::io::write(&*wake, &1_u64.to_ne_bytes());
+        };
         std::thread::Builder::new()
             .name(name.into())
-            .spawn(move || {
-                // The receiver lives as long as the process.
-                let _ = sender.send(work());
-                let _ = rustix::io::write(&*wake, &1_u64.to_ne_bytes());
-            })
+            .spawn(move || tell(work(&tell)))
             .map(drop)
     }
 
@@ -504,7 +507,7 @@ impl Init {
         let pids: Vec<ProcessId> = self.processes.keys().copied().collect();
         let control = self.control.clone();
         let bound = self.config.timeouts.save_before_kill;
-        let started = self.worker.run("save", move || {
+        let started = self.worker.run("save", move |_| {
             if let Ok(driver) = control.get() {
                 save_before_kill(driver.as_ref(), &pids, bound);
             }
@@ -690,6 +693,9 @@ impl Init {
     fn on_done(&mut self, done: Done) {
         match done {
             Done::Dumped(outcome) => self.dump_ended(outcome),
+            Done::ControlSaved(seq) => {
+                self.sidecar.send(&ToSidecar::ControlSaved { seq }, &[]);
+            }
             Done::Revived(outcome) => self.revive_ended(outcome),
             Done::Saved => self.kill_everything(),
         }

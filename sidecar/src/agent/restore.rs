@@ -176,7 +176,7 @@ impl Init {
             job_dir: self.config.job_dir(),
         };
         self.worker
-            .run("restore", move || Done::Revived(revive(plan)))
+            .run("restore", move |_| Done::Revived(revive(plan)))
             .map_err(|cause| AgentError::System {
                 what: "start a thread",
                 cause,

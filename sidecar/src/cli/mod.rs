@@ -93,9 +93,17 @@ fn fail(message: impl std::fmt::Display, code: u8) -> u8 {
     code
 }
 
+/// Threads that encode, upload and download make way for the job and for what holds it: on a busy machine they
+/// get what is left. (What a stop waits for runs on the main thread and on threads that it starts itself.)
+const BACKGROUND_NICE: i32 = 10;
+
 fn runtime() -> Result<tokio::runtime::Runtime, u8> {
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
+        .on_thread_start(|| {
+            // Of the calling thread alone, on Linux. Raising it is always allowed.
+            let _ = rustix::process::setpriority_process(None, BACKGROUND_NICE);
+        })
         .build()
         .map_err(|e| fail(format_args!("cannot start threads: {e}"), exit::SYSTEM))
 }

@@ -46,7 +46,7 @@ use super::registry::{Registry, Table, TableError};
 use super::session::{Session, WaitError};
 use super::status::CheckpointReport;
 use super::{EngineError, cpu_image, unix_millis};
-use crate::gpu::{GpuError, Range};
+use crate::gpu::{GpuError, MemoryInfo, Range};
 
 /// Beyond that, for the agent's own work.
 const QUIESCE_MARGIN: Duration = Duration::from_secs(10);
@@ -217,10 +217,11 @@ struct Work {
     control: Arc<Control>,
     sink: Sink,
     puts: JoinHandle<Result<(), String>>,
-    drains: Vec<JoinHandle<Result<(), GpuError>>>,
+    drains: Vec<Urgent<Result<(), GpuError>>>,
     memory: Vec<Described>,
     directory: OwnedFd,
     facts: Box<DumpFacts>,
+    reserve: Vec<(GpuUuid, u64)>,
     command: Vec<String>,
     gpus: Gpus,
     parts: BTreeMap<String, f64>,
@@ -287,6 +288,7 @@ impl Session<'_> {
         };
         self.seq += 1;
         let seq = self.seq;
+        let _quiet = self.engine.gpus.pause_pinning();
         let control = Arc::new(Control::default());
         // So that a request for memory finds it.
         self.engine.held = Some(Arc::clone(&control));
@@ -392,15 +394,18 @@ impl Session<'_> {
             return Err(HeldError::Closed(closed));
         }
         // Measured before the driver gives its own memory up for the dump: it wants that back.
-        let rooms = self.rooms()?;
+        let free = self.free()?;
+        let rooms = self.rooms(&free);
         self.link.send(&ToAgent::Dump { seq })?;
         failpoint::reach(Step::AfterDumpRequest);
 
         let registry = std::mem::take(&mut self.registry);
         let gpus = self.engine.gpus.clone();
-        let named = tokio::task::spawn_blocking(move || name(registry, table, &processes, &gpus))
-            .await
-            .map_err(|e| HeldError::Task(e.to_string()))?;
+        let named = urgent("phos-name", move || {
+            name(registry, table, &processes, &gpus)
+        })?
+        .await
+        .map_err(|_| HeldError::Task("the thread that names chunks ended".into()))?;
         let named = match named {
             (registry, Ok(named)) => {
                 self.registry = registry;
@@ -453,6 +458,9 @@ impl Session<'_> {
                         dumped = Some((directory, facts));
                         hold_limit = Some(Instant::now() + HOLD);
                     }
+                    (ToSidecar::ControlSaved { seq: s }, _) if s == seq => {
+                        self.measure_reserve(&free, control);
+                    }
                     packet => self.event_while_waiting(packet).await?,
                 },
                 () = tokio::time::sleep_until(deadline.into()) => {
@@ -491,7 +499,6 @@ impl Session<'_> {
         if drained.direct > 0 {
             rates.insert("d2h_gb_s".into(), gb_s(drained.direct, drained.direct_took));
         }
-        self.engine.reserve.clone_from(&facts.reserve);
         self.engine.status.lock().device_bytes = device_bytes;
         // Of one GPU; less a margin, so that the policy rather takes too little into the stop.
         let seconds = drained.direct_took.as_secs_f64();
@@ -514,6 +521,7 @@ impl Session<'_> {
             memory: named.memory,
             directory,
             facts,
+            reserve: self.engine.reserve.iter().map(|(u, b)| (*u, *b)).collect(),
             command: self.command.clone(),
             gpus: self.engine.gpus.clone(),
             parts,
@@ -525,22 +533,38 @@ impl Session<'_> {
         })
     }
 
-    /// Device memory that snapshots may take now, per GPU.
-    fn rooms(&self) -> Result<BTreeMap<GpuUuid, u64>, GpuError> {
-        let gpus = &self.engine.gpus;
-        gpus.all()
-            .map(|(&uuid, open)| {
-                let memory = open.gpu().memory()?;
-                let reserve: u64 = (self.engine.reserve.iter())
-                    .filter(|(u, _)| gpus.resolve(*u) == uuid)
-                    .map(|(_, bytes)| bytes)
-                    .sum();
-                Ok((
-                    uuid,
-                    plan::snapshot_room(memory.free, memory.total, reserve),
-                ))
-            })
+    /// Free and total device memory now, per GPU, in bytes.
+    fn free(&self) -> Result<BTreeMap<GpuUuid, MemoryInfo>, GpuError> {
+        let gpus = self.engine.gpus.all();
+        gpus.map(|(&uuid, open)| Ok((uuid, open.gpu().memory()?)))
             .collect()
+    }
+
+    /// Device memory that snapshots may take, per GPU.
+    fn rooms(&self, free: &BTreeMap<GpuUuid, MemoryInfo>) -> BTreeMap<GpuUuid, u64> {
+        let room = |(&uuid, memory): (&GpuUuid, &MemoryInfo)| {
+            let reserve = self.engine.reserve.get(&uuid).copied().unwrap_or(0);
+            let room = plan::snapshot_room(memory.free, memory.total, reserve);
+            (uuid, room)
+        };
+        free.iter().map(room).collect()
+    }
+
+    /// What the driver gave up when it saved the control state: `before` was measured before that. The
+    /// largest of the job's checkpoints counts.
+    fn measure_reserve(&mut self, before: &BTreeMap<GpuUuid, MemoryInfo>, control: &Control) {
+        for (&uuid, memory) in before {
+            let Ok(open) = self.engine.gpus.get(uuid) else {
+                continue;
+            };
+            let Ok(now) = open.gpu().memory() else {
+                continue;
+            };
+            // What the snapshot took meanwhile hides as much of what was freed.
+            let freed = (now.free + control.snapshot_on(uuid)).saturating_sub(memory.free);
+            let reserve = self.engine.reserve.entry(uuid).or_default();
+            *reserve = freed.max(*reserve);
+        }
     }
 
     #[expect(clippy::type_complexity, reason = "used once, right above")]
@@ -552,7 +576,7 @@ impl Session<'_> {
         control: &Arc<Control>,
     ) -> Result<
         (
-            Vec<JoinHandle<Result<(), GpuError>>>,
+            Vec<Urgent<Result<(), GpuError>>>,
             Vec<oneshot::Receiver<Result<Ready, GpuError>>>,
         ),
         HeldError,
@@ -589,10 +613,30 @@ impl Session<'_> {
             };
             let (sender, receiver) = oneshot::channel();
             readies.push(receiver);
-            tasks.push(tokio::task::spawn_blocking(move || drain.run(sender)));
+            tasks.push(urgent("phos-drain", move || drain.run(sender))?);
         }
         Ok((tasks, readies))
     }
+}
+
+/// The result of a thread that [`urgent`] started.
+type Urgent<T> = oneshot::Receiver<T>;
+
+/// Runs what a stop waits for in a thread of its own. To be called from the main thread: unlike those of the
+/// runtime it has the priority that the user gave the process, and a new thread has its maker's.
+fn urgent<T: Send + 'static>(
+    name: &str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<Urgent<T>, HeldError> {
+    let (sender, receiver) = oneshot::channel();
+    std::thread::Builder::new()
+        .name(name.into())
+        .spawn(move || {
+            // Nobody may be waiting any more.
+            let _ = sender.send(work());
+        })
+        .map_err(|e| HeldError::Task(format!("cannot start a thread: {e}")))?;
+    Ok(receiver)
 }
 
 /// Waits until no GPU needs the job's memory any more. Cancel safe: what has come is taken out.
@@ -726,6 +770,7 @@ async fn store(work: Work) -> Result<Stored, Dropped> {
         memory,
         directory,
         facts,
+        reserve,
         command,
         gpus,
         mut parts,
@@ -748,7 +793,7 @@ async fn store(work: Work) -> Result<Stored, Dropped> {
                     sticky = Some(EngineError::Sticky(e.to_string()));
                 }
             }
-            Err(e) => control.cancel(e.to_string()),
+            Err(_) => control.cancel("the thread that drains a GPU ended"),
         }
     }
     parts.insert("drain".into(), ms(cpu_began.elapsed()));
@@ -796,6 +841,7 @@ async fn store(work: Work) -> Result<Stored, Dropped> {
         trigger: trigger.as_str(),
         command: &command,
         facts: &facts,
+        reserve: &reserve,
         gpus: gpus.infos(),
         aliases: gpus.aliases(),
         memory: &memory,

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use phos_protocol::types::GpuUuid;
 
-use crate::gpu::{Digest, Digester, Driver, Gpu, GpuError, GpuInfo, HostPool, Range, Stream};
+use crate::gpu::{Digest, Digester, Driver, Gpu, GpuError, GpuInfo, HostPool, Quiet, Range, Stream};
 
 /// A GPU with what the engine needs on it.
 pub(super) struct OpenGpu {
@@ -164,6 +164,11 @@ impl Gpus {
     /// Pinned memory. There is some as soon as one GPU is open.
     pub(super) fn host(&self) -> Result<&Arc<HostPool>, GpuError> {
         self.host.as_ref().ok_or(GpuError::NoGpu)
+    }
+
+    /// No host memory is pinned in the background until what this returns is dropped.
+    pub(super) fn pause_pinning(&self) -> Option<Quiet> {
+        self.host.as_ref().map(HostPool::pause_pinning)
     }
 
     /// Digests ranges on whatever GPUs they lie, all at the same time; answers in the order of

@@ -53,6 +53,8 @@ pub(super) struct Parts<'a> {
     pub(super) trigger: &'a str,
     pub(super) command: &'a [String],
     pub(super) facts: &'a DumpFacts,
+    /// Device memory that the driver gave up when it saved the control state, per GPU, in bytes.
+    pub(super) reserve: &'a [(GpuUuid, u64)],
     pub(super) gpus: &'a [GpuInfo],
     pub(super) aliases: Vec<(GpuUuid, GpuUuid)>,
     pub(super) memory: &'a [Described],
@@ -106,10 +108,7 @@ pub(super) fn body(parts: Parts<'_>) -> Result<ManifestBody, serde_json::Error> 
         })
         .collect();
     // The reserve is known per GPU; it stands with the first process that uses the GPU.
-    let mut reserve: BTreeMap<GpuUuid, u64> = BTreeMap::new();
-    for &(uuid, bytes) in &parts.facts.reserve {
-        *reserve.entry(resolve(uuid)).or_default() += bytes;
-    }
+    let mut reserve: BTreeMap<GpuUuid, u64> = parts.reserve.iter().copied().collect();
     let processes = parts
         .facts
         .processes

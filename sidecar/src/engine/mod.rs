@@ -38,6 +38,7 @@ mod restore;
 mod session;
 pub mod status;
 
+use std::collections::BTreeMap;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -150,8 +151,9 @@ struct Engine {
     wanted: mpsc::Receiver<Wanted>,
     shutdown: Signals,
     demand: Signal,
-    /// As of the last checkpoint.
-    reserve: Vec<(GpuUuid, u64)>,
+    /// Device memory that the driver needs to bring the control state back, per GPU, in bytes: the most that
+    /// was measured.
+    reserve: BTreeMap<GpuUuid, u64>,
     expected_stop: Duration,
     link_rate: u64,
     /// See [`Config`].
@@ -324,7 +326,7 @@ pub async fn run(config: Config) -> Result<(), EngineError> {
             asked: None,
         },
         demand,
-        reserve: Vec::new(),
+        reserve: BTreeMap::new(),
         expected_stop: Duration::from_secs(1),
         link_rate: 10_000_000_000,
     };

@@ -5,14 +5,16 @@
 //! [`Control`] is shared by everything that works on one checkpoint's bytes. Whoever fails sets it with
 //! its reason; everybody else ends soon after. The first reason wins.
 
+use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use futures::stream::{self, FuturesUnordered};
 use futures::{Stream, StreamExt};
+use phos_protocol::types::GpuUuid;
 use phos_storage::{CheckpointWriter, Digest};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -27,8 +29,8 @@ pub(super) struct Control {
     reason: Mutex<Option<String>>,
     /// The job could go on: what is left must be got out of the way.
     due: AtomicBool,
-    /// Device memory held by snapshots, in bytes.
-    snapshot: AtomicU64,
+    /// Device memory held by snapshots, per GPU, in bytes.
+    snapshot: Mutex<BTreeMap<GpuUuid, u64>>,
     /// Bytes copied off the GPUs.
     copied: AtomicU64,
 }
@@ -66,19 +68,30 @@ impl Control {
             .clone()
     }
 
-    /// A snapshot took or gave back device memory.
-    pub(super) fn snapshot_taken(&self, bytes: u64) {
-        self.snapshot.fetch_add(bytes, Ordering::AcqRel);
+    fn snapshots(&self) -> MutexGuard<'_, BTreeMap<GpuUuid, u64>> {
+        self.snapshot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// See [`Control::snapshot_taken`].
-    pub(super) fn snapshot_released(&self, bytes: u64) {
-        self.snapshot.fetch_sub(bytes, Ordering::AcqRel);
+    /// A snapshot took device memory.
+    pub(super) fn snapshot_taken(&self, gpu: GpuUuid, bytes: u64) {
+        *self.snapshots().entry(gpu).or_default() += bytes;
     }
 
-    /// Device memory held by snapshots now.
+    /// A snapshot gave device memory back.
+    pub(super) fn snapshot_released(&self, gpu: GpuUuid, bytes: u64) {
+        if let Some(held) = self.snapshots().get_mut(&gpu) {
+            *held = held.saturating_sub(bytes);
+        }
+    }
+
+    /// Device memory of all GPUs held by snapshots now, in bytes.
     pub(super) fn snapshot_bytes(&self) -> u64 {
-        self.snapshot.load(Ordering::Acquire)
+        self.snapshots().values().sum()
+    }
+
+    /// Device memory of one GPU held by snapshots now, in bytes.
+    pub(super) fn snapshot_on(&self, gpu: GpuUuid) -> u64 {
+        self.snapshots().get(&gpu).copied().unwrap_or(0)
     }
 
     /// Counts bytes copied off the GPUs.

@@ -14,8 +14,11 @@
 //! * Memory of the job that the vault still holds is used again where it is the same allocation: its
 //!   chunks are digested first, and what matches is not fetched.
 //! * Every chunk of device memory is checked by digest on the GPU before the agent is told.
-//! * A failure falls back to the next older checkpoint, loudly. What cannot get better by that (other
+//! * Processes that do not come back (killed meanwhile, say) are tried once more from the same checkpoint.
+//! * Any other failure falls back to the next older checkpoint, loudly. What cannot get better by that (other
 //!   machine, too little memory, another command) ends the attempt to resume.
+//! * When no checkpoint came back, all of it is repeated within the budget of restarts; a store that cannot be
+//!   read now is waited for.
 
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::{AsFd, OwnedFd};
@@ -24,6 +27,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures::StreamExt;
+use phos_policies::restart::Decision;
 use phos_protocol::agent::{RestoreTimes, ToAgent, ToSidecar};
 use phos_protocol::channel::BATCH;
 use phos_protocol::types::{AllocationKey, GpuUuid};
@@ -49,6 +53,10 @@ const RECLAIM: Duration = Duration::from_secs(20);
 const QUEUE: usize = 32;
 /// Copies in flight to one GPU.
 const IN_FLIGHT: usize = 16;
+/// How often one checkpoint is tried whose processes did not come back: what killed them may be over.
+const TRIES: u32 = 2;
+/// Waits for a store that cannot be read now: the first and the longest.
+const STORE_WAITS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
 /// Why a checkpoint was not restored.
 #[derive(Debug, thiserror::Error)]
@@ -59,13 +67,16 @@ pub(super) enum RestoreError {
     /// Part of it is damaged.
     #[error("{source}")]
     Damaged { pack: PackId, source: ReadError },
-    /// It cannot be understood or did not come back.
+    /// It cannot be understood.
     #[error("{0}")]
     Image(String),
+    /// The agent could not bring its processes back, or they were killed meanwhile.
+    #[error("{0}")]
+    Agent(String),
     #[error("{0}")]
     Gpu(#[from] GpuError),
-    #[error("{0}")]
-    Store(String),
+    #[error("{message}")]
+    Store { message: String, permanent: bool },
     #[error("cannot write the CPU image: {0}")]
     File(std::io::Error),
     #[error("{0}")]
@@ -76,6 +87,29 @@ impl From<super::link::LinkError> for RestoreError {
     fn from(e: super::link::LinkError) -> RestoreError {
         RestoreError::Wait(e.into())
     }
+}
+
+impl RestoreError {
+    /// Whether the same checkpoint may come back at the next try.
+    fn may_pass(&self) -> bool {
+        match self {
+            RestoreError::Agent(_) | RestoreError::Gpu(_) | RestoreError::File(_) => true,
+            RestoreError::Store { permanent, .. } => !permanent,
+            RestoreError::Check(_)
+            | RestoreError::Damaged { .. }
+            | RestoreError::Image(_)
+            | RestoreError::Wait(_) => false,
+        }
+    }
+}
+
+/// What a pass over the checkpoints came to.
+enum Pass {
+    Resumed(CheckpointNumber),
+    /// There is no checkpoint.
+    Nothing,
+    /// None could be restored; the last reason.
+    Failed(RestoreError),
 }
 
 /// What became of a restore.
@@ -89,6 +123,9 @@ pub(super) struct Restored {
 impl Session<'_> {
     /// Resumes from the newest checkpoint that can be. None: there is none. `fresh`: the agent was just
     /// started, with a command that must be the image's.
+    ///
+    /// A pass in which no checkpoint came back is a crash like any other and is repeated within the budget
+    /// of restarts. A store that cannot be read now is waited for: without it there is no job.
     pub(super) async fn restore_newest(
         &mut self,
         fresh: bool,
@@ -97,63 +134,77 @@ impl Session<'_> {
             tracing::warn!("the store drops what it is given: there is nothing to resume from");
             return Ok(None);
         }
-        // Consumed: a crash after that goes back to the newest one.
-        let mut only = self.engine.from.take();
+        let mut store_wait = STORE_WAITS.0;
+        loop {
+            let e = match self.restore_pass(fresh).await? {
+                Pass::Resumed(number) => return Ok(Some(number)),
+                Pass::Nothing => return Ok(None),
+                Pass::Failed(e) => e,
+            };
+            if let RestoreError::Store {
+                message,
+                permanent: false,
+            } = &e
+            {
+                tracing::error!(
+                    error = message,
+                    again_ms = store_wait.as_millis() as u64,
+                    "the store cannot be read now: the job is resumed when it can"
+                );
+                self.engine.status.state("waiting for the store");
+                self.pause(store_wait).await?;
+                store_wait = (store_wait * 2).min(STORE_WAITS.1);
+                continue;
+            }
+            if e.may_pass() {
+                let (now, jitter) = (self.engine.now(), super::random_u64());
+                if let Decision::Restart { after, attempt } =
+                    self.engine.restarts.on_crash(now, jitter)
+                {
+                    tracing::error!(
+                        error = %e,
+                        attempt,
+                        after_ms = after.as_millis() as u64,
+                        "no checkpoint could be restored; all of it is tried again"
+                    );
+                    self.pause(after).await?;
+                    continue;
+                }
+            }
+            let reason = format!(
+                "no checkpoint of job {} could be restored: {e}",
+                self.engine.job.name()
+            );
+            self.give_up(&reason)?;
+            return Err(EngineError::Restore(reason).into());
+        }
+    }
+
+    /// Tries every checkpoint, newest first.
+    async fn restore_pass(&mut self, fresh: bool) -> Result<Pass, Stop> {
+        let mut only = self.engine.from;
         let mut below: Option<u64> = None;
         let mut last: Option<RestoreError> = None;
         loop {
-            let manifest = match only.take() {
-                Some(number) => Some(self.chosen(number).await?),
-                None => self.candidate(below).await?,
+            let found = match only.take() {
+                Some(number) => self.chosen(number).await.map(Some),
+                None => self.candidate(below).await,
             };
-            let Some(manifest) = manifest else { break };
+            let manifest = match found {
+                Ok(Some(manifest)) => manifest,
+                Ok(None) => break,
+                Err(e @ JobError::Store(_)) if !e.is_permanent() => {
+                    return Ok(Pass::Failed(RestoreError::Store {
+                        message: e.to_string(),
+                        permanent: false,
+                    }));
+                }
+                Err(e) => return Err(e.into()),
+            };
             let number = manifest.number;
-            tracing::info!(
-                checkpoint = number.0,
-                bytes = manifest.image_bytes(),
-                "resuming"
-            );
-            self.engine
-                .status
-                .state(format!("resuming from checkpoint {number}"));
-            let began = Instant::now();
-            match self.restore(&manifest, fresh).await {
-                Ok(restored) => {
-                    let Restored {
-                        times,
-                        held,
-                        fetched,
-                        total,
-                    } = restored;
-                    tracing::info!(
-                        checkpoint = number.0,
-                        seconds = (began.elapsed().as_secs_f64() * 10.0).round() / 10.0,
-                        total,
-                        fetched,
-                        files_ms = times.files_ns / 1_000_000,
-                        criu_ms = times.criu_ns / 1_000_000,
-                        control_ms = times.control_restore_ns / 1_000_000,
-                        attach_ms = times.attach_ns / 1_000_000,
-                        "resumed"
-                    );
-                    self.registry.replace(held);
-                    let mut status = self.engine.status.lock();
-                    status.resumed_from = Some(number.0);
-                    status.restarts += u32::from(!fresh);
-                    return Ok(Some(number));
-                }
-                Err(RestoreError::Wait(e)) => return Err(e.into()),
-                Err(RestoreError::Gpu(e)) if e.is_sticky() => {
-                    return Err(EngineError::Sticky(e.to_string()).into());
-                }
-                Err(RestoreError::Check(e)) => {
-                    self.give_up(&e.to_string())?;
-                    return Err(EngineError::Check(e).into());
-                }
-                Err(RestoreError::Store(e)) => {
-                    tracing::error!(error = e, "the store cannot be read now");
-                    return Err(EngineError::Restore(e).into());
-                }
+            match self.restore_checkpoint(&manifest, fresh).await? {
+                Ok(()) => return Ok(Pass::Resumed(number)),
+                Err(e @ RestoreError::Store { .. }) => return Ok(Pass::Failed(e)),
                 Err(e) => {
                     tracing::error!(
                         checkpoint = number.0, error = %e,
@@ -174,17 +225,85 @@ impl Session<'_> {
                 }
             }
         }
-        match last {
-            None => Ok(None),
-            Some(e) => {
-                let reason = format!(
-                    "no checkpoint of job {} could be restored: {e}",
-                    self.engine.job.name()
-                );
-                self.give_up(&reason)?;
-                Err(EngineError::Restore(reason).into())
+        Ok(last.map_or(Pass::Nothing, Pass::Failed))
+    }
+
+    /// Restores one checkpoint, more than once if its processes do not come back. The inner error: not this
+    /// checkpoint, or not now.
+    async fn restore_checkpoint(
+        &mut self,
+        manifest: &Manifest,
+        fresh: bool,
+    ) -> Result<Result<(), RestoreError>, Stop> {
+        let number = manifest.number;
+        let mut tries = 0;
+        loop {
+            tracing::info!(
+                checkpoint = number.0,
+                bytes = manifest.image_bytes(),
+                "resuming"
+            );
+            self.engine
+                .status
+                .state(format!("resuming from checkpoint {number}"));
+            let began = Instant::now();
+            tries += 1;
+            match self.restore(manifest, fresh).await {
+                Ok(restored) => {
+                    self.resumed(number, restored, began.elapsed(), fresh);
+                    return Ok(Ok(()));
+                }
+                Err(RestoreError::Wait(e)) => return Err(e.into()),
+                Err(RestoreError::Gpu(e)) if e.is_sticky() => {
+                    return Err(EngineError::Sticky(e.to_string()).into());
+                }
+                Err(RestoreError::Check(e)) => {
+                    self.give_up(&e.to_string())?;
+                    return Err(EngineError::Check(e).into());
+                }
+                Err(RestoreError::Agent(reason)) if tries < TRIES => {
+                    tracing::error!(
+                        checkpoint = number.0,
+                        reason,
+                        "the job's processes did not come back; trying the same checkpoint again"
+                    );
+                }
+                Err(e) => return Ok(Err(e)),
             }
         }
+    }
+
+    /// Notes that the job runs again.
+    fn resumed(
+        &mut self,
+        number: CheckpointNumber,
+        restored: Restored,
+        took: Duration,
+        fresh: bool,
+    ) {
+        let Restored {
+            times,
+            held,
+            fetched,
+            total,
+        } = restored;
+        tracing::info!(
+            checkpoint = number.0,
+            seconds = (took.as_secs_f64() * 10.0).round() / 10.0,
+            total,
+            fetched,
+            files_ms = times.files_ns / 1_000_000,
+            criu_ms = times.criu_ns / 1_000_000,
+            control_ms = times.control_restore_ns / 1_000_000,
+            attach_ms = times.attach_ns / 1_000_000,
+            "resumed"
+        );
+        self.registry.replace(held);
+        // A crash after that goes back to the newest one.
+        self.engine.from = None;
+        let mut status = self.engine.status.lock();
+        status.resumed_from = Some(number.0);
+        status.restarts += u32::from(!fresh);
     }
 
     /// The checks of the restore that [`Session::restore_newest`] would begin with; changes nothing.
@@ -319,7 +438,7 @@ impl Session<'_> {
             .engine
             .job
             .reader(manifest)
-            .map_err(|e| RestoreError::Store(e.to_string()))?;
+            .map_err(|e| RestoreError::Image(e.to_string()))?;
         let gpus = self.engine.gpus.clone();
         let progress = Progress::new("resuming", manifest.image_bytes());
         let filled = fill(
@@ -402,7 +521,7 @@ impl Session<'_> {
             other => Err(other),
         })
         .await?
-        .map_err(RestoreError::Image)
+        .map_err(RestoreError::Agent)
     }
 }
 
@@ -685,7 +804,10 @@ async fn transfer(
             Err(e) => {
                 failed = Some(match e.damaged_pack() {
                     Some(pack) => RestoreError::Damaged { pack, source: e },
-                    None => RestoreError::Store(e.to_string()),
+                    None => RestoreError::Store {
+                        message: e.to_string(),
+                        permanent: e.is_permanent(),
+                    },
                 });
                 break;
             }

@@ -149,6 +149,7 @@ impl<'e> Session<'e> {
                 self.job_is(false);
                 Ok(SessionEnd::Lost(e.to_string()))
             }
+            Err(Stop::Over) => Ok(SessionEnd::Over),
             Err(Stop::Engine(e)) => Err(e),
         }
     }
@@ -537,7 +538,7 @@ impl<'e> Session<'e> {
                 return Ok(true);
             }
         };
-        tokio::time::sleep(after).await;
+        self.pause(after).await?;
         self.engine.take_over().await?;
         if self.restore_newest(false).await?.is_some() {
             self.job_is(true);
@@ -565,6 +566,22 @@ impl<'e> Session<'e> {
         }
     }
 
+    /// Waits while nothing runs; goes on listening, so that an agent or a user who wants an end gets it.
+    pub(super) async fn pause(&mut self, time: Duration) -> Result<(), Stop> {
+        let until = Instant::now() + time;
+        loop {
+            let Engine { shutdown, .. } = &mut *self.engine;
+            tokio::select! {
+                packet = self.link.recv() => self.event(packet?).await?,
+                () = super::stop_wanted(shutdown) => return Err(Stop::Over),
+                () = tokio::time::sleep_until(until.into()) => return Ok(()),
+            }
+            if self.termination.is_some() {
+                self.send_terminate()?;
+            }
+        }
+    }
+
     /// Waits for the checkpoint in flight.
     async fn settle_flight(&mut self) -> Result<(), Stop> {
         while self.engine.is_in_flight() {
@@ -587,6 +604,8 @@ impl<'e> Session<'e> {
 /// Why [`Session::serve`] ended without deciding.
 pub(super) enum Stop {
     Link(WaitError),
+    /// This process was asked to end.
+    Over,
     Engine(EngineError),
 }
 

@@ -43,6 +43,10 @@ unsafe impl Send for Segment {}
 struct State {
     segments: Vec<Segment>,
     free: usize,
+    /// Segment where the last run was found: those before it are likely to be full.
+    hint: usize,
+    /// How many want no memory pinned in the background now.
+    quiet: usize,
 }
 
 /// The pool.
@@ -63,6 +67,8 @@ impl HostPool {
             state: Mutex::new(State {
                 segments: Vec::new(),
                 free: 0,
+                hint: 0,
+                quiet: 0,
             }),
             freed: Condvar::new(),
             max_segments: usize::try_from(bytes / segment)
@@ -76,15 +82,27 @@ impl HostPool {
     }
 
     /// Pins the rest of the pool in a thread of its own, so that no stop pays for it: pinning is ten
-    /// times slower than copying. Ends early when the pool is no longer used or the host has no more.
+    /// times slower than copying. Ends early when the pool is no longer used or the host has no more; rests
+    /// while [`HostPool::pause_pinning`] is in force.
     pub fn fill_in_background(self: &Arc<Self>) {
         let pool = Arc::downgrade(self);
         let fill = move || {
             while let Some(pool) = pool.upgrade() {
-                let mut state = pool.lock();
-                if state.segments.len() >= pool.max_segments || pool.grow(&mut state).is_err() {
-                    return;
+                {
+                    let state = pool.lock();
+                    if state.segments.len() >= pool.max_segments {
+                        return;
+                    }
+                    if state.quiet > 0 {
+                        let rest = Duration::from_millis(20);
+                        // Whatever wakes it: it looks again.
+                        drop(pool.freed.wait_timeout(state, rest));
+                        continue;
+                    }
                 }
+                // Not under the lock: who wants a slot that is free must not wait for pinning.
+                let Ok(segment) = pool.pin() else { return };
+                pool.add(&mut pool.lock(), segment);
             }
         };
         // Without the thread the pool grows when it is needed.
@@ -93,7 +111,14 @@ impl HostPool {
             .spawn(fill);
     }
 
-    fn grow(&self, state: &mut State) -> Result<(), GpuError> {
+    /// No memory is pinned in the background until the guard is dropped: pinning takes the driver's locks, and
+    /// with them the time of a job that is held.
+    pub fn pause_pinning(self: &Arc<Self>) -> Quiet {
+        self.lock().quiet += 1;
+        Quiet(Arc::clone(self))
+    }
+
+    fn pin(&self) -> Result<Segment, GpuError> {
         let api = self.gpu.api;
         self.gpu.make_current()?;
         let mut base: *mut c_void = std::ptr::null_mut();
@@ -101,12 +126,22 @@ impl HostPool {
         api.check("cuMemHostAlloc", unsafe {
             (api.host_alloc)(&raw mut base, SLOT * SEGMENT_SLOTS, 1)
         })?;
-        state.segments.push(Segment {
+        Ok(Segment {
             base: base.cast(),
             used: 0,
-        });
+        })
+    }
+
+    /// Takes a new segment in; gives it back if the pool has grown to its bound meanwhile.
+    fn add(&self, state: &mut State, segment: Segment) {
+        if state.segments.len() >= self.max_segments {
+            // SAFETY: allocated by `pin`, and nobody has seen it.
+            let _ = unsafe { (self.gpu.api.host_free)(segment.base.cast()) };
+            return;
+        }
+        state.segments.push(segment);
         state.free += SEGMENT_SLOTS;
-        Ok(())
+        self.freed.notify_one();
     }
 
     /// A run of 1 to `slots` neighbouring slots. Waits until one is free; `cancelled` is asked many
@@ -150,10 +185,11 @@ impl HostPool {
 
     fn make_room(&self, state: &mut State, slots: usize) -> Result<(), GpuError> {
         if state.free < slots && state.segments.len() < self.max_segments {
-            match self.grow(state) {
+            match self.pin() {
+                Ok(segment) => self.add(state, segment),
                 Err(e) if state.segments.is_empty() => return Err(e),
                 // What is pinned already will do.
-                Ok(()) | Err(_) => {}
+                Err(_) => {}
             }
         }
         Ok(())
@@ -162,7 +198,12 @@ impl HostPool {
     /// The longest free run of at most `slots`.
     fn take(self: &Arc<Self>, state: &mut State, slots: usize) -> Option<HostRun> {
         let mut best: Option<(usize, usize, usize)> = None;
-        'search: for (index, segment) in state.segments.iter().enumerate() {
+        let count = state.segments.len();
+        'search: for index in (0..count).map(|i| (state.hint + i) % count) {
+            let segment = &state.segments[index];
+            if segment.used == u64::MAX {
+                continue;
+            }
             let mut start = 0;
             while start < SEGMENT_SLOTS {
                 if segment.used & (1 << start) != 0 {
@@ -186,6 +227,7 @@ impl HostPool {
             }
         }
         let (index, start, len) = best?;
+        state.hint = index;
         let segment = &mut state.segments[index];
         segment.used |= mask(start, len);
         state.free -= len;
@@ -237,6 +279,15 @@ impl Drop for HostPool {
             // left.
             let _ = unsafe { (self.gpu.api.host_free)(segment.base.cast()) };
         }
+    }
+}
+
+/// While it lives, see [`HostPool::pause_pinning`].
+pub struct Quiet(Arc<HostPool>);
+
+impl Drop for Quiet {
+    fn drop(&mut self) {
+        self.0.lock().quiet -= 1;
     }
 }
 

@@ -23,6 +23,6 @@ pub mod stream;
 pub use device::{Driver, Gpu, GpuInfo, MemoryInfo};
 pub use digest::{Digest, Digester};
 pub use error::GpuError;
-pub use host::{HostPool, HostRun};
+pub use host::{HostPool, HostRun, Quiet};
 pub use memory::{DeviceMemory, Range};
 pub use stream::{Pending, Stream};
