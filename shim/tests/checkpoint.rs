@@ -318,6 +318,44 @@ fn running_out_of_memory_is_retried_once_phos_has_given_back_its_own() {
     );
 }
 
+/// Its memory need not be saved; the application sees nothing of it.
+#[test]
+fn stacks_of_the_gpu_are_given_up_while_detached() {
+    if support::real_gpu().is_some() {
+        return;
+    }
+    let world = World::new(&[128]);
+    let agent = world.agent();
+    let mut puppet = world.puppet_with(&[
+        ("PHOS_SHIM_SOCKET", world.socket().to_str().unwrap()),
+        ("PHOS_SIM_STACK_MIB", "32"),
+    ]);
+    puppet.all(&["init", "device 0", "setlimit 0 2048"]);
+    let mut link = agent.accept().welcome(&[]);
+    let used = |puppet: &mut Puppet| -> u64 {
+        let info = puppet.ok("info");
+        let numbers: Vec<u64> = info.split(' ').map(|n| n.parse().unwrap()).collect();
+        numbers[1] - numbers[0]
+    };
+    let before = used(&mut puppet);
+    assert!(before >= 64 * MIB, "{before}");
+    let (_, _, _) = link.quiesce(1, 5000).unwrap();
+    let vault = link.detach(&agent, 1);
+    let now = world.device_used();
+    assert!(now <= before - 60 * MIB, "{now} of {before}");
+    // Asked now, it is answered when all is as it was.
+    puppet.send("limit 0");
+    puppet.silent(Duration::from_millis(100));
+    let agent = agent.again();
+    let mut link = agent.accept();
+    link.send(&ToShim::Welcome { held: Vec::new() });
+    assert_eq!(link.attach(1, &vault), Ok(()));
+    puppet.silent(Duration::from_millis(50));
+    link.send(&ToShim::Resume { seq: 1 });
+    assert_eq!(puppet.answer(), "ok 2048");
+    assert_eq!(used(&mut puppet), before);
+}
+
 #[test]
 fn work_that_does_not_end_times_out_and_goes_on() {
     let world = World::new(&[128]);

@@ -12,6 +12,8 @@ pub struct Config {
     pub kernel_us: u64,
     /// `PHOS_SIM_CTX_MIB`: device memory that a context itself takes.
     pub context_mib: u64,
+    /// `PHOS_SIM_STACK_MIB`: device memory that backs the stacks of a context's threads at the default limit.
+    pub stack_mib: u64,
     /// `PHOS_SIM_UUID_SALT`: stands for the identity of the node in the devices' UUIDs.
     pub uuid_salt: Option<String>,
     /// `PHOS_SIM_LATE_IMPORTS`: a checkpoint with imports alive passes, and its restore fails and loses the process.
@@ -38,6 +40,7 @@ impl Config {
             link_mbps: number("PHOS_SIM_LINK_MBPS").filter(|rate| *rate > 0.0),
             kernel_us: number("PHOS_SIM_KERNEL_US").map_or(0, |us| us.max(0.0) as u64),
             context_mib: number("PHOS_SIM_CTX_MIB").map_or(8, |mib| mib.max(0.0) as u64),
+            stack_mib: number("PHOS_SIM_STACK_MIB").map_or(0, |mib| mib.max(0.0) as u64),
             uuid_salt: std::env::var("PHOS_SIM_UUID_SALT").ok(),
             late_imports: flag("PHOS_SIM_LATE_IMPORTS"),
             poison: flag("PHOS_SIM_POISON"),

@@ -13,7 +13,7 @@ use crate::error::{
     ERROR_PEER_ACCESS_UNSUPPORTED, ERROR_UNSUPPORTED_LIMIT, Error, Res,
 };
 use crate::memory::native;
-use crate::memory::phys::Phys;
+use crate::memory::phys::{GRANULE, Phys, mib};
 use crate::stream::{self, Stream};
 use crate::sync::lock;
 use std::cell::RefCell;
@@ -40,6 +40,17 @@ pub struct Context {
     limits: Mutex<HashMap<i32, usize>>,
     /// What the driver itself keeps on the device for a context.
     own_memory: Mutex<Option<Arc<Phys>>>,
+    /// Of that, what backs the stacks of its threads.
+    stacks: Mutex<Option<Arc<Phys>>>,
+}
+
+/// `CU_LIMIT_STACK_SIZE`.
+const STACK_LIMIT: i32 = 0;
+
+/// Device memory behind the stacks of all threads at this limit.
+fn stack_bytes(driver: &Driver, limit: usize) -> u64 {
+    let all = mib(driver.config.stack_mib) as usize / 1024 * limit;
+    (all as u64).next_multiple_of(GRANULE)
 }
 
 /// As an H200 has them: stack, printf, heap, pending launches, L2 fetch, L2 persistence, shared memory.
@@ -64,7 +75,8 @@ impl Context {
         flags: u32,
         primary: bool,
     ) -> Res<(u64, Arc<Self>)> {
-        let own_memory = device::context_memory(driver, ordinal)?;
+        let own_memory = device::own_memory(driver, ordinal, mib(driver.config.context_mib))?;
+        let stacks = device::own_memory(driver, ordinal, stack_bytes(driver, 1024))?;
         Ok(driver.contexts.insert(|handle| Self {
             handle,
             ordinal,
@@ -78,6 +90,7 @@ impl Context {
             streams: Mutex::default(),
             limits: Mutex::new(HashMap::from(DEFAULT_LIMITS)),
             own_memory: Mutex::new(own_memory),
+            stacks: Mutex::new(stacks),
         }))
     }
 
@@ -117,6 +130,7 @@ impl Context {
         native::free_context(driver, self.handle);
         crate::module::unload_context(driver, self.handle);
         *lock(&self.own_memory) = None;
+        *lock(&self.stacks) = None;
         driver.contexts.remove(self.handle);
     }
 }
@@ -330,6 +344,15 @@ api! { TABLE;
     }
     3010 fn cuCtxSetLimit(limit: i32, value: usize) |d| {
         let context = current_any(d)?;
+        if limit == STACK_LIMIT {
+            let mut stacks = lock(&context.stacks);
+            let now = lock(&context.limits).get(&limit).copied().unwrap_or(0);
+            if value <= now {
+                *stacks = None;
+            }
+            // A larger one is taken before the smaller is let go.
+            *stacks = device::own_memory(d, context.ordinal, stack_bytes(d, value))?;
+        }
         *lock(&context.limits).get_mut(&limit).ok_or(ERROR_UNSUPPORTED_LIMIT)? = value;
         Ok(())
     }

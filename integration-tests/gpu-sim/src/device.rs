@@ -8,7 +8,7 @@ use crate::api::{In, Out, api, put_text};
 use crate::config::Config;
 use crate::driver::Driver;
 use crate::error::{ERROR_INVALID_DEVICE, ERROR_INVALID_VALUE, ERROR_NO_DEVICE, Res};
-use crate::memory::phys::{Phys, mib};
+use crate::memory::phys::Phys;
 use crate::sync::read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -116,9 +116,8 @@ pub fn get(driver: &Driver, device: i32) -> Res<&Device> {
         .ok_or(ERROR_INVALID_DEVICE)
 }
 
-/// Device memory that a context takes for itself.
-pub fn context_memory(driver: &'static Driver, ordinal: usize) -> Res<Option<Arc<Phys>>> {
-    let size = mib(driver.config.context_mib);
+/// Device memory that the driver takes for itself: `size` bytes.
+pub fn own_memory(driver: &'static Driver, ordinal: usize, size: u64) -> Res<Option<Arc<Phys>>> {
     if size == 0 {
         Ok(None)
     } else {

@@ -22,6 +22,7 @@
 //! | `PHOS_SIM_LINK_MBPS` | bandwidth of each device's link, shared by all processes of the node (unlimited) |
 //! | `PHOS_SIM_KERNEL_US` | least duration of every kernel (0) |
 //! | `PHOS_SIM_CTX_MIB` | device memory that each context takes for itself (8) |
+//! | `PHOS_SIM_STACK_MIB` | more of it, growing and shrinking with the stack limit: at the default limit (0) |
 //! | `PHOS_SIM_UUID_SALT` | identity of the node in the UUIDs of its devices (the path of `PHOS_SIM_DIR`) |
 //! | `PHOS_SIM_NO_CHECKPOINT` | 1: an old driver, version 12.4, whose `cuCheckpointProcess*` are not supported |
 //! | `PHOS_SIM_LATE_IMPORTS` | 1: a checkpoint with imports alive passes; its restore loses the process, as on 580 |

@@ -88,6 +88,12 @@ impl World {
         Self { folder, node }
     }
 
+    /// Memory of the first simulated device that is taken, in bytes.
+    pub fn device_used(&self) -> u64 {
+        let stat = rustix::fs::statfs(self.node.dir().join("dev0")).unwrap();
+        (stat.f_blocks - stat.f_bavail) * stat.f_bsize as u64
+    }
+
     pub fn socket(&self) -> PathBuf {
         self.folder.path().join("shim.sock")
     }

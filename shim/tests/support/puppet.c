@@ -22,6 +22,7 @@ typedef struct { Loc loc; int flags; } Acc;
 
 R cuInit(unsigned); R cuDeviceGet(int *, int); R cuDevicePrimaryCtxRetain(void **, int); R cuDevicePrimaryCtxReset_v2(int);
 R cuCtxSetCurrent(void *); R cuCtxCreate_v2(void **, unsigned, int); R cuCtxDestroy_v2(void *); R cuCtxSynchronize(void);
+R cuCtxGetLimit(size_t *, int); R cuCtxSetLimit(int, size_t);
 R cuCtxEnablePeerAccess(void *, unsigned); R cuCtxDisablePeerAccess(void *);
 R cuMemAlloc_v2(u64 *, size_t); R cuMemAllocPitch_v2(u64 *, size_t *, size_t, size_t, unsigned); R cuMemFree_v2(u64);
 R cuMemAllocManaged(u64 *, size_t, unsigned); R cuMemGetInfo_v2(size_t *, size_t *);
@@ -78,6 +79,8 @@ int main(void) {
         IS("initby") { R (*f)(unsigned) = find(*a[1], "cuInit", "cuInit"); r = f(0); }
         IS("device") { void *c = 0; char name[16]; r = cuDevicePrimaryCtxRetain(&c, NUM(1)); if (!r) r = cuCtxSetCurrent(c); snprintf(name, 16, "ctx%s", a[1]); *var(name) = (u64)c; }
         IS("context") { void *c = 0; r = cuCtxCreate_v2(&c, 0, NUM(2)); V(1) = (u64)c; }
+        IS("limit") { size_t v = 0; r = cuCtxGetLimit(&v, NUM(1)); snprintf(text, 400, "%zu", v); }
+        IS("setlimit") { r = cuCtxSetLimit(NUM(1), NUM(2)); }
         IS("setctx") { r = cuCtxSetCurrent((void *)V(1)); }
         IS("destroy") { r = cuCtxDestroy_v2((void *)V(1)); }
         IS("reset") { r = cuDevicePrimaryCtxReset_v2(NUM(1)); }
