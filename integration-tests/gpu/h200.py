@@ -241,6 +241,8 @@ def stop39():
             row(name, "%.1f" % FIGURES[name])
     finally:
         (OUT / "stop39.log").write_text(job.tail(400))
+        for log in job.dir.rglob("criu-dump.log"):
+            shutil.copy(log, OUT / "criu-dump-39gb.log")
         job.clean()
 
 
@@ -291,6 +293,18 @@ def peer():
     finally:
         job.clean()
         shutil.rmtree(WORK / "peer-images", ignore_errors=True)
+    # The very same job under phos-ft.
+    job = Job("peer-ours", 10**6, env={"WORKERS": "0"}, flags=["--host-buffer", "16GiB"]).start()
+    try:
+        job.step(6)
+        found = stops(job, 4)
+        ours = sorted(c["stop_ms"] for c in found)[len(found) // 2]
+        FIGURES["stops_39gb_without_workers"] = found
+        FIGURES["stop_ms_39gb_without_workers"] = ours
+        row("the same job under phos-ft", "%.0f ms: %.1f times shorter (%s)" % (
+            ours, times["stop_ms"] / ours, ", ".join("%.0f" % c["stop_ms"] for c in found)))
+    finally:
+        job.clean()
 
 
 def ratio(pairs=5, steps=45):
@@ -386,6 +400,7 @@ STAGES = {"correct": correct, "stop39": stop39, "stop90": stop90, "idle": idle, 
 def main():
     for name in os.environ.get("SKIP_COMPAT", "").split(","):
         COMPAT.pop(name, None)
+        PROGRAMS.pop(name, None)
     names = sys.argv[1:] or list(STAGES)
     WORK.mkdir(parents=True, exist_ok=True)
     path = OUT / "h200.json"

@@ -7,6 +7,8 @@
 //!
 //! # Consistency
 //!
+//! While the job runs, few and short copies are in flight: its own use the same link.
+//!
 //! The job's memory is read only until `ready` is told; after that only the snapshot is. The store
 //! checks every chunk against the name it got while the job was quiet.
 //!
@@ -29,9 +31,25 @@ use super::plan::{Item, Split};
 use crate::gpu::host::{MAX_RUN, SLOT};
 use crate::gpu::{GpuError, HostPool, Pending, Range};
 
-/// Copies in flight at once: 256 MiB, 5 ms of a PCIe 5 link. Less, and the link idles whenever this thread has to
-/// wait for a core of a busy machine.
-const IN_FLIGHT: usize = 16;
+/// How many copies are in flight at once, and of how many slots.
+#[derive(Debug, Clone, Copy)]
+struct Depth {
+    copies: usize,
+    slots: usize,
+}
+
+/// While the job is held: 256 MiB, 5 ms of a PCIe 5 link. Less, and the link idles whenever this thread has to wait
+/// for a core of a busy machine.
+const HELD: Depth = Depth {
+    copies: 16,
+    slots: MAX_RUN,
+};
+
+/// While the job runs: a copy of its own waits behind what is in flight, so little is; 16 MiB, 0.3 ms.
+const RUNNING: Depth = Depth {
+    copies: 4,
+    slots: 4,
+};
 
 /// Size of a piece of the snapshot.
 const PIECE: u64 = 256 << 20;
@@ -82,7 +100,7 @@ impl Drain {
         }
         for piece in pieces {
             let Piece { items, guard } = piece;
-            self.drain(items, &|| false)?;
+            self.drain(items, RUNNING, &|| false)?;
             drop(guard);
         }
         Ok(())
@@ -102,15 +120,15 @@ impl Drain {
         let began = Instant::now();
         overflow.extend(before_attach);
         let mut direct = bytes(&overflow);
-        self.drain(overflow, &|| false)?;
+        self.drain(overflow, HELD, &|| false)?;
         // Then what fits into the time that the job is held anyway.
         let in_stop = bytes(&during_stop);
-        let left = self.drain(during_stop, &|| self.control.is_due())?;
+        let left = self.drain(during_stop, HELD, &|| self.control.is_due())?;
         direct += in_stop - bytes(&left);
         let direct_took = began.elapsed();
         let overflow = self.snapshot(&left, spare, pieces)?;
         direct += bytes(&overflow);
-        self.drain(overflow, &|| false)?;
+        self.drain(overflow, HELD, &|| false)?;
         let snapshot = pieces.iter().map(|p| bytes(&p.items)).sum();
         Ok(Ready {
             snapshot,
@@ -187,7 +205,12 @@ impl Drain {
 
     /// Copies items to the host and hands them to the pipeline, until `due` says that it is time to do
     /// something else; gives back what was not begun.
-    fn drain(&self, items: Vec<Item>, due: &dyn Fn() -> bool) -> Result<Vec<Item>, GpuError> {
+    fn drain(
+        &self,
+        items: Vec<Item>,
+        depth: Depth,
+        due: &dyn Fn() -> bool,
+    ) -> Result<Vec<Item>, GpuError> {
         let mut items: VecDeque<Item> = items.into();
         let mut in_flight: VecDeque<(Vec<(Digest, usize)>, Pending)> = VecDeque::new();
         let mut left = Vec::new();
@@ -198,17 +221,17 @@ impl Drain {
             if due() {
                 left.extend(items.drain(..));
             }
-            let run = if items.is_empty() || in_flight.len() >= IN_FLIGHT {
+            let run = if items.is_empty() || in_flight.len() >= depth.copies {
                 None
             } else if in_flight.is_empty() {
                 let stop = || self.control.is_cancelled() || due();
-                match self.host.acquire(items.len().min(MAX_RUN), &stop) {
+                match self.host.acquire(items.len().min(depth.slots), &stop) {
                     Err(GpuError::Cancelled) => continue,
                     run => Some(run?),
                 }
             } else {
                 // Never wait for a slot while holding some: they may be the last.
-                self.host.try_acquire(items.len().min(MAX_RUN))?
+                self.host.try_acquire(items.len().min(depth.slots))?
             };
             if let Some(run) = run {
                 let group: Vec<Item> = items.drain(..run.slots().min(items.len())).collect();
