@@ -13,6 +13,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use phos_protocol::agent::{AttemptError, DumpFacts, DumpTimes, Process};
@@ -114,30 +115,49 @@ pub fn dump(plan: &DumpPlan, saved: &dyn Fn()) -> Result<Box<DumpFacts>, DumpFai
     };
     cancelled(plan)?;
 
-    let began = Instant::now();
-    if let Some(driver) = &driver {
-        checkpoint_all(driver.as_ref(), &pids, plan.timeouts.lock).map_err(|undone| {
-            DumpFailure {
-                error: AttemptError::Control(undone.cause.to_string()),
-                lost: undone.lost.map(|l| l.to_string()),
-            }
-        })?;
-    }
-    times.control_checkpoint_ns = ns(began);
-    saved();
-    failpoint::hit("agent:before-criu");
+    let facts = ImageFacts {
+        plan,
+        without_shim: &without_shim,
+        criu_version: &plan.criu.version,
+        driver_version: driver.as_ref().map_or(0, |d| d.driver_version()),
+    };
+    // CRIU starts while the driver saves the control state, and waits for it before it looks at the job.
+    let outcome = std::thread::scope(|scope| -> Result<_, DumpFailure> {
+        let (go, wait) = channel();
+        let criu = std::thread::Builder::new()
+            .name("criu".into())
+            .spawn_scoped(scope, || {
+                // The other end is gone when the control state could not be saved.
+                run_criu(&facts, &tree.processes, move || wait.recv().is_ok())
+            })
+            .map_err(|e| AttemptError::Criu(format!("cannot start a thread: {e}")))?;
 
-    let began = Instant::now();
-    let outcome = cancelled(plan).and_then(|()| {
-        let facts = ImageFacts {
-            plan,
-            without_shim: &without_shim,
-            criu_version: &plan.criu.version,
-            driver_version: driver.as_ref().map_or(0, |d| d.driver_version()),
+        let began = Instant::now();
+        if let Some(driver) = &driver {
+            checkpoint_all(driver.as_ref(), &pids, plan.timeouts.lock).map_err(|undone| {
+                DumpFailure {
+                    error: AttemptError::Control(undone.cause.to_string()),
+                    lost: undone.lost.map(|l| l.to_string()),
+                }
+            })?;
+        }
+        times.control_checkpoint_ns = ns(began);
+        saved();
+        failpoint::hit("agent:before-criu");
+
+        let began = Instant::now();
+        let outcome = match cancelled(plan) {
+            Ok(()) => {
+                // It has ended already if it failed.
+                let _ = go.send(());
+                criu.join()
+                    .unwrap_or_else(|_| Err(AttemptError::Criu("its thread ended".into())))
+            }
+            Err(e) => Err(e),
         };
-        run_criu(&facts, &tree.processes)
-    });
-    times.criu_ns = ns(began);
+        times.criu_ns = ns(began);
+        Ok(outcome)
+    })?;
     failpoint::hit("agent:after-criu");
 
     let began = Instant::now();
@@ -270,7 +290,12 @@ struct ImageFacts<'a> {
     driver_version: u32,
 }
 
-fn run_criu(facts: &ImageFacts<'_>, processes: &[u32]) -> Result<(), AttemptError> {
+/// `ready` waits until the job may be looked at; false: the attempt is over.
+fn run_criu(
+    facts: &ImageFacts<'_>,
+    processes: &[u32],
+    ready: impl FnMut() -> bool,
+) -> Result<(), AttemptError> {
     let plan = facts.plan;
     let tcp = tree::tcp_use(plan.root, processes);
     let keep_tcp = match plan.tcp {
@@ -284,7 +309,7 @@ fn run_criu(facts: &ImageFacts<'_>, processes: &[u32]) -> Result<(), AttemptErro
         freeze_seconds: u32::try_from(plan.timeouts.freeze.as_secs()).unwrap_or(u32::MAX),
     };
     let mut written: Result<(), AttemptError> = Ok(());
-    let dumped = plan.criu.dump(&plan.image, options, || {
+    let dumped = plan.criu.dump(&plan.image, options, ready, || {
         failpoint::hit("agent:frozen");
         written = describe(facts, keep_tcp, &tcp.listening);
         written.is_ok()

@@ -95,7 +95,7 @@ fn fail(message: impl std::fmt::Display, code: u8) -> u8 {
 
 /// Threads that encode, upload and download make way for the job and for what holds it: on a busy machine they
 /// get what is left. (What a stop waits for runs on the main thread and on threads that it starts itself.)
-const BACKGROUND_NICE: i32 = 10;
+const BACKGROUND_NICE: i32 = 5;
 
 fn runtime() -> Result<tokio::runtime::Runtime, u8> {
     tokio::runtime::Builder::new_multi_thread()

@@ -12,7 +12,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use phos_protocol::types::GpuUuid;
 
-use crate::gpu::{Digest, Digester, Driver, Gpu, GpuError, GpuInfo, HostPool, Quiet, Range, Stream};
+use crate::gpu::{
+    Digest, Digester, Driver, Gpu, GpuError, GpuInfo, HostPool, Quiet, Range, Stream,
+};
 
 /// A GPU with what the engine needs on it.
 pub(super) struct OpenGpu {
@@ -40,7 +42,7 @@ impl OpenGpu {
     }
 
     /// Digests ranges that lie on this GPU. Blocks.
-    pub(super) fn digest(&self, ranges: &[Range]) -> Result<Vec<Digest>, GpuError> {
+    pub(super) fn digest(&self, ranges: &[&Range]) -> Result<Vec<Digest>, GpuError> {
         self.digester
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -181,13 +183,18 @@ impl Gpus {
                 .or_default()
                 .push(i);
         }
+        // The job is held meanwhile, and the usual case needs none of what follows.
+        if let (1, Some(&uuid)) = (per_gpu.len(), per_gpu.keys().next()) {
+            let all: Vec<&Range> = ranges.iter().collect();
+            return self.get(uuid)?.digest(&all);
+        }
         let mut digests = vec![[0_u8; 32]; ranges.len()];
         let results: Vec<Result<Numbered, GpuError>> = std::thread::scope(|scope| {
             let workers: Vec<_> = per_gpu
                 .into_iter()
                 .map(|(uuid, indices)| {
                     scope.spawn(move || {
-                        let own: Vec<Range> = indices.iter().map(|&i| ranges[i].clone()).collect();
+                        let own: Vec<&Range> = indices.iter().map(|&i| &ranges[i]).collect();
                         let digests = self.get(uuid)?.digest(&own)?;
                         Ok((indices, digests))
                     })

@@ -85,7 +85,7 @@ impl Digester {
     ///
     /// # Errors
     /// A driver call failed, or a range is outside its memory.
-    pub fn digest(&mut self, ranges: &[Range]) -> Result<Vec<Digest>, GpuError> {
+    pub fn digest(&mut self, ranges: &[&Range]) -> Result<Vec<Digest>, GpuError> {
         let mut digests = Vec::with_capacity(ranges.len());
         for batch in ranges.chunks(BATCH) {
             self.batch(batch, &mut digests)?;
@@ -93,7 +93,7 @@ impl Digester {
         Ok(digests)
     }
 
-    fn batch(&mut self, ranges: &[Range], digests: &mut Vec<Digest>) -> Result<(), GpuError> {
+    fn batch(&mut self, ranges: &[&Range], digests: &mut Vec<Digest>) -> Result<(), GpuError> {
         let gpu = Arc::clone(self.stream.gpu());
         let api = gpu.api;
         gpu.make_current()?;

@@ -8,7 +8,7 @@
 //! | `manage_cgroups` ignore | the agent's cgroup is the job's |
 //! | `shell_job` off | the job has a session of its own and no terminal |
 //! | `rst_sibling` | the restored main process is the agent's child, as it was |
-//! | `notify_scripts` | files are copied at `post-dump`, while the tree is still frozen |
+//! | `notify_scripts` | at `pre-dump`, before anything is frozen, it is made to wait for the control state; files are copied at `post-dump`, while the tree is still frozen |
 
 mod errors;
 mod rpc;
@@ -170,8 +170,10 @@ pub struct DumpOptions {
 }
 
 impl Criu {
-    /// Dumps the tree into `criu/` of the image and leaves it running. `frozen` is called when the image is
-    /// complete and the tree still stands still; `false` makes the dump fail (the tree runs on).
+    /// Dumps the tree into `criu/` of the image and leaves it running. `ready` is called when CRIU has started and
+    /// found out what the kernel can do (80 ms), and has not looked at the tree yet: it waits for the right moment.
+    /// `frozen` is called when the image is complete and the tree still stands still. `false` from either makes the
+    /// dump fail (the tree runs on).
     ///
     /// # Errors
     /// [`CriuError`]; the tree runs on.
@@ -179,6 +181,7 @@ impl Criu {
         &self,
         image: &ImageDirectory,
         options: DumpOptions,
+        mut ready: impl FnMut() -> bool,
         mut frozen: impl FnMut() -> bool,
     ) -> Result<(), CriuError> {
         let images = open_criu_dir(image)?;
@@ -193,7 +196,11 @@ impl Criu {
             }),
             ..Default::default()
         };
-        let answer = worker.call(&request, |script| script != "post-dump" || frozen());
+        let answer = worker.call(&request, |script| match script {
+            "pre-dump" => ready(),
+            "post-dump" => frozen(),
+            _ => true,
+        });
         let log = image.path_of(CRIU_DIR).join(DUMP_LOG);
         match answer {
             Ok(answer) if answer.success => Ok(()),
