@@ -259,7 +259,7 @@ impl Sidecar {
     pub fn recv(&self) -> (ToSidecar, Vec<OwnedFd>) {
         loop {
             match channel::recv(&self.socket).expect("a message of the agent") {
-                (ToSidecar::Freed { .. }, _) => {}
+                (ToSidecar::Freed { .. } | ToSidecar::ControlSaved { .. }, _) => {}
                 other => return other,
             }
         }
