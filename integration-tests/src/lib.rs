@@ -12,11 +12,13 @@
 
 mod gpu;
 mod processes;
+mod rewrite;
 pub mod scenario;
 mod trace;
 mod world;
 
 pub use gpu::{Gpu, SimGpu};
 pub use processes::{Tree, kill_all, processes_with};
+pub use rewrite::rewrite_newest;
 pub use trace::LossTrace;
 pub use world::{Checkpoint, JobSpec, PhosFt, World, bin_dir, wait_for};

@@ -1,6 +1,8 @@
 //! The shape of most end-to-end tests: a run is disturbed, and its loss trace equals that of an
 //! undisturbed run.
 
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
@@ -64,6 +66,18 @@ pub fn kill_job_and_wait(world: &World, phos: &PhosFt) -> Result<()> {
     .map_err(|e| e.context(phos.tail()))
 }
 
+/// Takes a checkpoint of a job that has come at least to its fifth step, as soon as one can be had; its number.
+///
+/// # Errors
+/// When none can.
+pub fn checkpoint(world: &World, phos: &PhosFt) -> Result<u64> {
+    wait_step(world, phos, 5)?;
+    wait_for("a checkpoint", LIMIT, || {
+        world.json(&["checkpoint"]).ok()?["id"].as_u64()
+    })
+    .map_err(|e| e.context(phos.tail()))
+}
+
 /// The last step in the job's log.
 pub fn last_step(world: &World) -> Option<u64> {
     LossTrace::read(&world.log()).ok()?.last_step()
@@ -78,4 +92,62 @@ pub fn wait_step(world: &World, phos: &PhosFt, step: u64) -> Result<()> {
         (last_step(world)? >= step).then_some(())
     })
     .map_err(|e| e.context(phos.tail()))
+}
+
+/// Waits until phos-ft has said all of `words` (in lower case).
+///
+/// # Errors
+/// When it does not.
+pub fn wait_said(phos: &PhosFt, words: &[&str]) -> Result<()> {
+    wait_for(&format!("phos-ft to say {words:?}"), LIMIT, || {
+        let said = phos.said();
+        words.iter().all(|word| said.contains(word)).then_some(())
+    })
+    .map_err(|e| e.context(phos.tail()))
+}
+
+/// Starts what must be refused: it ends with `code`, says all of `words` (in lower case), starts no job and leaves the
+/// job's files as they are.
+///
+/// # Errors
+/// When it does anything else.
+pub fn refused(world: &World, spec: &JobSpec, code: i32, words: &[&str]) -> Result<()> {
+    let before = files_below(&world.path("work"))?;
+    let mut phos = world.start(spec)?;
+    let status = phos.wait(LIMIT)?;
+    let said = phos.said();
+    ensure!(
+        status.code() == Some(code),
+        "it ended with {status}, not {code}:\n{}",
+        phos.tail()
+    );
+    for word in words {
+        ensure!(said.contains(word), "nothing said of {word:?}:\n{said}");
+    }
+    ensure!(world.tree().job.is_empty(), "a job runs");
+    ensure!(
+        files_below(&world.path("work"))? == before,
+        "the job's files were changed:\n{said}"
+    );
+    Ok(())
+}
+
+/// Every file below a directory, with its content.
+///
+/// # Errors
+/// When one cannot be read.
+pub fn files_below(dir: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
+    let mut found = BTreeMap::new();
+    let mut left = vec![dir.to_owned()];
+    while let Some(dir) = left.pop() {
+        for entry in std::fs::read_dir(dir)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                left.push(path);
+            } else {
+                found.insert(path.clone(), std::fs::read(path)?);
+            }
+        }
+    }
+    Ok(found)
 }

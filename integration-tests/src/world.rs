@@ -86,6 +86,32 @@ pub struct JobSpec {
     pub env: Vec<(String, String)>,
 }
 
+impl JobSpec {
+    /// The same with one more variable.
+    #[must_use]
+    pub fn with_env(&self, name: &str, value: &str) -> JobSpec {
+        let mut spec = self.clone();
+        spec.env.push((name.to_owned(), value.to_owned()));
+        spec
+    }
+
+    /// The same with further arguments of phos-ft.
+    #[must_use]
+    pub fn with_phos(&self, args: &[&str]) -> JobSpec {
+        let mut spec = self.clone();
+        spec.phos.extend(args.iter().map(|a| (*a).to_owned()));
+        spec
+    }
+
+    /// The same with further arguments of the trainer.
+    #[must_use]
+    pub fn with_trainer(&self, args: &[&str]) -> JobSpec {
+        let mut spec = self.clone();
+        spec.trainer.extend(args.iter().map(|a| (*a).to_owned()));
+        spec
+    }
+}
+
 impl Default for JobSpec {
     fn default() -> Self {
         JobSpec {
@@ -305,6 +331,23 @@ impl World {
         Ok(list)
     }
 
+    /// What a subcommand prints as JSON.
+    ///
+    /// # Errors
+    /// When it fails (its standard error is quoted) or prints something else.
+    pub fn json(&self, subcommand: &[&str]) -> Result<serde_json::Value> {
+        let output = self.run(&[subcommand, &["--json"]].concat())?;
+        if !output.status.success() {
+            bail!(
+                "phos-ft {subcommand:?} ended with {}: {}",
+                output.status,
+                String::from_utf8_lossy(&output.stderr)
+            );
+        }
+        serde_json::from_slice(&output.stdout)
+            .with_context(|| format!("{}", String::from_utf8_lossy(&output.stdout)))
+    }
+
     /// A figure of a checkpoint, as `phos-ft show --json` prints it.
     ///
     /// # Errors
@@ -422,6 +465,13 @@ impl PhosFt {
         let text = fs::read_to_string(&self.output).unwrap_or_default();
         let lines: Vec<&str> = text.lines().collect();
         lines[lines.len().saturating_sub(60)..].join("\n")
+    }
+
+    /// All of its output, in lower case.
+    pub fn said(&self) -> String {
+        fs::read_to_string(&self.output)
+            .unwrap_or_default()
+            .to_lowercase()
     }
 
     /// Waits until it ends.

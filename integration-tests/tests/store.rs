@@ -2,10 +2,13 @@
 //! lost, and what is damaged is refused and said.
 
 use std::fs;
+use std::io;
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Result, bail, ensure};
-use phos_integration_tests::scenario::{LIMIT, disturbed, finish, kill_job_and_wait};
+use phos_integration_tests::scenario::{LIMIT, disturbed, finish, kill_job_and_wait, last_step};
 use phos_integration_tests::{JobSpec, PhosFt, World, wait_for};
 
 fn spec() -> JobSpec {
@@ -153,11 +156,11 @@ fn a_damaged_pack_is_refused_and_the_one_before_used() -> Result<()> {
     falls_back("/packs/")
 }
 
-#[test]
-fn s3_over_http() -> Result<()> {
+/// A world whose store is the S3 server that the tests run with, and the server's address. None without one.
+fn with_s3() -> Result<Option<(World, String)>> {
     let Ok(endpoint) = std::env::var("PHOS_TEST_S3_ENDPOINT") else {
         eprintln!("SKIPPED: PHOS_TEST_S3_ENDPOINT is not set; `make test` starts a server");
-        return Ok(());
+        return Ok(None);
     };
     let mut world = World::simulated(1, 256)?;
     world.store = format!("s3://phos-test/{}", world.job);
@@ -170,6 +173,14 @@ fn s3_over_http() -> Result<()> {
     ] {
         world.env.push((name.to_owned(), value.to_owned()));
     }
+    Ok(Some((world, endpoint)))
+}
+
+#[test]
+fn s3_over_http() -> Result<()> {
+    let Some((world, _)) = with_s3()? else {
+        return Ok(());
+    };
     let spec = spec();
     let reference = world.reference(&spec)?;
     let mut phos = world.start(&spec)?;
@@ -178,4 +189,119 @@ fn s3_over_http() -> Result<()> {
     world.lose_node()?;
     let phos = world.start(&spec)?;
     finish(&world, phos, &reference)
+}
+
+/// A way to a TCP server that can be cut: what is under way is broken off and what is new is refused.
+struct Cable {
+    address: SocketAddr,
+    state: Arc<Mutex<Lines>>,
+}
+
+#[derive(Default)]
+struct Lines {
+    cut: bool,
+    open: Vec<TcpStream>,
+}
+
+impl Cable {
+    fn to(server: &str) -> Result<Cable> {
+        let listener = TcpListener::bind(("127.0.0.1", 0))?;
+        let cable = Cable {
+            address: listener.local_addr()?,
+            state: Arc::default(),
+        };
+        let (server, state) = (server.to_owned(), Arc::clone(&cable.state));
+        // Ends with the test's process.
+        std::thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                // One that cannot be served is closed by being dropped.
+                let _ = serve(client, &server, &state);
+            }
+        });
+        Ok(cable)
+    }
+
+    fn cut(&self, cut: bool) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.cut = cut;
+        for line in state.open.drain(..) {
+            let _ = line.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+fn serve(client: TcpStream, server: &str, state: &Mutex<Lines>) -> io::Result<()> {
+    let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+    if state.cut {
+        return Ok(());
+    }
+    let upstream = TcpStream::connect(server)?;
+    state
+        .open
+        .extend([client.try_clone()?, upstream.try_clone()?]);
+    let pairs = [
+        (client.try_clone()?, upstream.try_clone()?),
+        (upstream, client),
+    ];
+    for (mut from, mut to) in pairs {
+        std::thread::spawn(move || {
+            let _ = io::copy(&mut from, &mut to);
+            let _ = to.shutdown(Shutdown::Write);
+        });
+    }
+    Ok(())
+}
+
+#[test]
+fn a_store_that_is_away_for_a_while_costs_checkpoints_not_the_job() -> Result<()> {
+    let Some((world, endpoint)) = with_s3()? else {
+        return Ok(());
+    };
+    let cable = Cable::to(endpoint.trim_start_matches("http://"))?;
+    // phos-ft goes through the cable; the test's own look at the store does not.
+    let through = format!("http://{}", cable.address);
+    let spec = JobSpec {
+        steps: 1000,
+        trainer: vec!["--step-ms".into(), "50".into()],
+        ..spec()
+    }
+    .with_trainer(&["--layers", "16,32,4", "--batch", "8"])
+    .with_env("AWS_ENDPOINT_URL", &through);
+    disturbed(&world, &spec, |world, phos| {
+        world.wait_checkpoints(phos, 1, LIMIT)?;
+        let job = world.tree().job;
+        cable.cut(true);
+        let committed = world.checkpoints()?;
+        let step = last_step(world);
+        wait_said(phos, "checkpoint given up")?;
+        // Of the kind that is loud, and about the store.
+        let said = phos.said();
+        let line = said
+            .lines()
+            .find(|l| l.contains("checkpoint given up"))
+            .unwrap_or_default();
+        ensure!(
+            line.contains("s3") || line.contains("store") || line.contains("pack"),
+            "{line}"
+        );
+        ensure!(
+            last_step(world) > step && world.tree().job == job,
+            "the job did not run on:\n{}",
+            phos.tail()
+        );
+        let during = world.checkpoints()?;
+        ensure!(
+            during.len() == committed.len(),
+            "a checkpoint was committed to a store that was away"
+        );
+        let status = world.json(&["status"])?;
+        ensure!(
+            status["failures"].as_u64() > Some(0) && status["last_failure"].is_string(),
+            "{status}"
+        );
+        cable.cut(false);
+        world.wait_checkpoints(phos, during.len() + 1, LIMIT)?;
+        ensure!(world.tree().job == job, "the job was restarted");
+        kill_job_and_wait(world, phos)
+    })
 }

@@ -16,6 +16,8 @@ pub struct Config {
     pub stack_mib: u64,
     /// `PHOS_SIM_UUID_SALT`: stands for the identity of the node in the devices' UUIDs.
     pub uuid_salt: Option<String>,
+    /// `PHOS_SIM_NAME`: the model of the devices.
+    pub name: String,
     /// `PHOS_SIM_LATE_IMPORTS`: a checkpoint with imports alive passes, and its restore fails and loses the process.
     pub late_imports: bool,
     /// `PHOS_SIM_POISON`: new device memory holds 0xA5 instead of zeroes.
@@ -33,6 +35,11 @@ pub fn no_checkpoint() -> bool {
     flag("PHOS_SIM_NO_CHECKPOINT")
 }
 
+/// `PHOS_SIM_DRIVER_VERSION`: what `cuDriverGetVersion` says. May be asked for before `cuInit`.
+pub fn driver_version() -> Option<i32> {
+    number("PHOS_SIM_DRIVER_VERSION").map(|version| version as i32)
+}
+
 impl Config {
     pub fn from_environment() -> Self {
         Self {
@@ -42,6 +49,8 @@ impl Config {
             context_mib: number("PHOS_SIM_CTX_MIB").map_or(8, |mib| mib.max(0.0) as u64),
             stack_mib: number("PHOS_SIM_STACK_MIB").map_or(0, |mib| mib.max(0.0) as u64),
             uuid_salt: std::env::var("PHOS_SIM_UUID_SALT").ok(),
+            name: std::env::var("PHOS_SIM_NAME")
+                .unwrap_or_else(|_| "phos simulated GPU".to_owned()),
             late_imports: flag("PHOS_SIM_LATE_IMPORTS"),
             poison: flag("PHOS_SIM_POISON"),
         }

@@ -229,7 +229,7 @@ api! { TABLE;
     2000 fn cuDeviceGetCount(count: Out<i32>) @query |d| { count.set(d.devices.len() as i32) }
     2000 fn cuDeviceGetName(name: Out<u8>, room: i32, device: i32) @query |d| {
         get(d, device)?;
-        put_text(name, room, "phos simulated GPU")
+        put_text(name, room, &d.config.name)
     }
     9020 fn cuDeviceGetUuid(uuid: Out<Uuid>, device: i32) @query |d| { uuid.set(get(d, device)?.uuid) }
     11040 fn cuDeviceGetUuid_v2(uuid: Out<Uuid>, device: i32) @query |d| { uuid.set(get(d, device)?.uuid) }

@@ -1,0 +1,288 @@
+//! What a user types: `checkpoint`, `status`, `list`, `show`, `restore`; and SIGTERM.
+
+use std::process::Output;
+
+use anyhow::{Context, Result, bail, ensure};
+use phos_integration_tests::scenario::{LIMIT, finish, last_step, wait_said, wait_step};
+use phos_integration_tests::{JobSpec, LossTrace, PhosFt, World, wait_for};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// No checkpoint but those asked for.
+fn on_demand() -> JobSpec {
+    JobSpec {
+        steps: 400,
+        interval: "never".into(),
+        ..JobSpec::default()
+    }
+}
+
+/// What a command prints when it succeeds.
+fn said(world: &World, args: &[&str]) -> Result<String> {
+    let output = world.run(args)?;
+    ensure!(
+        output.status.success(),
+        "{args:?} ended with {}: {}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+/// What a command prints when it ends with `code`.
+fn fails(output: &Output, code: i32, words: &[&str]) -> Result<()> {
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(
+        output.status.code() == Some(code),
+        "it ended with {}, not {code}: {said}",
+        output.status
+    );
+    for word in words {
+        ensure!(said.contains(word), "{said:?} does not say {word:?}");
+    }
+    Ok(())
+}
+
+fn all(text: &str, words: &[&str]) -> Result<()> {
+    for word in words {
+        ensure!(text.contains(word), "no {word:?} in:\n{text}");
+    }
+    Ok(())
+}
+
+fn wait_running(world: &World, phos: &PhosFt) -> Result<()> {
+    wait_for("the job to run", LIMIT, || {
+        let status = world.json(&["status"]).ok()?;
+        (status["state"] == "running" && last_step(world)? > 3).then_some(())
+    })
+    .map_err(|e| e.context(phos.tail()))
+}
+
+fn terminate(phos: &PhosFt) -> Result<()> {
+    let pid = Pid::from_raw(phos.child.id() as i32).context("no PID")?;
+    Ok(kill_process(pid, Signal::TERM)?)
+}
+
+#[test]
+fn checkpoint_status_list_and_show() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let spec = on_demand();
+    // Nothing runs, nothing is stored.
+    fails(
+        &world.run(&["status"])?,
+        69,
+        &["no sidecar answers", "--run-dir"],
+    )?;
+    fails(&world.run(&["checkpoint"])?, 69, &["no sidecar answers"])?;
+    all(
+        &said(&world, &["list"])?,
+        &[&world.job, "has no checkpoints"],
+    )?;
+    ensure!(world.checkpoints()?.is_empty());
+    fails(&world.run(&["show", "7"])?, 66, &["7"])?;
+    fails(&world.run(&["restore"])?, 66, &["nothing to resume"])?;
+
+    let reference = world.reference(&spec)?;
+    let phos = world.start(&spec)?;
+    wait_running(&world, &phos)?;
+
+    // It is there as soon as the command has ended: no more waiting.
+    let human = said(&world, &["checkpoint"])?;
+    let list = world.checkpoints()?;
+    let [first] = &list[..] else {
+        bail!("{} checkpoints after one: {list:?}", list.len());
+    };
+    all(
+        &human,
+        &[
+            &format!("checkpoint {}: stop ", first.number),
+            " ms, ",
+            " stored, ",
+        ],
+    )?;
+    ensure!(first.trigger == "on-demand", "{first:?}");
+    let report = world.json(&["checkpoint"])?;
+    let list = world.checkpoints()?;
+    let second = list.last().context("no checkpoint")?;
+    ensure!(list.len() == 2 && second.number > first.number, "{list:?}");
+    ensure!(report["id"] == second.number, "{report}");
+    ensure!(report["total_bytes"] == second.image_bytes, "{report}");
+    ensure!(report["stored_bytes"] == second.stored_bytes, "{report}");
+    ensure!(
+        report["stop_ms"].as_f64().map(|ms| (ms * 1e3) as u64) == Some(second.stop_us),
+        "{report} {second:?}"
+    );
+
+    let status = world.json(&["status"])?;
+    ensure!(
+        status["job"] == world.job.as_str()
+            && status["checkpoints"] == 2
+            && status["failures"] == 0
+            && status["last"]["id"] == second.number
+            && status["resumed_from"].is_null(),
+        "{status}"
+    );
+    all(
+        &said(&world, &["status"])?,
+        &[
+            &format!("job          {}: running", world.job),
+            "phos-trainer",
+            &world.store,
+            "2 stored, 0 given up",
+            &format!("checkpoint {}: stop", second.number),
+        ],
+    )?;
+    let table = said(&world, &["list"])?;
+    for c in &list {
+        let row = table
+            .lines()
+            .find(|l| l.trim_start().starts_with(&format!("{} ", c.number)))
+            .with_context(|| format!("{} is not in:\n{table}", c.number))?;
+        all(row, &["on-demand", &format!("{} ms", c.stop_us / 1000)])?;
+    }
+    let id = second.number.to_string();
+    let shown = world.json(&["show", &id])?;
+    ensure!(
+        shown["id"] == second.number
+            && shown["trigger"] == "on-demand"
+            && shown["image_bytes"] == second.image_bytes
+            && shown["architecture"] == std::env::consts::ARCH
+            && shown["driver"] == "CUDA 13.0"
+            && shown["damage"].is_null(),
+        "{shown}"
+    );
+    all(
+        &said(&world, &["show", &id])?,
+        &[
+            &format!("checkpoint   {id} of job {}", world.job),
+            "phos simulated GPU",
+            "phos-trainer",
+            "all there",
+        ],
+    )?;
+    fails(&world.run(&["show", "999", "--json"])?, 66, &["999"])?;
+    finish(&world, phos, &reference)
+}
+
+#[test]
+fn restore_of_a_named_older_checkpoint() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let spec = on_demand();
+    let reference = world.reference(&spec)?;
+    let phos = world.start(&spec)?;
+    wait_running(&world, &phos)?;
+    let mut taken = Vec::new();
+    for _ in 0..3 {
+        let before = last_step(&world).unwrap_or(0);
+        let report = world.json(&["checkpoint"])?;
+        let id = report["id"].as_u64().context("no id")?;
+        // It was taken between these two.
+        taken.push((id, before, last_step(&world).unwrap_or(0)));
+        wait_step(&world, &phos, last_step(&world).unwrap_or(0) + 20)?;
+    }
+    let end = last_step(&world).unwrap_or(0);
+    world.kill_everything()?;
+
+    let (id, earliest, latest) = taken[1];
+    ensure!(latest < taken[2].1 && latest < end);
+    // No command is given: it is in the image.
+    let mut command = world.phos_ft(&spec);
+    command = {
+        let mut plain = std::process::Command::new(command.get_program());
+        plain.current_dir(world.path("work"));
+        for (name, value) in command.get_envs() {
+            plain.env(name, value.context("no value")?);
+        }
+        plain
+    };
+    command
+        .args(["restore", &id.to_string(), "--interval", "never"])
+        .args(["--store", &world.store, "--job", &world.job])
+        .arg("--run-dir")
+        .arg(world.run_dir());
+    let phos = world.spawn(command)?;
+    wait_said(&phos, &[&format!("resumed checkpoint={id} ")])?;
+    // What was logged after the checkpoint was cut off and is kept beside the log.
+    let kept = kept_of_the_log(&world)?;
+    let first_cut = kept.first().copied().context("nothing was cut off")?;
+    ensure!(
+        (earliest + 1..=latest + 1).contains(&first_cut),
+        "the job went back to step {first_cut}, not to one of {earliest} to {latest}"
+    );
+    let status = world.json(&["status"])?;
+    ensure!(status["resumed_from"] == id, "{status}");
+    // The newer ones are still there.
+    let numbers: Vec<u64> = world.checkpoints()?.iter().map(|c| c.number).collect();
+    ensure!(
+        taken.iter().all(|(id, _, _)| numbers.contains(id)),
+        "{numbers:?}"
+    );
+    finish(&world, phos, &reference)
+}
+
+/// The steps in what was cut off the log.
+fn kept_of_the_log(world: &World) -> Result<Vec<u64>> {
+    let mut steps = Vec::new();
+    for entry in std::fs::read_dir(world.path("work"))? {
+        let path = entry?.path();
+        if path.to_string_lossy().contains(".phos-cut-") {
+            let text = std::fs::read_to_string(&path)?;
+            steps.extend(
+                text.lines()
+                    .filter_map(|l| l.split_whitespace().next()?.parse::<u64>().ok()),
+            );
+        }
+    }
+    steps.sort_unstable();
+    Ok(steps)
+}
+
+#[test]
+fn sigterm_takes_a_last_checkpoint_that_the_next_start_resumes() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let spec = on_demand().with_phos(&["--grace", "60s"]);
+    let reference = world.reference(&spec)?;
+    let mut phos = world.start(&spec)?;
+    wait_running(&world, &phos)?;
+    ensure!(world.checkpoints()?.is_empty());
+    terminate(&phos)?;
+    let status = phos.wait(LIMIT)?;
+    // The job's own end: it has no handler.
+    ensure!(status.code() == Some(143), "{status}:\n{}", phos.tail());
+    wait_for("all of it to be gone", LIMIT, || {
+        (world.tree() == Default::default()).then_some(())
+    })?;
+    let list = world.checkpoints()?;
+    let [last] = &list[..] else {
+        bail!("{} checkpoints:\n{}", list.len(), phos.tail());
+    };
+    ensure!(last.trigger == "terminate", "{last:?}");
+    let trace = LossTrace::read(&world.log())?;
+    ensure!(trace.last_step() < reference.last_step(), "it had ended");
+
+    let phos = world.start(&spec)?;
+    wait_said(&phos, &[&format!("resumed checkpoint={} ", last.number)])?;
+    finish(&world, phos, &reference)
+}
+
+#[test]
+fn sigterm_without_time_for_a_checkpoint_ends_the_job_in_time() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let spec = JobSpec {
+        interval: "500ms".into(),
+        ..on_demand()
+    }
+    .with_phos(&["--grace", "1ms"]);
+    let reference = world.reference(&spec)?;
+    let mut phos = world.start(&spec)?;
+    world.wait_checkpoints(&mut phos, 1, LIMIT)?;
+    terminate(&phos)?;
+    let status = phos.wait(LIMIT)?;
+    ensure!(
+        matches!(status.code(), Some(137 | 143)),
+        "{status}:\n{}",
+        phos.tail()
+    );
+    let phos = world.start(&spec)?;
+    wait_said(&phos, &["resumed checkpoint="])?;
+    finish(&world, phos, &reference)
+}
