@@ -806,6 +806,7 @@ impl Init {
                 .other_socket
                 .clone()
                 .unwrap_or_else(|| self.config.shim_socket()),
+            moved: self.job.moved.clone(),
             job_dir: self.config.job_dir(),
             detach_ns: attempt.detach_ns,
             cancelled: Arc::clone(&attempt.cancelled),

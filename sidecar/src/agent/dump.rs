@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use phos_protocol::agent::{AttemptError, DumpFacts, DumpTimes, Process};
 use phos_protocol::shim::Sequence;
-use phos_protocol::types::{AllocationKey, ProcessId};
+use phos_protocol::types::{AllocationKey, GpuUuid, ProcessId};
 
 use super::config::{Tcp, Timeouts};
 use super::control::{Control, checkpoint_all, restore_all};
@@ -63,6 +63,8 @@ pub struct DumpPlan {
     pub shim: Option<InstalledShim>,
     /// For the image.
     pub shim_socket: PathBuf,
+    /// For the image.
+    pub moved: Vec<(GpuUuid, GpuUuid)>,
     /// Log of a failed dump goes here.
     pub job_dir: PathBuf,
     /// How long detaching took, for the facts.
@@ -386,6 +388,7 @@ fn describe(facts: &ImageFacts<'_>, tcp_kept: bool, listening: &[u16]) -> Result
         files: records,
         listening: listening.to_vec(),
         tcp_kept,
+        moved: plan.moved.clone(),
     };
     plan.image.write_agent_image(&image).map_err(|e| failed(&e))
 }

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use phos_protocol::agent::Process;
 use phos_protocol::shim::Sequence;
-use phos_protocol::types::{Allocation, AllocationKey, ProcessId};
+use phos_protocol::types::{Allocation, AllocationKey, GpuUuid, ProcessId};
 use rustix::fs::{Mode, OFlags};
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsconfig_set_string, fsmount,
@@ -111,6 +111,27 @@ pub struct AgentImage {
     pub listening: Vec<u16>,
     /// Whether TCP connections are in the image (else they come back closed).
     pub tcp_kept: bool,
+    /// GPU as the processes name it → the GPU it was, of a job that was moved: see [`moved`].
+    #[serde(default)]
+    pub moved: Vec<(GpuUuid, GpuUuid)>,
+}
+
+/// What processes call their GPUs → where these are, after a restore of an image with `before` onto `pairs` (old GPU →
+/// new GPU, or empty). A process goes on naming the GPU that it saw first, however often it is moved.
+pub fn moved(
+    before: &[(GpuUuid, GpuUuid)],
+    pairs: &[(GpuUuid, GpuUuid)],
+) -> Vec<(GpuUuid, GpuUuid)> {
+    let now = |gpu: GpuUuid| {
+        let pair = pairs.iter().find(|(old, _)| *old == gpu);
+        pair.map_or(gpu, |(_, new)| *new)
+    };
+    let again = before.iter().map(|&(name, at)| (name, now(at)));
+    let first = pairs
+        .iter()
+        .filter(|(old, _)| !before.iter().any(|(_, at)| at == old))
+        .copied();
+    again.chain(first).filter(|(name, at)| name != at).collect()
 }
 
 /// Why an image cannot be used or written.
@@ -430,7 +451,34 @@ mod tests {
             files: vec![],
             listening: vec![],
             tcp_kept: false,
+            moved: vec![],
         }
+    }
+
+    #[test]
+    fn names_of_gpus_are_followed_from_node_to_node() {
+        let gpu = |n: u8| GpuUuid([n; 16]);
+        let pairs =
+            |list: &[(u8, u8)]| -> Vec<_> { list.iter().map(|&(a, b)| (gpu(a), gpu(b))).collect() };
+        let there = moved(&[], &pairs(&[(1, 11), (2, 12)]));
+        assert_eq!(there, pairs(&[(1, 11), (2, 12)]));
+        assert_eq!(moved(&there, &[]), there, "a restore in place");
+        let further = moved(&there, &pairs(&[(11, 22), (12, 21)]));
+        assert_eq!(further, pairs(&[(1, 22), (2, 21)]));
+        assert_eq!(moved(&further, &pairs(&[(22, 1), (21, 2)])), []);
+        // One of them stays, and one that was never moved is.
+        assert_eq!(
+            moved(&pairs(&[(1, 11)]), &pairs(&[(11, 11), (2, 12)])),
+            pairs(&[(1, 11), (2, 12)])
+        );
+    }
+
+    #[test]
+    fn an_image_from_before_it_said_what_was_moved_is_read() {
+        let mut json = serde_json::to_value(sample()).unwrap();
+        json.as_object_mut().unwrap().remove("moved").unwrap();
+        let bytes = serde_json::to_vec(&json).unwrap();
+        assert_eq!(AgentImage::parse(&bytes).unwrap(), sample());
     }
 
     #[test]

@@ -117,6 +117,8 @@ pub(super) struct Job {
     pub(super) shim: Option<InstalledShim>,
     /// The socket its shims look for, when it is another than the agent's.
     pub(super) other_socket: Option<PathBuf>,
+    /// What its processes call their GPUs → where these are: see [`image::moved`](super::image::moved).
+    pub(super) moved: Vec<(GpuUuid, GpuUuid)>,
 }
 
 /// SIGTERM was received.
@@ -229,6 +231,7 @@ impl Init {
                 streams: None,
                 shim: shim.clone(),
                 other_socket: None,
+                moved: Vec::new(),
             },
             installed_shim: shim,
             stdio,
@@ -436,6 +439,7 @@ impl Init {
     fn try_start(&mut self) -> Result<ProcessId, AgentError> {
         self.job.shim = self.installed_shim.clone();
         self.job.other_socket = None;
+        self.job.moved = Vec::new();
         self.listen()?;
         // Threads for the streams first: they live long and must not take PIDs of the job.
         let (ends, streams) = self.new_streams()?;
@@ -927,8 +931,14 @@ impl Init {
         pid: ProcessId,
         instance: u64,
         state: ShimState,
-        devices: Vec<Device>,
+        mut devices: Vec<Device>,
     ) {
+        // The sidecar hears where they are: one that was started after a move cannot know it.
+        for device in &mut devices {
+            if let Some((_, at)) = self.job.moved.iter().find(|(n, _)| *n == device.uuid) {
+                device.uuid = *at;
+            }
+        }
         tracing::debug!(pid, ?state, devices = devices.len(), "shim connected");
         let known = self
             .processes

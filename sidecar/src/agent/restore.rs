@@ -20,7 +20,7 @@ use phos_protocol::agent::{JobState, RestoreTimes, ToSidecar};
 use phos_protocol::shim::{Refusal, Sequence, ToShim};
 use phos_protocol::types::{GpuUuid, ProcessId};
 
-use super::image::{AgentImage, ImageDirectory};
+use super::image::{AgentImage, ImageDirectory, moved};
 use super::init::{Done, Init};
 use super::revive::{ReviveError, RevivePlan, revive};
 use super::shims::ConnectionId;
@@ -162,6 +162,7 @@ impl Init {
         });
         self.job.other_socket =
             (image.shim_socket != self.config.shim_socket()).then(|| image.shim_socket.clone());
+        self.job.moved = moved(&image.moved, &gpus);
         self.last_seq = self.last_seq.max(image.seq);
         // The worker and everything CRIU starts.
         self.low_pids(&image.ids)?;

@@ -1,0 +1,80 @@
+//! The job moves to a node whose GPUs have other UUIDs, goes on being checkpointed there, crashes there, and moves back.
+//! Its processes go on naming the GPUs that they saw first, as on real hardware.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context, Result, ensure};
+use phos_integration_tests::scenario::{LIMIT, checkpoint, finish, kill_job_and_wait, wait_said};
+use phos_integration_tests::{JobSpec, PhosFt, World, kill_all, wait_for};
+
+fn gpus(world: &World, checkpoint: u64) -> Result<BTreeSet<String>> {
+    let shown = world.json(&["show", &checkpoint.to_string()])?;
+    let gpus = shown["gpus"].as_array().context("no GPUs")?;
+    Ok(gpus.iter().map(|g| g["uuid"].to_string()).collect())
+}
+
+/// Kills the sidecar's process and waits for the next one.
+fn replace_sidecar(world: &World, phos: &PhosFt) -> Result<()> {
+    let supervisor = phos.child.id() as i32;
+    let sidecar = || -> Vec<i32> {
+        let mut all = world.tree().sidecar;
+        all.retain(|pid| *pid != supervisor);
+        all
+    };
+    let old = sidecar();
+    ensure!(!old.is_empty(), "no sidecar");
+    kill_all(&old);
+    wait_for("another sidecar", LIMIT, || {
+        sidecar().iter().any(|pid| !old.contains(pid)).then_some(())
+    })
+    .map_err(|e| e.context(phos.tail()))
+}
+
+fn to_another_node_and_back(devices: u32) -> Result<()> {
+    let world = World::simulated(devices, 256)?;
+    let spec = JobSpec {
+        steps: 700,
+        interval: "never".into(),
+        ..JobSpec::default()
+    }
+    .with_trainer(&["--devices", &devices.to_string()]);
+    let here = spec.with_env("PHOS_SIM_UUID_SALT", "here");
+    let there = spec.with_env("PHOS_SIM_UUID_SALT", "there");
+    let reference = world.reference(&here)?;
+
+    let phos = world.start(&here)?;
+    let first = checkpoint(&world, &phos)?;
+    ensure!(gpus(&world, first)?.len() == devices as usize);
+    world.lose_node()?;
+
+    let phos = world.start(&there)?;
+    wait_said(&phos, &["resumed"])?;
+    let moved = checkpoint(&world, &phos).context("a checkpoint after the move")?;
+    ensure!(
+        gpus(&world, moved)?.is_disjoint(&gpus(&world, first)?),
+        "the checkpoint made there names the GPUs of here"
+    );
+    kill_job_and_wait(&world, &phos).context("a crash after the move")?;
+    checkpoint(&world, &phos).context("a checkpoint after the crash")?;
+    // One that was not there when the job moved.
+    replace_sidecar(&world, &phos)?;
+    let fresh = checkpoint(&world, &phos).context("a checkpoint by another sidecar")?;
+    ensure!(gpus(&world, fresh)? == gpus(&world, moved)?);
+    world.lose_node()?;
+
+    let phos = world.start(&here)?;
+    let back = checkpoint(&world, &phos).context("a checkpoint after the move back")?;
+    ensure!(gpus(&world, back)? == gpus(&world, first)?);
+    kill_job_and_wait(&world, &phos)?;
+    finish(&world, phos, &reference)
+}
+
+#[test]
+fn one_gpu() -> Result<()> {
+    to_another_node_and_back(1)
+}
+
+#[test]
+fn two_gpus() -> Result<()> {
+    to_another_node_and_back(2)
+}
