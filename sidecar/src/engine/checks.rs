@@ -76,10 +76,26 @@ pub enum CheckError {
         /// For the driver.
         reserve: u64,
     },
+    /// Too small a GPU, whatever else uses it.
+    #[error(
+        "GPU {gpu} has {} of memory, the restore needs {} ({} of allocations and {} for the driver): \
+         restore on a larger GPU",
+        human(*total), human(*allocations + *reserve), human(*allocations), human(*reserve)
+    )]
+    GpuSize {
+        /// The GPU here.
+        gpu: GpuUuid,
+        /// All of its memory.
+        total: u64,
+        /// To be made.
+        allocations: u64,
+        /// For the driver.
+        reserve: u64,
+    },
     /// Too little room for the CPU image.
     #[error(
-        "the CPU image needs {}, the run directory has room for {}: give the machine (or the \
-         container) more memory, or the agent a larger tmpfs",
+        "the CPU image needs {}, there is room for {}: give the machine (or the container) more \
+         memory, or the agent a larger --image-limit",
         human(*needed), human(*room)
     )]
     HostMemory {
@@ -172,6 +188,33 @@ pub(super) fn assign(
         assigned.insert(uuid, free.remove(at).uuid);
     }
     Ok(assigned)
+}
+
+/// Whether what the image needs is more than a GPU has at all.
+pub(super) fn fits(
+    image: &Image,
+    assigned: &BTreeMap<GpuUuid, GpuUuid>,
+    here: &[GpuInfo],
+) -> Result<(), CheckError> {
+    for (old, new) in assigned {
+        let Some(info) = here.iter().find(|info| info.uuid == *new) else {
+            continue;
+        };
+        let allocations = (image.memory.iter())
+            .filter(|w| w.gpu == *old)
+            .map(|w| w.allocation.bytes)
+            .sum();
+        let reserve = image.reserve.get(old).copied().unwrap_or(0);
+        if info.total_bytes < allocations + reserve {
+            return Err(CheckError::GpuSize {
+                gpu: *new,
+                total: info.total_bytes,
+                allocations,
+                reserve,
+            });
+        }
+    }
+    Ok(())
 }
 
 /// The command of the image against that of the job.

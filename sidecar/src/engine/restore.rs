@@ -341,7 +341,10 @@ impl Session<'_> {
         }
         let driver = self.engine.gpus.driver().and_then(|d| d.version());
         checks::machine(manifest, image, driver.map_err(|e| e.to_string()))?;
-        checks::assign(&manifest.body.gpus, self.engine.gpus.infos())
+        let here = self.engine.gpus.infos();
+        let assigned = checks::assign(&manifest.body.gpus, here)?;
+        checks::fits(image, &assigned, here)?;
+        Ok(assigned)
     }
 
     /// The checkpoint that the user asked for.
