@@ -9,7 +9,7 @@
 # machine with an older C library too: `criu` in it is a wrapper that starts the loader by its path next to itself,
 # because an ELF interpreter must be an absolute path and would tie the folder to one place.
 #
-#   PHOS_DEBIAN_MIRROR   mirror to take packages from (default: the one in the host's apt sources)
+#   PHOS_DEBIAN_MIRROR   mirror to take packages from (default: the one in the host's apt sources, else debootstrap's)
 #   PHOS_CRIU_SUITES     suites to try, in order (default "sid trixie": the newest CRIU is the one that was measured)
 set -euo pipefail
 
@@ -43,14 +43,20 @@ mirror() {
     uri=$(cat /etc/apt/sources.list.d/debian.sources /etc/apt/sources.list 2>/dev/null |
         sed -nE 's/^URIs: *([^ ]+).*/\1/p; s/^deb (\[[^]]*\] )?([^ ]+).*/\2/p' |
         grep -E '/debian/?$' | head -n 1 || true)
-    [[ -n $uri ]] || die "the host's apt sources name no Debian archive: give one in PHOS_DEBIAN_MIRROR, or install CRIU >= $MINIMUM"
+    if [[ -z $uri ]] && command -v debootstrap >/dev/null; then
+        # Not on Debian: the archive that debootstrap would take, which saves naming one here.
+        uri=$(sed -n 's/^DEF_MIRROR="\(.*\)"/\1/p' "$(command -v debootstrap)" | head -n 1)
+    fi
+    [[ -n $uri ]] || die "the host's apt sources name no Debian archive: install debootstrap (which knows one), give one in
+  PHOS_DEBIAN_MIRROR, or install CRIU >= $MINIMUM"
     printf '%s\n' "$uri"
 }
 
-# fetch SUITE: the packages of criu and of all it depends on, unpacked in $work/root. apt gets lists, cache and an empty
+# fetch SUITE PACKAGE: the package and all it depends on, unpacked in $work/root. apt gets lists, cache and an empty
 # package status of its own: it resolves the whole closure, and the host's apt sees nothing of it.
+keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 fetch() {
-    local suite=$1 archive keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+    local suite=$1 wanted=$2 archive
     archive=$(mirror)
     [[ -r $keyring ]] || die "no $keyring: install the package debian-archive-keyring"
     rm -rf "$work"
@@ -68,11 +74,24 @@ fetch() {
         -o Acquire::IndexTargets::deb::DEP-11-icons-small::DefaultEnabled=false
         -o Acquire::IndexTargets::deb::DEP-11-icons::DefaultEnabled=false)
     "${apt[@]}" update >&2 || return 1
-    "${apt[@]}" --no-install-recommends --download-only install criu >&2 || return 1
+    "${apt[@]}" --no-install-recommends --download-only install "$wanted" >&2 || return 1
     local package
     for package in "$work"/cache/archives/*.deb; do
         dpkg-deb -x "$package" "$work/root" || return 1
     done
+}
+
+# renew_keyring: Ubuntu's copy of Debian's keys is older than the suites with a new CRIU. Each release of Debian vouches
+# for the keys of the next: 22.04's copy for bullseye, 24.04's for bookworm.
+renew_keyring() {
+    local suite renewed=$root/.build/debian-archive-keyring.gpg
+    say "trying again with newer keys"
+    for suite in bullseye bookworm; do
+        fetch "$suite" debian-archive-keyring || continue
+        cp -L "$work/root/usr/share/keyrings/debian-archive-keyring.gpg" "$renewed"
+        keyring=$renewed
+    done
+    [[ $keyring == "$renewed" ]]
 }
 
 # assemble: $work/root → $work/bundle, only what the loader says it loads.
@@ -115,10 +134,14 @@ WRAPPER
 make_bundle() {
     [[ $(uname -m) == x86_64 ]] || die "the bundle exists for x86_64 only; install CRIU >= $MINIMUM yourself"
     command -v patchelf >/dev/null || die "patchelf is missing: apt-get install patchelf"
-    local suite version
-    for suite in ${PHOS_CRIU_SUITES:-sid trixie}; do
+    local suites=${PHOS_CRIU_SUITES:-sid trixie} suite version
+    for suite in $suites renew $suites; do
+        if [[ $suite == renew ]]; then
+            renew_keyring || break
+            continue
+        fi
         say "fetching criu of Debian $suite from $(mirror)"
-        if ! fetch "$suite"; then
+        if ! fetch "$suite" criu; then
             say "Debian $suite: no luck, trying the next suite"
             continue
         fi

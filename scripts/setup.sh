@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what building and testing phos-ft needs: distribution packages, the Rust toolchain, cargo-nextest, cargo-deny,
-# moto (an S3 server for tests) and CRIU >= 4.1. On a fresh Debian >= 12 or Ubuntu >= 22.04, as root. May be run again at
-# any time; quick when everything is there.
+# moto (an S3 server for tests) and CRIU >= 4.1. On a fresh Debian >= 12 or Ubuntu >= 22.04, as root; Debian 12 has no
+# new enough Rust, which must be there before. May be run again at any time; quick when everything is there.
 #   scripts/setup.sh            everything
 #   scripts/setup.sh --demo     what `make demo` needs: no test tools
 set -euo pipefail
@@ -28,6 +28,12 @@ packages=(
     patchelf debian-archive-keyring
     python3 python3-venv
 )
+# Ubuntu's own sources name no archive that has a new enough CRIU; debootstrap knows Debian's.
+(
+    # shellcheck disable=SC1091 # the machine's
+    . /etc/os-release
+    [[ $ID == debian ]]
+) || packages+=(debootstrap)
 [[ -n $demo ]] || packages+=(shellcheck)
 
 missing=()
@@ -48,19 +54,64 @@ need=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 rust_version() { rustc --version 2>/dev/null | awk '{print $2}'; }
 rust_ok() { command -v cargo >/dev/null && dpkg --compare-versions "$(rust_version)" ge "$need" 2>/dev/null; }
 
+# candidate PACKAGE: the version that apt would install; nothing if it knows none.
+candidate() {
+    local version
+    version=$(apt-cache policy "$1" 2>/dev/null | sed -n 's/^ *Candidate: *//p')
+    [[ $version == '(none)' ]] || printf '%s\n' "$version"
+}
+# use_rustup: the newest toolchain by way of rustup, which downloads it from a host of its own.
+use_rustup() {
+    say "installing the Rust toolchain by rustup"
+    rustup toolchain install stable --profile minimal && rustup default stable
+}
+apt_install() { DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null; }
+
+# use_packaged VERSION SUFFIX: the distribution's packages. Those with a suffix (Ubuntu has rustc-1.91 and the like beside
+# an old rustc) put their programs out of the way: they are linked to where the Makefile looks first.
+use_packaged() {
+    local version=$1 suffix=$2 packages program
+    packages=("cargo$suffix" "rustc$suffix")
+    [[ -n $demo ]] || packages+=("rust$suffix-clippy" "rustfmt$suffix")
+    say "installing the distribution's Rust $version"
+    apt_install "${packages[@]}"
+    [[ -n $suffix ]] || return 0
+    mkdir -p "$build/tools/bin"
+    for program in "/usr/lib/rust$suffix/bin"/*; do
+        ln -sf "$program" "$build/tools/bin/"
+    done
+    hash -r
+}
+# packaged_rust: VERSION and SUFFIX of the distribution's newest Rust.
+packaged_rust() {
+    local name version
+    apt-cache pkgnames rustc | grep -xE 'rustc(-[0-9.]+)?' | while read -r name; do
+        version=$(candidate "$name")
+        # A package version may carry an epoch and a revision; what counts is the part between them.
+        version=${version#*:}
+        [[ -z $version ]] || printf '%s %s\n' "${version%%[-+~]*}" "${name#rustc}"
+    done | sort -V | tail -n 1
+}
+
+trouble=
 if ! rust_ok && command -v rustup >/dev/null; then
-    say "updating the Rust toolchain"
-    rustup toolchain install stable --profile minimal
-    rustup default stable
+    use_rustup || trouble="rustup could not download a newer one (its messages are above)"
 fi
-if ! rust_ok && [[ -n $(apt-cache policy rustup 2>/dev/null | sed -n 's/^ *Candidate: *\([^(].*\)/\1/p') ]]; then
-    say "installing rustup from the distribution"
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends rustup >/dev/null
-    rustup default stable
+if ! rust_ok && ! command -v rustup >/dev/null && [[ $EUID -eq 0 ]]; then
+    read -r version suffix < <(packaged_rust) || true
+    if dpkg --compare-versions "${version:-0}" ge "$need"; then
+        use_packaged "$version" "${suffix:-}"
+    elif [[ -n $(candidate rustup) ]]; then
+        say "installing rustup from the distribution"
+        apt_install rustup
+        use_rustup || trouble="the distribution's rustup could not download one (its messages are above)"
+    else
+        trouble="the distribution has ${version:+only rustc $version and }no rustup"
+    fi
 fi
 found=$(rust_version || true)
-rust_ok || die "Rust >= $need is needed, found ${found:-none}. The distribution has no rustup to install it with: take it from
-  https://rustup.rs, then run this again."
+rust_ok || die "Rust >= $need is needed, found ${found:-none}${trouble:+; $trouble}. Take it from https://rustup.rs, or put a
+  toolchain's bin directory first in PATH, then run this again."
 if command -v rustup >/dev/null && [[ -z $demo ]]; then
     components=$(rustup component list --installed 2>/dev/null || true)
     for component in clippy rustfmt; do

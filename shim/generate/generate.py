@@ -16,8 +16,12 @@ import pathlib
 import re
 import subprocess
 import sys
-import tomllib
 import zipfile
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # before Python 3.11; scripts/requirements.txt has it
+    import tomli as tomllib
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
