@@ -112,11 +112,16 @@ fi
 found=$(rust_version || true)
 rust_ok || die "Rust >= $need is needed, found ${found:-none}${trouble:+; $trouble}. Take it from https://rustup.rs, or put a
   toolchain's bin directory first in PATH, then run this again."
-if command -v rustup >/dev/null && [[ -z $demo ]]; then
-    components=$(rustup component list --installed 2>/dev/null || true)
-    for component in clippy rustfmt; do
-        grep -q "^$component" <<<"$components" || rustup component add "$component"
-    done
+# A demo before may have brought the compiler alone.
+lint_ok() { cargo clippy --version && cargo fmt --version; } &>/dev/null
+if [[ -z $demo ]] && ! lint_ok; then
+    if command -v rustup >/dev/null; then
+        rustup component add clippy rustfmt
+    elif [[ $EUID -eq 0 ]] && read -r version suffix < <(packaged_rust) &&
+        dpkg --compare-versions "$version" ge "$need"; then
+        use_packaged "$version" "${suffix:-}"
+    fi
+    lint_ok || die "this Rust has no clippy or no rustfmt, which \`make lint\` needs: install them beside $(command -v rustc)"
 fi
 
 # --- CRIU --------------------------------------------------------------------------------------------------------------
