@@ -8,7 +8,7 @@ export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
 # One after another: they share the target directory.
 .NOTPARALLEL:
-.PHONY: help setup build testbuild demo test unit e2e lint fmt ptx bench gpubundle advisories clean
+.PHONY: help setup build testbuild demo test unit e2e lint fmt ptx bench fuzz gpubundle advisories clean
 
 help: ## this list
 	@sed -nE 's/^([a-z0-9]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -48,6 +48,10 @@ e2e: testbuild ## end-to-end tests with CRIU on the simulated GPU (as root)
 
 bench: ## figures of this machine's CPU paths; integration-tests/gpu has those of a GPU
 	$(CARGO) bench --workspace --locked
+
+SECONDS ?= 60
+fuzz: ## fuzz every decoder for SECONDS (60) each; `make test` replays the corpus that is kept
+	scripts/fuzz.sh $(SECONDS)
 
 # What integration-tests/gpu/h200.py needs on a machine without Rust and without a network.
 gpubundle: ## release binaries, shim and CRIU in .build/gpu-bundle, for integration-tests/gpu

@@ -42,6 +42,8 @@ mod codec;
 mod digest;
 mod envelope;
 mod fault;
+#[doc(hidden)]
+pub mod fuzzing;
 mod head;
 mod index;
 mod job;

@@ -1,0 +1,4 @@
+//! See `phos_fuzz_targets::agent_image`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| phos_fuzz_targets::agent_image(bytes));

@@ -1,0 +1,84 @@
+//! Doors to the decoders that are private otherwise, for the fuzz targets in `fuzz/`. No part of the API: it may change
+//! at any time.
+
+use bytes::Bytes;
+
+use crate::codec::{self, Codec};
+use crate::envelope::{self, Kind};
+use crate::manifest::{self, Manifest, ManifestError};
+use crate::pack::{self, PackError, PackIndex};
+use crate::{EnvelopeError, HeadRecord, PackId, head};
+
+/// Largest payload of a manifest in bytes, as stored and once decompressed.
+pub const MANIFEST_CAPS: (u64, u64) = (manifest::KIND.max_stored, manifest::KIND.max_plain);
+
+/// An envelope with small caps, so that a fuzzer meets them.
+const ENVELOPE: Kind = Kind {
+    what: "test",
+    magic: *b"PHOSTEST",
+    version: 1,
+    max_stored: 4096,
+    max_plain: 65536,
+};
+
+/// Wraps a payload in an envelope of magic `PHOSTEST` with caps of 4 KiB stored and 64 KiB plain.
+pub fn seal_envelope(payload: &[u8]) -> Result<Vec<u8>, EnvelopeError> {
+    envelope::seal(&ENVELOPE, payload)
+}
+
+/// Opens what [`seal_envelope`] made.
+pub fn open_envelope(object: &[u8]) -> Result<Vec<u8>, EnvelopeError> {
+    envelope::open(&ENVELOPE, object).map(|(_version, payload)| payload)
+}
+
+/// Reads the head record that stands at `number`.
+pub fn decode_head(number: u64, bytes: &[u8]) -> Result<HeadRecord, EnvelopeError> {
+    HeadRecord::decode(number, bytes)
+}
+
+/// Writes a head record.
+pub fn encode_head(record: &HeadRecord) -> Result<Bytes, EnvelopeError> {
+    record.encode()
+}
+
+/// Writes a manifest.
+pub fn encode_manifest(manifest: &Manifest) -> Result<Vec<u8>, ManifestError> {
+    manifest.encode()
+}
+
+/// Reads a whole pack's header, trailer and index, in the order in which a reader does.
+pub fn decode_pack(bytes: &[u8]) -> Result<(PackId, PackIndex), PackError> {
+    let id = pack::read_header(bytes)?;
+    let trailer = bytes.len().saturating_sub(pack::TRAILER as usize);
+    let offset = pack::index_offset(&bytes[trailer..], bytes.len() as u64)?;
+    let index = usize::try_from(offset).map_or(bytes.len(), |at| at.min(bytes.len()));
+    Ok((id, pack::read_index(&bytes[index..], offset)?))
+}
+
+/// Makes a pack of chunks that are stored as they are.
+#[must_use]
+pub fn encode_pack(id: PackId, chunks: &[Bytes]) -> Vec<u8> {
+    let mut builder = pack::PackBuilder::new(id);
+    for chunk in chunks {
+        let digest = crate::Digest::of(chunk);
+        builder.push(digest, Codec::Raw, chunk.clone(), chunk.len() as u32);
+    }
+    builder.finish().0.concat()
+}
+
+/// Encodes a chunk: the number of its codec and its stored bytes.
+pub fn encode_chunk(raw: &[u8], level: i32) -> std::io::Result<(u8, Bytes)> {
+    codec::encode(raw, level).map(|(codec, stored)| (codec as u8, stored))
+}
+
+/// Decodes a chunk of `raw_length` bytes; the error is what a person would read.
+pub fn decode_chunk(codec: u8, stored: Bytes, raw_length: u32) -> Result<Bytes, String> {
+    let codec = Codec::from_u8(codec).ok_or_else(|| format!("codec {codec} is not known"))?;
+    codec::decode(codec, stored, raw_length)
+}
+
+/// The number of a record by its name.
+#[must_use]
+pub fn parse_record_name(name: &str) -> Option<u64> {
+    head::parse_record_name(name)
+}
