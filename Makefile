@@ -8,7 +8,7 @@ export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
 # One after another: they share the target directory.
 .NOTPARALLEL:
-.PHONY: help setup build testbuild demo test unit e2e lint fmt ptx bench fuzz gpubundle advisories clean
+.PHONY: help setup build demo test unit e2e lint fmt ptx bench fuzz gpubundle advisories clean
 
 help: ## this list
 	@sed -nE 's/^([a-z0-9]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -18,10 +18,6 @@ setup: ## install what building and testing need (as root; quick when it is ther
 
 build: ## build everything, for the tests and the demo
 	$(CARGO) build --workspace --locked
-
-# With the tests, so that dependencies have the features that the tests' own ask for and are built once.
-testbuild:
-	$(CARGO) build --workspace --lib --bins --tests --locked
 
 demo: ## train, checkpoint, kill, lose the node, resume: needs root, no GPU
 	scripts/setup.sh --demo
@@ -38,11 +34,11 @@ lint: ## generated files, formatting, clippy, dependencies, scripts
 	$(CARGO) deny --workspace --locked check bans licenses sources
 	shellcheck scripts/*.sh .ci/run
 
-unit: testbuild ## unit and property tests, kernels on the host
+unit: build ## unit and property tests, kernels on the host
 	scripts/kernel-test.sh
 	scripts/with-s3.sh $(CARGO) nextest run --workspace --locked
 
-e2e: testbuild ## end-to-end tests with CRIU on the simulated GPU (as root)
+e2e: build ## end-to-end tests with CRIU on the simulated GPU (as root)
 	scripts/criu-check.sh
 	scripts/with-s3.sh $(CARGO) nextest run --workspace --locked --profile e2e
 
