@@ -126,8 +126,7 @@ impl Default for JobSpec {
 
 /// One machine.
 pub struct World {
-    dir: TempDir,
-    /// Its GPU.
+    /// Its GPU. Dropped before the directory that its memory is mounted in.
     pub gpu: Gpu,
     /// `--store`.
     pub store: String,
@@ -135,6 +134,7 @@ pub struct World {
     pub job: String,
     /// Environment of everything that is started here, besides the GPU's.
     pub env: Vec<(String, String)>,
+    dir: TempDir,
 }
 
 impl World {

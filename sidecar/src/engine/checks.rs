@@ -104,6 +104,18 @@ pub enum CheckError {
         /// Bytes there.
         room: u64,
     },
+    /// The image is one that only a newer phos-ft understands. An older one would do, at the price of what was
+    /// trained since: that is for the user to say.
+    #[error(
+        "checkpoint {checkpoint} was made by a newer phos-ft (image version {version}): update phos-ft here, or \
+         go back to an older checkpoint with `phos-ft restore ID`"
+    )]
+    Newer {
+        /// The checkpoint.
+        checkpoint: u64,
+        /// The image's version.
+        version: u32,
+    },
     /// The image is of another program.
     #[error(
         "checkpoint {checkpoint} of job {job} was made by `{image}`, this job runs `{here}`: choose \

@@ -37,7 +37,7 @@ use tokio::sync::mpsc;
 
 use super::checks::{self, CheckError};
 use super::gpus::{Gpus, OpenGpu};
-use super::image::{Extra, Image, Wanted};
+use super::image::{Extra, Image, ImageError, Wanted};
 use super::progress::Progress;
 use super::registry::Held;
 use super::session::{Session, Stop, WaitError};
@@ -318,11 +318,13 @@ impl Session<'_> {
         let Some(manifest) = manifest else {
             return Ok(());
         };
-        // What cannot be understood is passed over later.
-        let Ok(image) = Image::parse(&manifest) else {
-            return Ok(());
+        let verdict = match parse(&manifest) {
+            Ok(image) => self.checks(&manifest, &image, true).map(drop),
+            Err(RestoreError::Check(e)) => Err(e),
+            // What is damaged is passed over later.
+            Err(_) => Ok(()),
         };
-        if let Err(e) = self.checks(&manifest, &image, true) {
+        if let Err(e) = verdict {
             self.give_up(&e.to_string())?;
             return Err(EngineError::Check(e).into());
         }
@@ -391,7 +393,7 @@ impl Session<'_> {
         manifest: &Manifest,
         fresh: bool,
     ) -> Result<Restored, RestoreError> {
-        let image = Image::parse(manifest).map_err(|e| RestoreError::Image(e.to_string()))?;
+        let image = parse(manifest)?;
         // All checks first: they change nothing.
         let assigned = self.checks(manifest, &image, fresh)?;
         let needed: Vec<GpuUuid> = assigned.values().copied().collect();
@@ -550,6 +552,16 @@ fn aliases(extra: &Extra, assigned: &BTreeMap<GpuUuid, GpuUuid>) -> Vec<(GpuUuid
             (now != name).then_some((name, now))
         })
         .collect()
+}
+
+fn parse(manifest: &Manifest) -> Result<Image, RestoreError> {
+    Image::parse(manifest).map_err(|e| match e {
+        ImageError::Newer(version) => RestoreError::Check(CheckError::Newer {
+            checkpoint: manifest.number.0,
+            version,
+        }),
+        e @ ImageError::Damaged(_) => RestoreError::Image(e.to_string()),
+    })
 }
 
 fn host_room(manifest: &Manifest, directory: &OwnedFd) -> Result<(), RestoreError> {
