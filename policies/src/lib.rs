@@ -1,4 +1,4 @@
-//! When to checkpoint, how to drain, whether to restart, what fits into a grace time.
+//! When to checkpoint, how to drain, whether to restart, what fits into a grace time, which checkpoints to keep.
 //!
 //! # Rules
 //!
@@ -11,5 +11,6 @@
 
 pub mod drain;
 pub mod restart;
+pub mod retention;
 pub mod schedule;
 pub mod terminate;
