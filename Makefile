@@ -8,7 +8,7 @@ export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
 # One after another: they share the target directory.
 .NOTPARALLEL:
-.PHONY: help setup build demo test unit e2e lint fmt ptx bench fuzz gpubundle advisories clean
+.PHONY: help setup build demo test unit slow e2e lint fmt ptx bench fuzz gpubundle advisories clean
 
 help: ## this list
 	@sed -nE 's/^([a-z0-9]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -24,7 +24,7 @@ demo: ## train, checkpoint, kill, lose the node, resume: needs root, no GPU
 	$(CARGO) build --workspace --locked
 	$(CARGO) run --quiet --locked -p phos-integration-tests --bin phos-demo
 
-test: setup lint unit e2e ## everything that CI checks
+test: setup lint unit slow e2e ## everything that CI checks
 
 lint: ## generated files, formatting, clippy, dependencies, scripts
 	scripts/ptx.sh --check
@@ -37,6 +37,9 @@ lint: ## generated files, formatting, clippy, dependencies, scripts
 unit: build ## unit and property tests, kernels on the host
 	scripts/kernel-test.sh
 	scripts/with-s3.sh $(CARGO) nextest run --workspace --locked
+
+slow: build ## 10,000 seeds of the storage simulation
+	$(CARGO) nextest run --workspace --locked --profile slow
 
 e2e: build ## end-to-end tests with CRIU on the simulated GPU (as root)
 	scripts/criu-check.sh

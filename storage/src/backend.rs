@@ -28,6 +28,7 @@ use url::Url;
 use crate::fault::{FaultKind, StoreFault};
 use crate::retry::RetryPolicy;
 use crate::store::OpenError;
+use crate::unfinished::{Unfinished, Uploads};
 
 /// Parts of a multipart upload in flight at once, for one pack.
 const PARTS_IN_FLIGHT: usize = 4;
@@ -50,6 +51,7 @@ pub(crate) struct Backend {
     base: Path,
     retry: RetryPolicy,
     medium: Medium,
+    uploads: Uploads,
 }
 
 /// How a conditional creation ended.
@@ -82,7 +84,13 @@ impl Backend {
             base,
             retry,
             medium,
+            uploads: Uploads::Unknown,
         }
+    }
+
+    fn with_uploads(mut self, uploads: Uploads) -> Self {
+        self.uploads = uploads;
+        self
     }
 
     pub(crate) const fn medium(&self) -> Medium {
@@ -275,6 +283,17 @@ impl Backend {
             .await
     }
 
+    /// Uploads to keys directly below a prefix that were never finished.
+    pub(crate) async fn unfinished(&self, prefix: &str) -> Result<Vec<Unfinished>, StoreFault> {
+        let path = self.path(prefix);
+        self.retry.run(|| self.uploads.list(&path)).await
+    }
+
+    /// Ends an upload that was never finished. One that is gone counts as ended.
+    pub(crate) async fn end_unfinished(&self, upload: &Unfinished) -> Result<(), StoreFault> {
+        self.retry.run(|| self.uploads.end(upload)).await
+    }
+
     /// Names of the directories directly below a key.
     pub(crate) async fn list_directories(&self, prefix: &str) -> Result<Vec<String>, StoreFault> {
         let path = self.path(prefix);
@@ -300,8 +319,8 @@ pub(crate) fn connect(address: &str, retry: &RetryPolicy) -> Result<Backend, Ope
         Backend::new(store, base, retry.clone(), medium)
     };
     if !address.contains("://") {
-        return directory(address, PathBuf::from(address))
-            .map(|store| backend(store, Path::default(), Medium::Local));
+        let (store, uploads) = directory(address, PathBuf::from(address))?;
+        return Ok(backend(store, Path::default(), Medium::Local).with_uploads(uploads));
     }
     let invalid = |detail: String| OpenError::Address {
         address: address.to_owned(),
@@ -323,23 +342,20 @@ pub(crate) fn connect(address: &str, retry: &RetryPolicy) -> Result<Backend, Ope
             let path = url
                 .to_file_path()
                 .map_err(|()| invalid("write it as file:///absolute/path".into()))?;
-            Ok(backend(
-                directory(address, path)?,
-                Path::default(),
-                Medium::Local,
-            ))
+            let (store, uploads) = directory(address, path)?;
+            Ok(backend(store, Path::default(), Medium::Local).with_uploads(uploads))
         }
         "memory" => Ok(backend(Arc::new(InMemory::new()), base()?, Medium::Local)),
         "discard" => Ok(backend(Arc::new(InMemory::new()), base()?, Medium::Discard)),
         "s3" | "s3a" => {
             bucket("bucket")?;
-            let store = AmazonS3Builder::from_env()
+            let builder = AmazonS3Builder::from_env()
                 .with_url(address)
                 .with_config(AmazonS3ConfigKey::Client(ClientConfigKey::Timeout), timeout)
-                .with_retry(retry.client())
-                .build()
-                .map_err(refused)?;
-            Ok(backend(Arc::new(store), base()?, Medium::Remote))
+                .with_retry(retry.client());
+            let store = Arc::new(builder.clone().build().map_err(refused)?);
+            let uploads = Uploads::s3(&builder, store.clone());
+            Ok(backend(store, base()?, Medium::Remote).with_uploads(uploads))
         }
         "gs" => {
             bucket("bucket")?;
@@ -368,7 +384,7 @@ pub(crate) fn connect(address: &str, retry: &RetryPolicy) -> Result<Backend, Ope
     }
 }
 
-fn directory(address: &str, path: PathBuf) -> Result<Arc<dyn ObjectStore>, OpenError> {
+fn directory(address: &str, path: PathBuf) -> Result<(Arc<dyn ObjectStore>, Uploads), OpenError> {
     let failed = |path: &FilePath, error: &std::io::Error| OpenError::Directory {
         path: path.to_owned(),
         detail: error.to_string(),
@@ -385,7 +401,6 @@ fn directory(address: &str, path: PathBuf) -> Result<Arc<dyn ObjectStore>, OpenE
         path: path.clone(),
         detail: error.to_string(),
     })?;
-    Ok(Arc::new(
-        store.with_fsync(true).with_automatic_cleanup(true),
-    ))
+    let store = store.with_fsync(true).with_automatic_cleanup(true);
+    Ok((Arc::new(store), Uploads::Directory(path)))
 }

@@ -3,6 +3,9 @@
 //! A record stands at `head/<number>`, 20 digits, created conditionally, never changed. The first one is number 1, and
 //! number `n + 1` is only created by one who saw that `n` is the newest; so of all who try, one wins, and the log is one
 //! line of history whatever the clocks say. An epoch is the number of the take-over record that began it.
+//!
+//! No record is ever deleted, also not that of a checkpoint that retention removed: a number that became free could be
+//! created again by a writer that slept since before it was taken, which would then believe that it owns the job.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -14,10 +17,14 @@ use crate::names::{Epoch, Nonce, UnixMillis};
 pub(crate) const KIND: Kind = Kind {
     what: "head record",
     magic: *b"PHOSHEAD",
-    version: 1,
+    // 2: records of a collection. Who does not know of them must neither list nor write.
+    version: 2,
     max_stored: 64 << 10,
     max_plain: 64 << 10,
 };
+
+/// Records read at once.
+pub(crate) const READS: usize = 16;
 
 /// A record of a job's log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,6 +73,20 @@ pub enum RecordKind {
     Completed {
         /// Its exit code.
         exit_code: i32,
+    },
+    /// Retention or collection: of the checkpoints before this record, those that it keeps are visible, and what it
+    /// sweeps may be deleted by anybody at any time from here on.
+    Collected {
+        /// Name of the collection below `collections/`.
+        collection: String,
+        /// Digest of the collection's bytes.
+        digest: Digest,
+        /// Length of the collection in bytes.
+        length: u64,
+        /// Checkpoints that it removed.
+        removed: u64,
+        /// Packs and manifests that it gave up for deletion.
+        swept: u64,
     },
 }
 
@@ -119,6 +140,15 @@ mod tests {
                 "[ -~]{0,20}"
             )
                 .prop_map(|(manifest, digest, n, trigger)| {
+                    if n[0] % 2 == 0 {
+                        return RecordKind::Collected {
+                            collection: manifest,
+                            digest: Digest(digest),
+                            length: n[0],
+                            removed: n[1],
+                            swept: n[2],
+                        };
+                    }
                     RecordKind::Checkpoint {
                         manifest,
                         digest: Digest(digest),

@@ -2,11 +2,15 @@
 //!
 //! Filled from the newest visible manifests. A chunk counts only if its pack is there with the length that the manifest
 //! says and is not quarantined: a checkpoint must never lean on what another one has lost.
+//!
+//! An index is true as of a place in the log, its horizon: nothing that it names was given up for deletion up to there.
+//! Whoever leans on it looks at what was collected since (see `collect`).
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use crate::Digest;
+use crate::collection::{Collection, ManifestRef};
 use crate::manifest::{Location, Manifest, PackEntry};
 use crate::names::PackId;
 
@@ -15,17 +19,21 @@ use crate::names::PackId;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Index {
     generations: VecDeque<Arc<Generation>>,
+    horizon: u64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Generation {
+    /// The checkpoint's number.
+    number: u64,
+    manifest: ManifestRef,
     chunks: HashMap<Digest, Location>,
     packs: HashMap<PackId, u64>,
 }
 
 impl Generation {
     /// The chunks of a manifest. With a set of packs, only those whose packs can be relied on.
-    fn new(manifest: &Manifest, packs: Option<&PackSet>) -> Self {
+    fn new(manifest: &Manifest, named: ManifestRef, packs: Option<&PackSet>) -> Self {
         let sound: HashMap<PackId, u64> = manifest
             .packs
             .iter()
@@ -37,17 +45,21 @@ impl Generation {
             .filter(|(_, location)| location.pack.is_none_or(|pack| sound.contains_key(&pack)))
             .collect();
         Self {
+            number: manifest.number.0,
+            manifest: named,
             chunks,
             packs: sound,
         }
     }
 }
 
-/// Packs that are there, with their lengths in bytes, less those in quarantine.
+/// Packs that are there, with their lengths in bytes, and what is in quarantine.
 #[derive(Debug, Default)]
 pub(crate) struct PackSet {
     pub present: HashMap<PackId, u64>,
     pub quarantined: HashSet<PackId>,
+    /// Names of manifests in quarantine.
+    pub manifests: HashSet<String>,
 }
 
 impl PackSet {
@@ -68,18 +80,74 @@ impl PackSet {
 }
 
 impl Index {
-    /// Takes in a checkpoint older than those in it.
-    pub(crate) fn push_older(&mut self, manifest: &Manifest, packs: Option<&PackSet>) {
+    /// An index without chunks, true as of the record `horizon`.
+    pub(crate) fn at(horizon: u64) -> Self {
+        Self {
+            generations: VecDeque::new(),
+            horizon,
+        }
+    }
+
+    /// The newest record that was taken into account.
+    pub(crate) const fn horizon(&self) -> u64 {
+        self.horizon
+    }
+
+    /// The manifests whose chunks it knows.
+    pub(crate) fn leans_on(&self) -> Vec<ManifestRef> {
         self.generations
-            .push_back(Arc::new(Generation::new(manifest, packs)));
+            .iter()
+            .map(|generation| generation.manifest.clone())
+            .collect()
+    }
+
+    /// Takes in a checkpoint older than those in it.
+    pub(crate) fn push_older(
+        &mut self,
+        manifest: &Manifest,
+        named: ManifestRef,
+        packs: Option<&PackSet>,
+    ) {
+        self.generations
+            .push_back(Arc::new(Generation::new(manifest, named, packs)));
     }
 
     /// The index after one more checkpoint, keeping the newest `keep`.
-    pub(crate) fn with_newest(&self, manifest: &Manifest, keep: usize) -> Self {
+    pub(crate) fn with_newest(&self, manifest: &Manifest, named: ManifestRef, keep: usize) -> Self {
         let mut generations = self.generations.clone();
-        generations.push_front(Arc::new(Generation::new(manifest, None)));
+        generations.push_front(Arc::new(Generation::new(manifest, named, None)));
         generations.truncate(keep.max(1));
-        Self { generations }
+        Self {
+            generations,
+            horizon: self.horizon,
+        }
+    }
+
+    /// The index as of a later record, with no collection in between.
+    pub(crate) fn advanced(&self, horizon: u64) -> Self {
+        Self {
+            generations: self.generations.clone(),
+            horizon,
+        }
+    }
+
+    /// The index after a collection; `None` if what it knows was repacked and must be read again.
+    pub(crate) fn collected(&self, collection: &Collection) -> Option<Self> {
+        let mut generations = VecDeque::new();
+        for generation in &self.generations {
+            match collection.kept(generation.number) {
+                // Committed since.
+                None if generation.number > collection.number => {}
+                None => continue,
+                Some(kept) if kept.manifest.as_ref() == Some(&generation.manifest) => {}
+                Some(_) => return None,
+            }
+            generations.push_back(generation.clone());
+        }
+        Some(Self {
+            generations,
+            horizon: collection.number,
+        })
     }
 
     /// The index without the chunks of a pack.
@@ -95,6 +163,8 @@ impl Index {
                 .filter(|(_, location)| keep(location));
             let packs = generation.packs.iter().filter(|(id, _)| *id != pack);
             Arc::new(Generation {
+                number: generation.number,
+                manifest: generation.manifest.clone(),
                 chunks: chunks
                     .map(|(&digest, &location)| (digest, location))
                     .collect(),
@@ -103,6 +173,7 @@ impl Index {
         };
         Self {
             generations: self.generations.iter().map(strip).collect(),
+            horizon: self.horizon,
         }
     }
 

@@ -11,7 +11,8 @@
 //! reason that the caller must say loudly. One that cannot be read *just now* (time-outs, refused credentials) is an
 //! error: falling back to an older checkpoint over a broken network would lose work for nothing.
 
-use std::sync::{Arc, RwLock};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, RwLock};
 
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
@@ -19,19 +20,18 @@ use serde::Serialize;
 
 use crate::Digest;
 use crate::backend::{Backend, Created, Medium};
+use crate::collection::{Collection, ManifestRef, NOTE_KIND, WriterNote};
 use crate::envelope::{self, EnvelopeError, Kind};
 use crate::fault::{FaultKind, StoreFault};
-use crate::head::{self, HeadRecord, RecordKind};
+use crate::head::{self, HeadRecord, READS, RecordKind};
+use crate::history::{Step, Walk};
 use crate::index::{Index, PackSet};
-use crate::manifest::{self, Manifest, ManifestError};
+use crate::manifest::{self, Manifest, ManifestError, PackEntry};
 use crate::names::{CheckpointNumber, Epoch, JobName, Nonce, PackId, UnixMillis};
 use crate::pack::{self, PackError, PackIndex};
 use crate::reader::Reader;
 use crate::store::{Store, StoreOptions};
 use crate::writer::CheckpointWriter;
-
-/// Records read at once when listing.
-const READS: usize = 16;
 
 const QUARANTINE_KIND: Kind = Kind {
     what: "quarantine note",
@@ -63,6 +63,16 @@ pub enum JobError {
     /// There is no such checkpoint.
     #[error("job {job} has no checkpoint {number}: `phos-ft list` shows those there are")]
     NoCheckpoint {
+        /// The job.
+        job: JobName,
+        /// The number asked for.
+        number: CheckpointNumber,
+    },
+    /// Retention removed the checkpoint.
+    #[error(
+        "checkpoint {number} of job {job} was removed by retention: `phos-ft list` shows those there are"
+    )]
+    Removed {
         /// The job.
         job: JobName,
         /// The number asked for.
@@ -208,6 +218,51 @@ pub(crate) struct Inner {
     /// Held while a record is appended, so that clones do not race each other.
     pub(crate) log: tokio::sync::Mutex<Option<Log>>,
     index: RwLock<Option<Arc<Index>>>,
+    /// Writers of this process that ended and whose notes may still stand in the store.
+    ended: Mutex<Vec<Nonce>>,
+    /// What manifests name, by their names, for collection.
+    pub(crate) usages: Mutex<HashMap<String, Arc<Usage>>>,
+}
+
+/// A visible checkpoint with its manifest, or why that cannot be used.
+pub(crate) struct FoundCheckpoint {
+    pub number: CheckpointNumber,
+    pub manifest_name: Option<String>,
+    pub manifest: Result<Manifest, String>,
+}
+
+/// What a manifest names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Usage {
+    pub digest: Digest,
+    /// The packs, and how many of their bytes its chunks take.
+    pub packs: Vec<(PackEntry, u64)>,
+}
+
+/// A writer's note in the store. Whatever becomes of the writer, the note is taken back in the end: by [`Self::remove`],
+/// else by the next collection of this process, else, when the process is gone, by the epoch after it.
+pub(crate) struct Note {
+    job: Job,
+    nonce: Nonce,
+    stands: bool,
+}
+
+impl Note {
+    /// Takes the note back; on a failure it is left to collection.
+    pub(crate) async fn remove(mut self) {
+        let key = self.job.note_key(&self.nonce);
+        if self.job.backend().delete_once(&key).await.is_ok() {
+            self.stands = false;
+        }
+    }
+}
+
+impl Drop for Note {
+    fn drop(&mut self) {
+        if self.stands {
+            self.job.lock_ended().push(self.nonce);
+        }
+    }
 }
 
 /// What a handle remembers of the log.
@@ -227,7 +282,7 @@ pub(crate) enum Appended {
 }
 
 /// A record, or why it cannot be read.
-type ReadRecord = Result<HeadRecord, String>;
+pub(crate) type ReadRecord = Result<HeadRecord, String>;
 
 impl std::fmt::Debug for Job {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -247,6 +302,8 @@ impl Job {
             name,
             log: tokio::sync::Mutex::new(None),
             index: RwLock::new(None),
+            ended: Mutex::default(),
+            usages: Mutex::default(),
         };
         Self {
             inner: Arc::new(inner),
@@ -285,6 +342,17 @@ impl Job {
         self.key(&format!("packs/{pack}"))
     }
 
+    pub(crate) fn note_key(&self, writer: &Nonce) -> String {
+        self.key(&format!("writers/{writer}"))
+    }
+
+    fn lock_ended(&self) -> std::sync::MutexGuard<'_, Vec<Nonce>> {
+        self.inner
+            .ended
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
     fn record_key(&self, number: u64) -> String {
         self.key(&format!("head/{}", head::record_name(number)))
     }
@@ -292,7 +360,7 @@ impl Job {
     // --- the log ---------------------------------------------------------------------------------------------------
 
     /// Numbers of all records, oldest first.
-    async fn record_numbers(&self) -> Result<Vec<u64>, StoreFault> {
+    pub(crate) async fn record_numbers(&self) -> Result<Vec<u64>, StoreFault> {
         let listed = self.backend().list(&self.key("head")).await?;
         let mut numbers: Vec<u64> = listed
             .iter()
@@ -303,17 +371,24 @@ impl Job {
         Ok(numbers)
     }
 
-    async fn record(&self, number: u64) -> Result<ReadRecord, StoreFault> {
+    pub(crate) async fn record(&self, number: u64) -> Result<ReadRecord, StoreFault> {
+        let found = self.find_record(number).await?;
+        Ok(found.unwrap_or_else(|| Err(format!("record {number} is missing"))))
+    }
+
+    /// The record of a number, if there is one.
+    pub(crate) async fn find_record(&self, number: u64) -> Result<Option<ReadRecord>, StoreFault> {
         match self
             .backend()
             .read(&self.record_key(number), head::KIND.max_object())
             .await
         {
-            Ok(bytes) => Ok(HeadRecord::decode(number, &bytes).map_err(|error| error.to_string())),
-            // Retention may remove a record between a listing and the reading.
-            Err(fault) if matches!(fault.kind(), FaultKind::NotFound | FaultKind::TooLarge) => {
-                Ok(Err(fault.to_string()))
+            Ok(bytes) => {
+                let record = HeadRecord::decode(number, &bytes);
+                Ok(Some(record.map_err(|error| error.to_string())))
             }
+            Err(fault) if fault.kind() == FaultKind::NotFound => Ok(None),
+            Err(fault) if fault.kind() == FaultKind::TooLarge => Ok(Some(Err(fault.to_string()))),
             Err(fault) => Err(fault),
         }
     }
@@ -436,8 +511,8 @@ impl Job {
 
     /// Where the job's history stands now.
     pub async fn state(&self) -> Result<JobState, JobError> {
-        let numbers = self.record_numbers().await?;
-        let tail = numbers.last().copied().unwrap_or(0);
+        let mut walk = Walk::new(self, 1).await?;
+        let tail = walk.tail();
         let mut state = JobState {
             tail,
             epoch: None,
@@ -445,24 +520,24 @@ impl Job {
             newest: None,
             completed: None,
         };
-        for &number in numbers.iter().rev() {
-            let record = self.record(number).await?;
-            if number == tail {
-                state.epoch = record.as_ref().ok().map(|record| record.epoch);
-            }
-            match record.map(|record| record.kind) {
+        if tail > 0 {
+            let newest = self.record(tail).await?;
+            state.epoch = newest.ok().map(|record| record.epoch);
+        }
+        while let Some(step) = walk.next().await? {
+            match step.record.map(|record| record.kind) {
                 Ok(RecordKind::TakenOver { holder }) => {
                     state.holder.get_or_insert(holder);
                 }
                 Ok(RecordKind::Checkpoint { .. }) => {
-                    state.newest = Some(CheckpointNumber(number));
+                    state.newest = Some(CheckpointNumber(step.number));
                     break;
                 }
                 Ok(RecordKind::Completed { exit_code }) => {
                     state.completed = Some(exit_code);
                     break;
                 }
-                Err(_) => {}
+                Ok(RecordKind::Collected { .. }) | Err(_) => {}
             }
         }
         Ok(state)
@@ -480,17 +555,14 @@ impl Job {
 
     /// All checkpoints, newest first, also those of earlier runs.
     pub async fn list(&self) -> Result<Listing, JobError> {
-        let numbers = self.record_numbers().await?;
         let durability = match self.backend().medium() {
             Medium::Remote => Durability::Remote,
             Medium::Local | Medium::Discard => Durability::Local,
         };
-        let mut records = stream::iter(numbers.into_iter().rev())
-            .map(|number| async move { Ok::<_, StoreFault>((number, self.record(number).await?)) })
-            .buffered(READS);
+        let mut walk = Walk::new(self, READS).await?;
         let mut listing = Listing::default();
         let mut earlier_run = false;
-        while let Some((number, record)) = records.try_next().await? {
+        while let Some(Step { number, record, .. }) = walk.next().await? {
             let number = CheckpointNumber(number);
             match record {
                 Ok(HeadRecord {
@@ -537,56 +609,58 @@ impl Job {
             number,
             reason,
         };
-        let record = match self
-            .backend()
-            .read(&self.record_key(number.0), head::KIND.max_object())
-            .await
-        {
-            Ok(bytes) => {
-                HeadRecord::decode(number.0, &bytes).map_err(|error| unusable(error.to_string()))?
+        let mut walk = Walk::new(self, READS).await?;
+        while let Some(step) = walk.next().await? {
+            if step.number > number.0 {
+                continue;
             }
-            Err(fault) if fault.kind() == FaultKind::NotFound => {
-                return Err(JobError::NoCheckpoint { job: job(), number });
+            if step.number < number.0 {
+                break;
             }
-            Err(fault) => return Err(fault.into()),
-        };
-        match self.manifest_of(&record).await? {
-            Some(Ok(manifest)) => Ok(manifest),
-            Some(Err(reason)) => Err(unusable(reason)),
-            None => Err(JobError::NoCheckpoint { job: job(), number }),
+            if let Err(reason) = step.record {
+                return Err(unusable(reason));
+            }
+            let Some(named) = step.manifest else {
+                break;
+            };
+            let read = self.read_manifest(number.0, &named).await?;
+            return read.map_err(unusable);
+        }
+        match self.find_record(number.0).await? {
+            Some(Ok(HeadRecord {
+                kind: RecordKind::Checkpoint { .. },
+                ..
+            })) => Err(JobError::Removed { job: job(), number }),
+            _ => Err(JobError::NoCheckpoint { job: job(), number }),
         }
     }
 
-    /// The manifest that a record names, or why it cannot be used; `None` if the record is of another kind.
-    async fn manifest_of(
+    /// The manifest of a checkpoint, or why it cannot be used.
+    pub(crate) async fn read_manifest(
         &self,
-        record: &HeadRecord,
-    ) -> Result<Option<Result<Manifest, String>>, StoreFault> {
-        let RecordKind::Checkpoint {
-            manifest, digest, ..
-        } = &record.kind
-        else {
-            return Ok(None);
-        };
-        if manifest.contains('/') {
-            return Ok(Some(Err(format!(
-                "its record names the manifest {manifest:?}, which is no name"
-            ))));
+        number: u64,
+        named: &ManifestRef,
+    ) -> Result<Result<Manifest, String>, StoreFault> {
+        let name = &named.name;
+        if name.contains('/') {
+            return Ok(Err(format!(
+                "its record names the manifest {name:?}, which is no name"
+            )));
         }
-        let key = self.key(&format!("manifests/{manifest}"));
+        let key = self.key(&format!("manifests/{name}"));
         let bytes = match self.backend().read(&key, manifest::KIND.max_object()).await {
             Ok(bytes) => bytes,
             Err(fault) if matches!(fault.kind(), FaultKind::NotFound | FaultKind::TooLarge) => {
-                return Ok(Some(Err(fault.to_string())));
+                return Ok(Err(fault.to_string()));
             }
             Err(fault) => return Err(fault),
         };
-        Ok(Some(self.check_manifest(record, *digest, &bytes)))
+        Ok(self.check_manifest(number, named.digest, &bytes))
     }
 
     fn check_manifest(
         &self,
-        record: &HeadRecord,
+        number: u64,
         digest: Digest,
         bytes: &Bytes,
     ) -> Result<Manifest, String> {
@@ -595,7 +669,7 @@ impl Job {
         if Digest::of(bytes) != digest {
             return Err("its manifest is not the one that was committed".into());
         }
-        if manifest.job != *self.name() || manifest.number.0 != record.number {
+        if manifest.job != *self.name() || manifest.number.0 != number {
             return Err(format!(
                 "its manifest is that of checkpoint {} of job {}",
                 manifest.number, manifest.job
@@ -611,16 +685,19 @@ impl Job {
     /// again.
     pub async fn newest_restorable(&self) -> Result<Restorable, JobError> {
         self.refuse_discard()?;
-        let packs = self.packs().await?;
         let mut skipped = Vec::new();
-        for number in self.record_numbers().await?.into_iter().rev() {
+        let mut walk = Walk::new(self, 1).await?;
+        // After the log: what is committed meanwhile would seem to lack its packs.
+        let packs = self.packs().await?;
+        while let Some(step) = walk.next().await? {
+            let number = step.number;
             let mut skip = |reason| {
                 skipped.push(SkippedCheckpoint {
                     number: CheckpointNumber(number),
                     reason,
                 })
             };
-            let record = match self.record(number).await? {
+            let record = match step.record {
                 Ok(record) => record,
                 Err(reason) => {
                     skip(reason);
@@ -630,10 +707,16 @@ impl Job {
             if matches!(record.kind, RecordKind::Completed { .. }) {
                 break;
             }
-            let manifest = match self.manifest_of(&record).await? {
-                None => continue,
-                Some(Ok(manifest)) => manifest,
-                Some(Err(reason)) => {
+            let Some(named) = step.manifest else {
+                continue;
+            };
+            if packs.manifests.contains(&named.name) {
+                skip(format!("manifest {} is quarantined as damaged", named.name));
+                continue;
+            }
+            let manifest = match self.read_manifest(number, &named).await? {
+                Ok(manifest) => manifest,
+                Err(reason) => {
                     skip(reason);
                     continue;
                 }
@@ -658,6 +741,40 @@ impl Job {
         })
     }
 
+    /// All visible checkpoints with their manifests, newest first, or with the reason why one cannot be used. That their
+    /// packs are whole is not checked.
+    pub async fn checkpoints(
+        &self,
+    ) -> Result<Vec<(CheckpointNumber, Result<Manifest, String>)>, JobError> {
+        let found = self.checkpoints_with_names().await?;
+        Ok(found
+            .into_iter()
+            .map(|found| (found.number, found.manifest))
+            .collect())
+    }
+
+    pub(crate) async fn checkpoints_with_names(&self) -> Result<Vec<FoundCheckpoint>, JobError> {
+        let mut walk = Walk::new(self, READS).await?;
+        let mut found = Vec::new();
+        while let Some(step) = walk.next().await? {
+            let number = CheckpointNumber(step.number);
+            match (step.record, step.manifest) {
+                (Err(reason), _) => found.push(FoundCheckpoint {
+                    number,
+                    manifest_name: None,
+                    manifest: Err(reason),
+                }),
+                (Ok(_), Some(named)) => found.push(FoundCheckpoint {
+                    number,
+                    manifest: self.read_manifest(step.number, &named).await?,
+                    manifest_name: Some(named.name),
+                }),
+                (Ok(_), None) => {}
+            }
+        }
+        Ok(found)
+    }
+
     /// Checks that all packs of a checkpoint are there with the right length; the reason if not.
     pub async fn check_packs(&self, manifest: &Manifest) -> Result<(), JobError> {
         self.refuse_discard()?;
@@ -676,7 +793,7 @@ impl Job {
         }
     }
 
-    fn refuse_discard(&self) -> Result<(), JobError> {
+    pub(crate) fn refuse_discard(&self) -> Result<(), JobError> {
         if self.inner.store.is_discarding() {
             return Err(JobError::Discarded {
                 address: self.inner.store.address().to_owned(),
@@ -693,6 +810,22 @@ impl Job {
 
     /// What a pack says that it holds.
     pub async fn pack_index(&self, id: &PackId) -> Result<PackIndex, JobError> {
+        let missing = || JobError::Pack {
+            pack: *id,
+            source: PackError::Damaged {
+                detail: "it is missing".to_owned(),
+            },
+        };
+        let length = self.packs().await?.present.get(id).copied();
+        self.read_pack_index(id, length.ok_or_else(missing)?).await
+    }
+
+    /// The index of a pack of that length.
+    pub(crate) async fn read_pack_index(
+        &self,
+        id: &PackId,
+        length: u64,
+    ) -> Result<PackIndex, JobError> {
         let failed = |source| JobError::Pack { pack: *id, source };
         let damaged = |detail: &str| {
             failed(PackError::Damaged {
@@ -700,13 +833,6 @@ impl Job {
             })
         };
         let key = self.pack_key(id);
-        let length = self
-            .packs()
-            .await?
-            .present
-            .get(id)
-            .copied()
-            .ok_or_else(|| damaged("it is missing"))?;
         if length < pack::HEADER + pack::TRAILER {
             return Err(damaged("it is shorter than its header and trailer"));
         }
@@ -737,6 +863,11 @@ impl Job {
                 .iter()
                 .filter_map(|object| Some((id(&object.name)?, object.size)))
                 .collect(),
+            manifests: quarantined
+                .iter()
+                .filter(|object| id(&object.name).is_none())
+                .map(|object| object.name.clone())
+                .collect(),
             quarantined: quarantined
                 .iter()
                 .filter_map(|object| id(&object.name))
@@ -752,6 +883,28 @@ impl Job {
         reason: &str,
         now: UnixMillis,
     ) -> Result<(), JobError> {
+        self.quarantine(&pack.to_string(), reason, now).await?;
+        if let Some(index) = self.index() {
+            self.set_index(Some(Arc::new(index.without(pack))));
+        }
+        Ok(())
+    }
+
+    /// Notes that a manifest is damaged: its checkpoint is not restored and not leaned on, also should its bytes read
+    /// right by chance.
+    pub(crate) async fn quarantine_manifest(
+        &self,
+        name: &str,
+        reason: &str,
+        now: UnixMillis,
+    ) -> Result<(), JobError> {
+        if name.contains('/') {
+            return Ok(());
+        }
+        self.quarantine(name, reason, now).await
+    }
+
+    async fn quarantine(&self, name: &str, reason: &str, now: UnixMillis) -> Result<(), JobError> {
         #[derive(Serialize)]
         struct Note {
             reason: String,
@@ -763,13 +916,8 @@ impl Job {
         };
         let payload = envelope::to_cbor(QUARANTINE_KIND.what, &note)?;
         let bytes = envelope::seal(&QUARANTINE_KIND, &payload)?;
-        self.backend()
-            .write(&self.key(&format!("quarantine/{pack}")), bytes.into())
-            .await?;
-        if let Some(index) = self.index() {
-            self.set_index(Some(Arc::new(index.without(pack))));
-        }
-        Ok(())
+        let key = self.key(&format!("quarantine/{name}"));
+        Ok(self.backend().write(&key, bytes.into()).await?)
     }
 
     fn index(&self) -> Option<Arc<Index>> {
@@ -789,12 +937,15 @@ impl Job {
     }
 
     /// Takes a committed manifest into the index.
-    pub(crate) fn index_committed(&self, manifest: &Manifest) {
+    pub(crate) fn index_committed(&self, manifest: &Manifest, named: ManifestRef) {
         // Without an index the next checkpoint reads it from the store, this manifest included.
         if let Some(index) = self.index() {
-            self.set_index(Some(Arc::new(
-                index.with_newest(manifest, self.options().indexed_checkpoints),
-            )));
+            let number = manifest.number.0;
+            let mut newer = index.with_newest(manifest, named, self.options().indexed_checkpoints);
+            if index.horizon() + 1 == number {
+                newer = newer.advanced(number);
+            }
+            self.set_index(Some(Arc::new(newer)));
         }
     }
 
@@ -803,21 +954,28 @@ impl Job {
         if let Some(index) = self.index() {
             return Ok(index);
         }
+        let mut walk = Walk::new(self, 1).await?;
+        let mut index = Index::at(walk.tail());
         let packs = match self.backend().medium() {
             Medium::Discard => None,
             Medium::Local | Medium::Remote => Some(self.packs().await?),
         };
-        let mut index = Index::default();
         let mut taken = 0;
-        for number in self.record_numbers().await?.into_iter().rev() {
-            if taken == self.options().indexed_checkpoints {
+        while taken < self.options().indexed_checkpoints
+            && let Some(step) = walk.next().await?
+        {
+            // What cannot be read may be a collection, so what is older may be about to go.
+            if step.record.is_err() || !step.trusted {
                 break;
             }
-            let Ok(record) = self.record(number).await? else {
+            let Some(named) = step.manifest else {
                 continue;
             };
-            if let Some(Ok(manifest)) = self.manifest_of(&record).await? {
-                index.push_older(&manifest, packs.as_ref());
+            if (packs.as_ref()).is_some_and(|packs| packs.manifests.contains(&named.name)) {
+                continue;
+            }
+            if let Ok(manifest) = self.read_manifest(step.number, &named).await? {
+                index.push_older(&manifest, named, packs.as_ref());
                 taken += 1;
             }
         }
@@ -826,9 +984,161 @@ impl Job {
         Ok(index)
     }
 
+    /// The index as of the newest record there is; `None` if it must be read again.
+    async fn catch_up(&self, index: &Arc<Index>) -> Result<Option<Arc<Index>>, JobError> {
+        let records = self.records_after(index.horizon()).await?;
+        let Some((tail, newest)) = records.last() else {
+            return Ok(Some(index.clone()));
+        };
+        let now = Log {
+            tail: *tail,
+            epoch: newest.as_ref().ok().map(|record| record.epoch),
+        };
+        let mut current = index.as_ref().clone();
+        for (_, record) in &records {
+            let Ok(record) = record else {
+                return Ok(None);
+            };
+            if matches!(record.kind, RecordKind::Collected { .. }) {
+                let Ok(collection) = self.collection_of(record).await? else {
+                    return Ok(None);
+                };
+                let Some(after) = current.collected(&collection) else {
+                    return Ok(None);
+                };
+                current = after;
+            }
+        }
+        let current = Arc::new(current.advanced(now.tail));
+        self.set_index(Some(current.clone()));
+        let mut log = self.inner.log.lock().await;
+        if log.is_none_or(|log| log.tail < now.tail) {
+            *log = Some(now);
+        }
+        Ok(Some(current))
+    }
+
     /// Begins a checkpoint. Nothing of it is visible before [`CheckpointWriter::commit`].
+    ///
+    /// What it may lean on is noted in the store first, so that no collection takes it away meanwhile; see the protocol
+    /// in `collect`.
     pub async fn begin(&self, epoch: Epoch) -> Result<CheckpointWriter, JobError> {
-        let index = self.load_index().await?;
-        Ok(CheckpointWriter::new(self.clone(), epoch, index))
+        let nonce = self.nonce();
+        let mut note = Note {
+            job: self.clone(),
+            nonce,
+            stands: false,
+        };
+        loop {
+            let index = self.load_index().await?;
+            // From the first attempt on: one that fails may have been done.
+            note.stands = true;
+            self.write_note(nonce, epoch, &index).await?;
+            if let Some(index) = self.catch_up(&index).await? {
+                return Ok(CheckpointWriter::new(
+                    self.clone(),
+                    epoch,
+                    note,
+                    nonce,
+                    index,
+                ));
+            }
+            self.set_index(None);
+        }
+    }
+
+    async fn write_note(&self, nonce: Nonce, epoch: Epoch, index: &Index) -> Result<(), JobError> {
+        let note = WriterNote {
+            epoch,
+            seen: index.horizon(),
+            leans_on: index.leans_on(),
+        };
+        let bytes = note.encode()?;
+        Ok(self.backend().write(&self.note_key(&nonce), bytes).await?)
+    }
+
+    /// Says, with a note, that a collector writes packs of its own.
+    pub(crate) async fn note_collector(
+        &self,
+        nonce: Nonce,
+        epoch: Epoch,
+        seen: u64,
+    ) -> Result<Note, JobError> {
+        let note = Note {
+            job: self.clone(),
+            nonce,
+            stands: true,
+        };
+        self.write_note(nonce, epoch, &Index::at(seen)).await?;
+        Ok(note)
+    }
+
+    /// The notes of all writers, by their names. Those that end meanwhile are left out; `Err` for one that cannot be
+    /// read.
+    pub(crate) async fn notes(
+        &self,
+    ) -> Result<Vec<(Nonce, Result<WriterNote, String>)>, StoreFault> {
+        let listed = self.backend().list(&self.key("writers")).await?;
+        let nonces: Vec<Nonce> = listed
+            .iter()
+            .filter_map(|object| crate::collection::parse_note_name(&object.name))
+            .collect();
+        let reads = stream::iter(nonces).map(|nonce| async move {
+            let key = self.note_key(&nonce);
+            match self.backend().read(&key, NOTE_KIND.max_object()).await {
+                Ok(bytes) => {
+                    let note = WriterNote::decode(&bytes);
+                    Ok(Some((nonce, note.map_err(|error| error.to_string()))))
+                }
+                Err(fault) if fault.kind() == FaultKind::NotFound => Ok(None),
+                Err(fault) if fault.kind() == FaultKind::TooLarge => {
+                    Ok(Some((nonce, Err(fault.to_string()))))
+                }
+                Err(fault) => Err(fault),
+            }
+        });
+        let found: Vec<Option<_>> = reads.buffered(READS).try_collect().await?;
+        Ok(found.into_iter().flatten().collect())
+    }
+
+    /// Takes back the notes of writers of this process that ended without doing so.
+    pub(crate) async fn remove_notes_of_ended(&self) -> Result<(), StoreFault> {
+        let ended = std::mem::take(&mut *self.lock_ended());
+        for (at, nonce) in ended.iter().enumerate() {
+            if let Err(fault) = self.backend().delete(&self.note_key(nonce)).await {
+                self.lock_ended().extend(ended.iter().skip(at));
+                return Err(fault);
+            }
+        }
+        Ok(())
+    }
+
+    /// What was collected in the records `after + 1` to `tail` of packs that a manifest names; why it cannot be known, if
+    /// it cannot.
+    pub(crate) async fn swept_between(
+        &self,
+        after: u64,
+        tail: u64,
+        packs: &[PackEntry],
+    ) -> Result<Option<String>, StoreFault> {
+        for number in after + 1..=tail {
+            let record = match self.record(number).await? {
+                Ok(record) => record,
+                Err(reason) => return Ok(Some(reason)),
+            };
+            if !matches!(record.kind, RecordKind::Collected { .. }) {
+                continue;
+            }
+            let collection: Collection = match self.collection_of(&record).await? {
+                Ok(collection) => collection,
+                Err(reason) => return Ok(Some(reason)),
+            };
+            if let Some(pack) = collection.sweeps(packs.iter().map(|pack| &pack.id)) {
+                return Ok(Some(format!(
+                    "pack {pack} was collected by record {number}"
+                )));
+            }
+        }
+        Ok(None)
     }
 }

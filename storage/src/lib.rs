@@ -39,12 +39,15 @@
 mod backend;
 mod chunk_list;
 mod codec;
+mod collect;
+mod collection;
 mod digest;
 mod envelope;
 mod fault;
 #[doc(hidden)]
 pub mod fuzzing;
 mod head;
+mod history;
 mod index;
 mod job;
 mod manifest;
@@ -54,10 +57,13 @@ mod probe;
 mod reader;
 mod retry;
 mod store;
+mod unfinished;
+mod verify;
 mod writer;
 
 pub use chunk_list::ChunkList;
 pub use codec::Codec;
+pub use collect::{Candidate, CollectError, CollectOptions, Collected, Keep};
 pub use digest::Digest;
 pub use envelope::EnvelopeError;
 pub use fault::{FaultKind, StoreFault};
@@ -77,7 +83,8 @@ pub use pack::{PackError, PackIndex, PackIndexEntry};
 pub use probe::ProbeError;
 pub use reader::{ReadError, Reader};
 pub use retry::RetryPolicy;
-pub use store::{OpenError, Store, StoreOptions};
+pub use store::{Compute, OpenError, Store, StoreOptions};
+pub use verify::{DamagedPack, Verified, VerifyOptions, VerifyProgress};
 pub use writer::{CheckpointWriter, Commit, CommitError, PutError, PutOutcome, WriteStats};
 
 /// Size in bytes of a chunk of GPU memory. The last chunk of an allocation may be shorter.
@@ -87,4 +94,4 @@ pub const CHUNK_SIZE: usize = 1 << 20;
 pub const MAX_CHUNK_SIZE: usize = 4 << 20;
 
 /// Version of the layout of a store as a whole, as written in its `phos-format` object.
-pub const STORE_FORMAT: u16 = 1;
+pub const STORE_FORMAT: u16 = 2;

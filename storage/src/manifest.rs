@@ -384,6 +384,13 @@ impl<C> Body<C> {
     }
 }
 
+impl Location {
+    /// Where its stored bytes end.
+    pub(crate) const fn end(&self) -> u64 {
+        self.offset + self.stored as u64
+    }
+}
+
 /// A pack that a manifest's chunks lie in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PackEntry {
@@ -851,6 +858,45 @@ impl Manifest {
     pub fn digests<'a>(&'a self, list: &'a ChunkList) -> impl Iterator<Item = Digest> + 'a {
         list.iter()
             .filter_map(|chunk| Some(self.chunks.get(chunk as usize)?.digest))
+    }
+
+    /// The manifest after some of its chunks were moved to other packs, whose lengths are given.
+    pub(crate) fn relocated(
+        mut self,
+        moves: &HashMap<(PackId, u64), Location>,
+        lengths: &HashMap<PackId, u64>,
+    ) -> Result<Self, ManifestError> {
+        let old = std::mem::take(&mut self.packs);
+        let mut numbers: HashMap<PackId, u32> = HashMap::new();
+        for chunk in &mut self.chunks {
+            if chunk.codec == Codec::Zero {
+                chunk.pack = 0;
+                continue;
+            }
+            let Some(mut pack) = old.get(chunk.pack as usize).copied() else {
+                return Err(inconsistent(format!("there is no pack {}", chunk.pack)));
+            };
+            if let Some(to) = moves.get(&(pack.id, chunk.offset))
+                && let Some(id) = to.pack
+            {
+                let length = lengths.get(&id).copied();
+                let length =
+                    length.ok_or_else(|| inconsistent(format!("pack {id} is not known")))?;
+                pack = PackEntry { id, length };
+                chunk.offset = to.offset;
+            }
+            chunk.pack = match numbers.get(&pack.id) {
+                Some(&number) => number,
+                None => {
+                    let number = self.packs.len() as u32;
+                    self.packs.push(pack);
+                    numbers.insert(pack.id, number);
+                    number
+                }
+            };
+        }
+        self.validate()?;
+        Ok(self)
     }
 
     /// Where its chunks lie, for an index.

@@ -24,6 +24,11 @@ const ENTRY: u64 = 52;
 /// Most chunks that a pack may hold.
 pub(crate) const MAX_CHUNKS: u32 = 1 << 17;
 
+/// Length in bytes of a pack of so many chunks that take so many bytes.
+pub(crate) const fn length_of(chunks: u64, stored: u64) -> u64 {
+    HEADER + stored + chunks * ENTRY + TRAILER
+}
+
 /// One chunk of a pack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PackIndexEntry {

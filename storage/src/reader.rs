@@ -311,8 +311,11 @@ impl Reader {
                 _ => ReadError::Store { checkpoint, source },
             })?;
         let task_span = span.clone();
-        let decoding =
-            tokio::task::spawn_blocking(move || decode_span(checkpoint, &task_span, &bytes));
+        let decoding = self
+            .job
+            .options()
+            .compute
+            .run(move || decode_span(checkpoint, &task_span, &bytes));
         decoding.await.unwrap_or_else(|error| {
             let detail = format!("the task that decodes it ended: {error}");
             let source = StoreFault::with_kind("read", key, FaultKind::Transient, detail);

@@ -49,6 +49,33 @@ pub struct StoreOptions {
     pub indexed_checkpoints: usize,
     /// Where nonces come from.
     pub nonces: NonceSource,
+    /// Where digests are computed and chunks encoded and decoded.
+    pub compute: Compute,
+}
+
+/// Where work that needs a processor is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Compute {
+    /// On threads of the runtime that may block.
+    #[default]
+    Threads,
+    /// Where it is asked for, so that a simulation of one thread is the same in each run.
+    Inline,
+}
+
+impl Compute {
+    /// Does some work; an error says why its thread ended.
+    pub(crate) async fn run<T: Send + 'static>(
+        self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, String> {
+        match self {
+            Self::Inline => Ok(work()),
+            Self::Threads => tokio::task::spawn_blocking(work)
+                .await
+                .map_err(|error| error.to_string()),
+        }
+    }
 }
 
 impl StoreOptions {
@@ -68,6 +95,7 @@ impl StoreOptions {
             fetch_size: 8 << 20,
             indexed_checkpoints: 3,
             nonces,
+            compute: Compute::Threads,
         }
     }
 }
@@ -214,7 +242,7 @@ impl Store {
             .read(MARKER, MARKER_KIND.max_object())
             .await
         {
-            Ok(bytes) => store.check_marker(&bytes)?,
+            Ok(bytes) => drop(store.check_marker(&bytes)?),
             Err(fault) if fault.kind() == FaultKind::NotFound => {}
             Err(source) => return Err(store.failed(source)),
         }
@@ -228,10 +256,11 @@ impl Store {
         }
     }
 
-    fn check_marker(&self, bytes: &[u8]) -> Result<(), OpenError> {
+    /// The store's format.
+    fn check_marker(&self, bytes: &[u8]) -> Result<u16, OpenError> {
         let address = self.inner.address.clone();
         match envelope::open(&MARKER_KIND, bytes) {
-            Ok(_) => Ok(()),
+            Ok((version, _)) => Ok(version),
             Err(EnvelopeError::Newer { found, known, .. }) => Err(OpenError::Newer {
                 address,
                 found,
@@ -241,7 +270,8 @@ impl Store {
         }
     }
 
-    /// Makes the store ready for writing: sets the format marker if there is none. Call it once before the first
+    /// Makes the store ready for writing: sets the format marker if there is none, and raises that of an older format.
+    /// Call it once before the first
     /// [`Job::take_over`]; [`Self::probe`] first, to have a better message when writing is not allowed.
     pub async fn initialise(&self) -> Result<(), OpenError> {
         let marker = Marker {
@@ -253,14 +283,23 @@ impl Store {
                 address: self.inner.address.clone(),
                 source,
             })?;
+        let bytes = bytes::Bytes::from(bytes);
         match self
             .inner
             .backend
-            .create(MARKER, bytes.into(), MARKER_KIND.max_object())
+            .create(MARKER, bytes.clone(), MARKER_KIND.max_object())
             .await
         {
             Ok(Created::Done) => Ok(()),
-            Ok(Created::Taken(found)) => self.check_marker(&found.unwrap_or_default()),
+            Ok(Created::Taken(found)) => {
+                if self.check_marker(&found.unwrap_or_default())? < STORE_FORMAT {
+                    // What is written from here on is not for older ones. Racing with another that does the same, or
+                    // repeating it, changes nothing.
+                    let raised = self.inner.backend.write(MARKER, bytes).await;
+                    raised.map_err(|source| self.failed(source))?;
+                }
+                Ok(())
+            }
             Err(source) => Err(self.failed(source)),
         }
     }

@@ -10,7 +10,7 @@
 //!
 //! Chunks are checked against the name they were given when the job was quiet: what was copied while the job ran on and
 //! changed meanwhile never becomes part of an image. Before the record is created, all packs of the manifest are
-//! looked up once more.
+//! looked up once more, and what was collected since the writer began is compared with them (see `collect`).
 //!
 //! # Cancellation
 //!
@@ -27,10 +27,11 @@ use tokio::task::JoinSet;
 
 use crate::backend::Medium;
 use crate::codec::{self, Codec};
+use crate::collection::ManifestRef;
 use crate::fault::StoreFault;
 use crate::head::{HeadRecord, RecordKind};
 use crate::index::Index;
-use crate::job::{Appended, Job, JobError, Log};
+use crate::job::{Appended, Job, JobError, Log, Note};
 use crate::manifest::{Identity, Location, Manifest, ManifestBody, ManifestError, PackEntry};
 use crate::names::{CheckpointNumber, Epoch, JobName, Nonce, PackId, UnixMillis};
 use crate::pack::PackBuilder;
@@ -195,6 +196,8 @@ struct Inner {
     job: Job,
     epoch: Epoch,
     nonce: Nonce,
+    /// Until the writer has ended; then it is taken back.
+    note: Mutex<Option<Note>>,
     known: Arc<Index>,
     new: Mutex<HashMap<Digest, Location>>,
     packer: tokio::sync::Mutex<Packer>,
@@ -236,10 +239,11 @@ impl std::fmt::Debug for CheckpointWriter {
 }
 
 impl CheckpointWriter {
-    pub(crate) fn new(job: Job, epoch: Epoch, known: Arc<Index>) -> Self {
+    pub(crate) fn new(job: Job, epoch: Epoch, note: Note, nonce: Nonce, known: Arc<Index>) -> Self {
         let options = job.options();
         let inner = Inner {
-            nonce: job.nonce(),
+            nonce,
+            note: Mutex::new(Some(note)),
             known,
             new: Mutex::default(),
             packer: tokio::sync::Mutex::default(),
@@ -325,7 +329,7 @@ impl CheckpointWriter {
             .map_err(|_| PutError::Closed)?;
         let level = self.inner.job.options().zstd_level;
         // The permit moves into the task: a dropped put does not make room before its task has ended.
-        let task = tokio::task::spawn_blocking(move || {
+        let task = self.inner.job.options().compute.run(move || {
             let _permit = permit;
             let found = Digest::of(&bytes);
             if found != digest {
@@ -339,7 +343,7 @@ impl CheckpointWriter {
                 detail: error.to_string(),
             })
         });
-        task.await.map_err(|error| failed(error.to_string()))?
+        task.await.map_err(failed)?
     }
 
     async fn append(
@@ -437,12 +441,23 @@ impl CheckpointWriter {
     /// [`CommitError::Unknown`].
     pub async fn commit(self, body: ManifestBody, now: UnixMillis) -> Result<Commit, CommitError> {
         let result = self.try_commit(body, now).await;
-        if let Err(error) = &result
-            && !matches!(error, CommitError::Unknown(_) | CommitError::Closed)
-        {
-            self.delete_packs().await;
+        match &result {
+            Ok(_) => self.remove_note().await,
+            // The record may still come to stand: what it needs stays until a collection has looked.
+            Err(CommitError::Unknown(_) | CommitError::Closed) => {}
+            Err(_) => {
+                self.delete_packs().await;
+                self.remove_note().await;
+            }
         }
         result
+    }
+
+    async fn remove_note(&self) {
+        let note = lock(&self.inner.note).take();
+        if let Some(note) = note {
+            note.remove().await;
+        }
     }
 
     async fn try_commit(&self, body: ManifestBody, now: UnixMillis) -> Result<Commit, CommitError> {
@@ -468,7 +483,22 @@ impl CheckpointWriter {
             |digest| self.locate(digest),
             pack_length,
         )?;
-        self.check_packs(&manifest.packs).await?;
+        if let Err(error) = self.check_packs(&manifest.packs).await {
+            // Of one that was taken over, others may have swept what it made.
+            if matches!(error, CommitError::PackLost { .. }) {
+                let seen = job.read_log().await?;
+                if seen.epoch != Some(inner.epoch) {
+                    *job.inner.log.lock().await = Some(seen);
+                    let by = job.usurper(seen.tail).await;
+                    return Err(CommitError::Fenced {
+                        job: job.name().clone(),
+                        epoch: inner.epoch,
+                        by,
+                    });
+                }
+            }
+            return Err(error);
+        }
 
         let mut log = job.inner.log.lock().await;
         let mut seen = match *log {
@@ -476,6 +506,7 @@ impl CheckpointWriter {
             None => job.read_log().await?,
         };
         let stats = self.stats();
+        let mut checked = inner.known.horizon();
         loop {
             if seen.epoch != Some(inner.epoch) {
                 *log = Some(seen);
@@ -486,6 +517,13 @@ impl CheckpointWriter {
                     by,
                 });
             }
+            let swept = job.swept_between(checked, seen.tail, &manifest.packs);
+            if let Some(reason) = swept.await? {
+                *log = Some(seen);
+                job.set_index(None);
+                return Err(CommitError::PackLost { reason });
+            }
+            checked = checked.max(seen.tail);
             let number = seen.tail + 1;
             identity.number = CheckpointNumber(number);
             manifest.number = identity.number;
@@ -495,6 +533,11 @@ impl CheckpointWriter {
             let key = job.key(&format!("manifests/{name}"));
             let manifest_bytes = bytes.len() as u64;
             job.backend().write(&key, bytes).await?;
+            let named = ManifestRef {
+                name: name.clone(),
+                digest,
+                length: manifest_bytes,
+            };
             let record = HeadRecord {
                 number,
                 epoch: inner.epoch,
@@ -520,7 +563,7 @@ impl CheckpointWriter {
                         epoch: Some(inner.epoch),
                     });
                     drop(log);
-                    job.index_committed(&manifest);
+                    job.index_committed(&manifest, named);
                     let (reused_chunks, reused_bytes) = self.reused(&manifest);
                     return Ok(Commit {
                         number: manifest.number,
@@ -609,6 +652,7 @@ impl CheckpointWriter {
         packer.uploads.shutdown().await;
         drop(packer);
         self.delete_packs().await;
+        self.remove_note().await;
     }
 
     /// Best effort, once each: what is left is invisible.

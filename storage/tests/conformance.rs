@@ -647,7 +647,7 @@ mod bodies {
             .await
             .unwrap_err();
         assert!(
-            error.to_string().contains("format 7") && error.to_string().contains("up to 1"),
+            error.to_string().contains("format 7") && error.to_string().contains("up to 2"),
             "{error}"
         );
         assert!(store.initialise().await.is_err());

@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use common::{Image, NOW, name, noise, options};
-use phos_storage::{CheckpointNumber, Codec, STORE_FORMAT, Store};
+use phos_storage::{
+    Candidate, CheckpointNumber, Codec, CollectOptions, Epoch, JobError, STORE_FORMAT, Store,
+};
 
 fn fixture(version: u16) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/v{version}"))
@@ -43,7 +45,15 @@ async fn every_version_is_read() {
             .await
             .unwrap();
         let job = store.job(name("fixture"));
-        for (number, image) in [(2, image(0)), (3, image(1))] {
+        // From version 2 on there was one more, which retention removed.
+        let first = if version == 1 { 2 } else { 3 };
+        let gone = job.manifest(CheckpointNumber(2)).await.err();
+        assert_eq!(
+            matches!(gone, Some(JobError::Removed { .. })),
+            version > 1,
+            "version {version}: {gone:?}"
+        );
+        for (number, image) in [(first, image(0)), (first + 1, image(1))] {
             let manifest = job.manifest(CheckpointNumber(number)).await.unwrap();
             assert_eq!(
                 Image::read(&job, &manifest).await.unwrap(),
@@ -63,11 +73,21 @@ async fn every_version_is_read() {
             }
         }
         let state = job.state().await.unwrap();
-        assert_eq!((state.tail, state.completed), (4, Some(0)));
-        // And written to.
+        assert_eq!((state.epoch, state.completed), (Some(Epoch(1)), Some(0)));
+        // And written to, which raises it.
+        store.initialise().await.unwrap();
+        let marker = std::fs::read(copy.path().join("phos-format")).unwrap();
+        assert_eq!(marker[8..10], STORE_FORMAT.to_le_bytes());
         let epoch = job.take_over("newer", NOW).await.unwrap().epoch;
         let commit = image(1).commit(&job, epoch).await.unwrap();
         assert_eq!(commit.stats.new_chunks, 0);
+        let keep = |all: &[Candidate]| all.iter().rev().take(1).map(|c| c.number).collect();
+        job.collect(&keep, CollectOptions::default(), NOW)
+            .await
+            .unwrap();
+        let left = job.manifest(commit.number).await.unwrap();
+        assert_eq!(Image::read(&job, &left).await.unwrap(), image(1));
+        assert_eq!(job.list().await.unwrap().checkpoints.len(), 1);
     }
 }
 
@@ -102,8 +122,12 @@ async fn write_fixture() {
     store.initialise().await.unwrap();
     let job = store.job(name("fixture"));
     let epoch = job.take_over("fixture", NOW).await.unwrap().epoch;
-    for version in 0..2 {
+    for version in [9, 0, 1] {
         image(version).commit(&job, epoch).await.unwrap();
     }
+    let keep = |all: &[Candidate]| all.iter().rev().take(2).map(|c| c.number).collect();
+    job.collect(&keep, CollectOptions::default(), NOW)
+        .await
+        .unwrap();
     job.mark_completed(epoch, 0, NOW).await.unwrap();
 }

@@ -66,7 +66,7 @@ pub fn job(error: &JobError) -> u8 {
     match error {
         JobError::Store(f) => fault(f.kind()),
         JobError::Fenced { .. } => FENCED,
-        JobError::NoCheckpoint { .. } => NOT_FOUND,
+        JobError::NoCheckpoint { .. } | JobError::Removed { .. } => NOT_FOUND,
         JobError::Unusable { .. } | JobError::Pack { .. } | JobError::Encode(_) => DATA,
         JobError::Discarded { .. } => USAGE,
     }

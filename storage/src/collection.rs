@@ -1,0 +1,241 @@
+//! What a collection decided, and what a writer says of itself while it writes: the two small objects that the protocol
+//! in [`collect`](crate::collect) is made of. Drawn in `docs/format.md`.
+
+use std::collections::HashSet;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use crate::Digest;
+use crate::envelope::{self, EnvelopeError, Kind};
+use crate::names::{Epoch, JobName, Nonce, PackId};
+
+pub(crate) const KIND: Kind = Kind {
+    what: "collection",
+    magic: *b"PHOSCOLL",
+    version: 1,
+    max_stored: 64 << 20,
+    max_plain: 128 << 20,
+};
+
+pub(crate) const NOTE_KIND: Kind = Kind {
+    what: "writer's note",
+    magic: *b"PHOSWRIT",
+    version: 1,
+    max_stored: 64 << 10,
+    max_plain: 64 << 10,
+};
+
+/// Which manifest is that of a checkpoint, and what its bytes must be.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct ManifestRef {
+    /// Its name below `manifests/`.
+    pub name: String,
+    /// Digest of its bytes.
+    pub digest: Digest,
+    /// Its length in bytes.
+    pub length: u64,
+}
+
+/// A checkpoint that a collection keeps.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Kept {
+    /// Its number.
+    pub number: u64,
+    /// Its manifest: that of its record, or one that was made when its packs were repacked. `None` if the record could
+    /// not be read when this was decided: then it is what the record says, should it ever be read again.
+    pub manifest: Option<ManifestRef>,
+}
+
+/// What a collection decided. It holds for all records before its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Collection {
+    /// The job.
+    pub job: JobName,
+    /// Number of its record.
+    pub number: u64,
+    /// The checkpoints that are visible, oldest first.
+    pub kept: Vec<Kept>,
+    /// The newest record that says that the job ended by itself.
+    pub completed: Option<u64>,
+    /// Packs that no visible manifest names and none will: they may be deleted.
+    pub packs: Vec<PackId>,
+    /// Names of manifests of which the same is true.
+    pub manifests: Vec<String>,
+}
+
+impl Collection {
+    pub(crate) fn encode(&self) -> Result<Bytes, EnvelopeError> {
+        Ok(envelope::seal(&KIND, &envelope::to_cbor(KIND.what, self)?)?.into())
+    }
+
+    /// Reads the collection that the record of `number` names.
+    pub(crate) fn decode(
+        job: &JobName,
+        number: u64,
+        digest: Digest,
+        bytes: &[u8],
+    ) -> Result<Self, String> {
+        let (_version, payload) = envelope::open(&KIND, bytes).map_err(|e| e.to_string())?;
+        if Digest::of(bytes) != digest {
+            return Err("the collection is not the one that was decided".into());
+        }
+        let collection: Self =
+            envelope::from_cbor(KIND.what, &payload).map_err(|e| e.to_string())?;
+        if collection.job != *job || collection.number != number {
+            return Err(format!(
+                "the collection is number {} of job {}",
+                collection.number, collection.job
+            ));
+        }
+        let sorted = collection.kept.is_sorted_by(|a, b| a.number < b.number);
+        if !sorted || collection.kept.last().is_some_and(|k| k.number >= number) {
+            return Err("the collection keeps checkpoints that cannot be".into());
+        }
+        Ok(collection)
+    }
+
+    /// What it keeps of a checkpoint.
+    pub(crate) fn kept(&self, number: u64) -> Option<&Kept> {
+        let at = self.kept.binary_search_by_key(&number, |kept| kept.number);
+        self.kept.get(at.ok()?)
+    }
+
+    /// A pack among `packs` that was given up for deletion.
+    pub(crate) fn sweeps<'a>(
+        &self,
+        mut packs: impl Iterator<Item = &'a PackId>,
+    ) -> Option<&'a PackId> {
+        if self.packs.is_empty() {
+            return None;
+        }
+        let swept: HashSet<&PackId> = self.packs.iter().collect();
+        packs.find(|pack| swept.contains(pack))
+    }
+}
+
+/// Name of a collection by its number and the digest of its bytes.
+pub(crate) fn name(number: u64, digest: &Digest) -> String {
+    format!("{number:020}-{}", &digest.to_string()[..16])
+}
+
+/// The number in the name of a collection or manifest.
+pub(crate) fn number_in(name: &str) -> Option<u64> {
+    let (number, _) = name.split_once('-')?;
+    (number.len() == 20).then(|| number.parse().ok()).flatten()
+}
+
+/// The writer in the name of a manifest: `Ok(None)` for one that was written with its record.
+pub(crate) fn writer_in(manifest: &str) -> Option<Nonce> {
+    let nonce = manifest.split('-').nth(2)?;
+    let mut bytes = [0; 16];
+    hex::decode_to_slice(nonce, &mut bytes).ok()?;
+    Some(Nonce(bytes))
+}
+
+/// A writer's note, `writers/<nonce>`: written before it looks at the log for the last time and before its first pack,
+/// deleted when it has ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct WriterNote {
+    /// The epoch in which it writes: once there is a later one, it is dead.
+    pub epoch: Epoch,
+    /// The newest record that it knew.
+    pub seen: u64,
+    /// The manifests whose chunks it may name.
+    pub leans_on: Vec<ManifestRef>,
+}
+
+impl WriterNote {
+    pub(crate) fn encode(&self) -> Result<Bytes, EnvelopeError> {
+        let payload = envelope::to_cbor(NOTE_KIND.what, self)?;
+        Ok(envelope::seal(&NOTE_KIND, &payload)?.into())
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, EnvelopeError> {
+        let (_version, payload) = envelope::open(&NOTE_KIND, bytes)?;
+        envelope::from_cbor(NOTE_KIND.what, &payload)
+    }
+}
+
+/// The writer in the name of a note.
+pub(crate) fn parse_note_name(name: &str) -> Option<Nonce> {
+    let mut bytes = [0; 16];
+    hex::decode_to_slice(name, &mut bytes).ok()?;
+    let nonce = Nonce(bytes);
+    (nonce.to_string() == name).then_some(nonce)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn manifest_ref() -> impl Strategy<Value = ManifestRef> {
+        ("[0-9a-f-]{1,60}", any::<[u8; 32]>(), any::<u64>()).prop_map(|(name, digest, length)| {
+            ManifestRef {
+                name,
+                digest: Digest(digest),
+                length,
+            }
+        })
+    }
+
+    fn pack() -> impl Strategy<Value = PackId> {
+        (any::<[u8; 16]>(), any::<u32>()).prop_map(|(nonce, sequence)| PackId {
+            writer: Nonce(nonce),
+            sequence,
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_collection_comes_back(
+            kept in prop::collection::btree_map(0..1000u64, prop::option::of(manifest_ref()), 0..8),
+            packs in prop::collection::vec(pack(), 0..8), manifests in prop::collection::vec("[0-9a-f-]{1,60}", 0..4),
+            completed in prop::option::of(any::<u64>()),
+        ) {
+            let kept: Vec<Kept> = kept.into_iter().map(|(number, manifest)| Kept { number, manifest }).collect();
+            let job = JobName::new("job").unwrap();
+            let collection = Collection { job: job.clone(), number: 1000, kept, completed, packs, manifests };
+            let bytes = collection.encode().unwrap();
+            let digest = Digest::of(&bytes);
+            prop_assert_eq!(Collection::decode(&job, 1000, digest, &bytes).unwrap(), collection.clone());
+            prop_assert!(Collection::decode(&job, 1001, digest, &bytes).is_err());
+            prop_assert!(Collection::decode(&job, 1000, Digest([0; 32]), &bytes).is_err());
+            for kept in &collection.kept {
+                prop_assert_eq!(collection.kept(kept.number), Some(kept));
+            }
+            prop_assert_eq!(collection.kept(1000), None);
+            prop_assert_eq!(collection.sweeps(collection.packs.iter()), collection.packs.first());
+        }
+
+        #[test]
+        fn a_note_comes_back(epoch in any::<u64>(), seen in any::<u64>(), leans_on in prop::collection::vec(manifest_ref(), 0..4)) {
+            let note = WriterNote { epoch: Epoch(epoch), seen, leans_on };
+            prop_assert_eq!(WriterNote::decode(&note.encode().unwrap()).unwrap(), note);
+        }
+
+        #[test]
+        fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..300), name in "[0-9a-f-]{0,70}") {
+            let job = JobName::new("job").unwrap();
+            for (kind, sealed) in [(&KIND, false), (&KIND, true), (&NOTE_KIND, true)] {
+                let bytes = if sealed { envelope::seal(kind, &bytes).unwrap() } else { bytes.clone() };
+                let _ = Collection::decode(&job, 1, Digest::of(&bytes), &bytes);
+                let _ = WriterNote::decode(&bytes);
+            }
+            let _ = (number_in(&name), writer_in(&name), parse_note_name(&name));
+        }
+    }
+
+    #[test]
+    fn names_say_whose_they_are() {
+        let digest = Digest([0xab; 32]);
+        let name = name(7, &digest);
+        assert_eq!(name, "00000000000000000007-abababababababab");
+        assert_eq!((number_in(&name), writer_in(&name)), (Some(7), None));
+        let nonce = Nonce([3; 16]);
+        assert_eq!(writer_in(&format!("{name}-{nonce}")), Some(nonce));
+        assert_eq!(parse_note_name(&nonce.to_string()), Some(nonce));
+        assert_eq!(parse_note_name("xyz"), None);
+    }
+}

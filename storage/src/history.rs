@@ -1,0 +1,299 @@
+//! Which checkpoints are visible: the log, read from its newest record backwards.
+//!
+//! The newest record of a collection says which of the older checkpoints still count, and where their manifests are
+//! since they were repacked. So what is read grows with what is kept, not with the age of the job.
+//!
+//! # Damage
+//!
+//! If the newest collection itself cannot be read, nobody knows any more what it gave up for deletion: older checkpoints
+//! are still shown and restored as far as they are whole (every chunk is checked), but no writer leans on them and
+//! nothing more is collected.
+
+use std::collections::VecDeque;
+
+use futures::{StreamExt, TryStreamExt, stream};
+
+use crate::collection::{self, Collection, ManifestRef};
+use crate::fault::{FaultKind, StoreFault};
+use crate::head::{self, HeadRecord, RecordKind};
+use crate::job::{Job, Log, ReadRecord};
+use crate::names::{Epoch, UnixMillis};
+
+/// Goes through the records that count, newest first.
+pub(crate) struct Walk<'a> {
+    job: &'a Job,
+    /// Numbers still to be read, oldest first.
+    rest: Vec<u64>,
+    /// Read ahead, newest first.
+    ahead: VecDeque<(u64, ReadRecord)>,
+    width: usize,
+    tail: u64,
+    /// Number of the newest record seen.
+    newest: u64,
+    /// The last one shown.
+    below: Option<u64>,
+    collection: Option<Collection>,
+    trusted: bool,
+}
+
+/// A record that counts.
+pub(crate) struct Step {
+    pub number: u64,
+    pub record: ReadRecord,
+    /// The manifest, if it is a checkpoint and that is known.
+    pub manifest: Option<ManifestRef>,
+    /// Whether all collections after it could be read: else it may be on the way to being deleted.
+    pub trusted: bool,
+}
+
+impl<'a> Walk<'a> {
+    /// A walk that reads up to `width` records at once.
+    pub(crate) async fn new(job: &'a Job, width: usize) -> Result<Self, StoreFault> {
+        let rest = job.record_numbers().await?;
+        Ok(Self {
+            job,
+            tail: rest.last().copied().unwrap_or(0),
+            newest: rest.last().copied().unwrap_or(0),
+            below: None,
+            rest,
+            ahead: VecDeque::new(),
+            width: width.max(1),
+            collection: None,
+            trusted: true,
+        })
+    }
+
+    /// Number of the newest record that there was at the beginning.
+    pub(crate) const fn tail(&self) -> u64 {
+        self.tail
+    }
+
+    /// The newest collection met so far.
+    pub(crate) fn collection(&self) -> Option<&Collection> {
+        self.collection.as_ref()
+    }
+
+    pub(crate) async fn next(&mut self) -> Result<Option<Step>, StoreFault> {
+        loop {
+            if self.ahead.is_empty() {
+                let from = self.rest.len().saturating_sub(self.width);
+                let job = self.job;
+                let reads = stream::iter(self.rest.split_off(from).into_iter().rev())
+                    .map(|number| async move { Ok((number, job.record(number).await?)) });
+                self.ahead = reads.buffered(self.width).try_collect().await?;
+            }
+            let Some((number, mut record)) = self.ahead.pop_front() else {
+                return Ok(None);
+            };
+            if let Ok(found) = &record
+                && matches!(found.kind, RecordKind::Collected { .. })
+            {
+                match self.job.collection_of(found).await? {
+                    Ok(collection) => {
+                        let counts = |number: u64| {
+                            collection
+                                .kept
+                                .binary_search_by_key(&number, |k| k.number)
+                                .is_ok()
+                                || collection.completed == Some(number)
+                        };
+                        self.rest.retain(|&number| counts(number));
+                        self.ahead.retain(|&(number, _)| counts(number));
+                        self.collection.get_or_insert(collection);
+                        continue;
+                    }
+                    Err(reason) => {
+                        // A newer collection may have replaced it meanwhile; then that one counts.
+                        let numbers = self.job.record_numbers().await?;
+                        let tail = numbers.last().copied().unwrap_or(0);
+                        if tail > self.newest {
+                            self.newest = tail;
+                            self.rest = numbers;
+                            self.ahead.clear();
+                            continue;
+                        }
+                        self.trusted = false;
+                        record = Err(reason);
+                    }
+                }
+            }
+            let own = match &record {
+                Ok(HeadRecord {
+                    kind:
+                        RecordKind::Checkpoint {
+                            manifest,
+                            digest,
+                            length,
+                            ..
+                        },
+                    ..
+                }) => Some(ManifestRef {
+                    name: manifest.clone(),
+                    digest: *digest,
+                    length: *length,
+                }),
+                _ => None,
+            };
+            let kept = self.collection.as_ref().and_then(|c| c.kept(number));
+            let kept = kept.and_then(|kept| kept.manifest.clone());
+            if self.below.is_some_and(|below| number >= below) {
+                continue;
+            }
+            self.below = Some(number);
+            return Ok(Some(Step {
+                number,
+                manifest: kept.or(own),
+                record,
+                trusted: self.trusted,
+            }));
+        }
+    }
+}
+
+/// A checkpoint, or a record that may have been one, as collection sees it.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    pub number: u64,
+    /// When it was committed; of one that cannot be read, when the next one was.
+    pub created: UnixMillis,
+    /// `None` if that is not known, as its record cannot be read.
+    pub manifest: Option<ManifestRef>,
+    /// Why its record cannot be read.
+    pub damage: Option<String>,
+}
+
+/// All that counts in a log.
+#[derive(Debug, Clone)]
+pub(crate) struct History {
+    pub log: Log,
+    /// Oldest first.
+    pub entries: Vec<Entry>,
+    /// The newest record that says that the job ended by itself.
+    pub completed: Option<u64>,
+    /// Number and name of the newest collection.
+    pub collection: Option<(u64, String)>,
+    /// Why the newest collection cannot be read.
+    pub damage: Option<String>,
+}
+
+impl Job {
+    /// Reads all that counts.
+    pub(crate) async fn history(&self) -> Result<History, StoreFault> {
+        let mut walk = Walk::new(self, head::READS).await?;
+        let mut history = History {
+            log: Log {
+                tail: walk.tail(),
+                epoch: None,
+            },
+            entries: Vec::new(),
+            completed: None,
+            collection: None,
+            damage: None,
+        };
+        // The newest record may be that of a collection, which the walk does not show.
+        history.log.epoch = self.epoch_at(history.log.tail).await?;
+        let mut newer = UnixMillis(0);
+        while let Some(step) = walk.next().await? {
+            match step.record {
+                Ok(record) => match record.kind {
+                    RecordKind::Checkpoint { .. } => {
+                        newer = record.created;
+                        history.entries.push(Entry {
+                            number: step.number,
+                            created: record.created,
+                            manifest: step.manifest,
+                            damage: None,
+                        });
+                    }
+                    RecordKind::Completed { .. } => {
+                        history.completed.get_or_insert(step.number);
+                    }
+                    RecordKind::TakenOver { .. } | RecordKind::Collected { .. } => {}
+                },
+                Err(reason) if !step.trusted => {
+                    history.damage.get_or_insert(reason);
+                }
+                Err(reason) => history.entries.push(Entry {
+                    number: step.number,
+                    created: newer,
+                    manifest: step.manifest,
+                    damage: Some(reason),
+                }),
+            }
+        }
+        history.entries.reverse();
+        history.collection = match walk.collection() {
+            None => None,
+            Some(collection) => match self.record(collection.number).await? {
+                Ok(HeadRecord {
+                    kind:
+                        RecordKind::Collected {
+                            collection: name, ..
+                        },
+                    ..
+                }) => Some((collection.number, name)),
+                _ => None,
+            },
+        };
+        Ok(history)
+    }
+
+    /// The epoch of a record; `None` if there is no such record or it is damaged.
+    async fn epoch_at(&self, number: u64) -> Result<Option<Epoch>, StoreFault> {
+        if number == 0 {
+            return Ok(None);
+        }
+        Ok(self.record(number).await?.ok().map(|record| record.epoch))
+    }
+
+    /// The collection that a record names, or why it cannot be used.
+    pub(crate) async fn collection_of(
+        &self,
+        record: &HeadRecord,
+    ) -> Result<Result<Collection, String>, StoreFault> {
+        let RecordKind::Collected {
+            collection: name,
+            digest,
+            ..
+        } = &record.kind
+        else {
+            return Ok(Err(format!("record {} is no collection", record.number)));
+        };
+        if name.contains('/') {
+            return Ok(Err(format!(
+                "its record names the collection {name:?}, which is no name"
+            )));
+        }
+        let key = self.key(&format!("collections/{name}"));
+        match self
+            .backend()
+            .read(&key, collection::KIND.max_object())
+            .await
+        {
+            Ok(bytes) => Ok(Collection::decode(
+                self.name(),
+                record.number,
+                *digest,
+                &bytes,
+            )),
+            Err(fault) if matches!(fault.kind(), FaultKind::NotFound | FaultKind::TooLarge) => {
+                Ok(Err(fault.to_string()))
+            }
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// The records after `tail`, oldest first. As no record is ever deleted, the first number without one is the end.
+    pub(crate) async fn records_after(
+        &self,
+        tail: u64,
+    ) -> Result<Vec<(u64, ReadRecord)>, StoreFault> {
+        let mut records = Vec::new();
+        let mut number = tail + 1;
+        while let Some(record) = self.find_record(number).await? {
+            records.push((number, record));
+            number += 1;
+        }
+        Ok(records)
+    }
+}

@@ -1,0 +1,519 @@
+//! Retention, collection and verification by example; `simulation.rs` has them beside everything else at once.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use common::{Error, Faulty, Image, NOW, Op, Verdict, keys, name, noise, open, options};
+use object_store::ObjectStoreExt;
+use object_store::memory::InMemory;
+use object_store::path::Path;
+use phos_storage::{
+    Candidate, CheckpointNumber, CollectError, CollectOptions, Collected, CommitError, Epoch, Job,
+    JobError, Store, VerifyOptions,
+};
+
+/// An image of which only a little changes from version to version.
+fn image(version: u64) -> Image {
+    let mut device: Vec<_> = (0..8).map(|i| noise(i, 9000)).collect();
+    device.push(noise(100 + version, 20_000));
+    Image::of(device)
+}
+
+fn last(count: usize) -> impl Fn(&[Candidate]) -> BTreeSet<CheckpointNumber> + Send + Sync {
+    move |all| all.iter().rev().take(count).map(|c| c.number).collect()
+}
+
+async fn prune(job: &Job, keep: usize) -> Collected {
+    job.collect(&last(keep), CollectOptions::default(), NOW)
+        .await
+        .unwrap()
+}
+
+async fn taken(store: &Arc<InMemory>, seed: u64) -> (Job, Epoch) {
+    let store = open(store.clone(), seed).await;
+    store.initialise().await.unwrap();
+    let job = store.job(name("job"));
+    let epoch = job
+        .take_over(&format!("node {seed}"), NOW)
+        .await
+        .unwrap()
+        .epoch;
+    (job, epoch)
+}
+
+async fn below(store: &Arc<InMemory>, what: &str) -> Vec<String> {
+    let mut found = keys(&**store).await;
+    found.retain(|key| key.contains(&format!("/{what}/")));
+    found
+}
+
+async fn numbers(job: &Job) -> Vec<u64> {
+    let listed = job.list().await.unwrap();
+    assert_eq!(listed.damaged, []);
+    listed.checkpoints.iter().map(|c| c.number.0).collect()
+}
+
+async fn read(job: &Job, number: u64) -> Image {
+    let manifest = job.manifest(CheckpointNumber(number)).await.unwrap();
+    Image::read(job, &manifest).await.unwrap()
+}
+
+#[tokio::test]
+async fn what_is_not_kept_goes_and_what_is_kept_stays() {
+    let store = Arc::new(InMemory::new());
+    let (job, epoch) = taken(&store, 1).await;
+    for version in 0..5 {
+        image(version).commit(&job, epoch).await.unwrap();
+    }
+    let packs = below(&store, "packs").await.len();
+    let before = keys(&*store).await;
+    let dry = CollectOptions {
+        dry_run: true,
+        ..CollectOptions::default()
+    };
+    let would = job.collect(&last(2), dry, NOW).await.unwrap();
+    assert_eq!(keys(&*store).await, before, "a dry run changes nothing");
+    let done = prune(&job, 2).await;
+    assert_eq!(done.removed, [2, 3, 4].map(CheckpointNumber));
+    assert_eq!((&would.removed, &would.kept), (&done.removed, &done.kept));
+    assert!(
+        done.packs >= 3 && below(&store, "packs").await.len() < packs,
+        "{done:?}"
+    );
+    assert_eq!(below(&store, "manifests").await.len(), 2);
+
+    // Seen by all the same, and written to.
+    let (other, epoch) = taken(&store, 2).await;
+    for job in [&job, &other] {
+        assert_eq!(numbers(job).await, [6, 5]);
+        assert_eq!(read(job, 5).await, image(3));
+        assert_eq!(read(job, 6).await, image(4));
+        let newest = job.newest_restorable().await.unwrap();
+        assert_eq!(newest.skipped, []);
+        assert_eq!(newest.manifest.unwrap().number, CheckpointNumber(6));
+        let gone = job.manifest(CheckpointNumber(3)).await.unwrap_err();
+        assert!(matches!(gone, JobError::Removed { .. }), "{gone}");
+    }
+    let commit = image(4).commit(&other, epoch).await.unwrap();
+    assert_eq!(commit.stats.new_chunks, 0, "repacked or not, it is known");
+    let before = job.records().await.unwrap().len();
+    let again = prune(&other, 3).await;
+    assert_eq!((again.removed, again.packs), (vec![], 0));
+    assert_eq!(
+        job.records().await.unwrap().len(),
+        before,
+        "nothing to do, nothing written"
+    );
+    assert_eq!(below(&store, "writers").await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_checkpoint_being_written_keeps_what_it_leans_on() {
+    let store = Arc::new(InMemory::new());
+    let (job, epoch) = taken(&store, 1).await;
+    // What the writer will find again stands only in an old checkpoint by then.
+    image(7).commit(&job, epoch).await.unwrap();
+    image(1).commit(&job, epoch).await.unwrap();
+    let writer = job.begin(epoch).await.unwrap();
+    assert!(
+        image(7)
+            .chunks()
+            .all(|chunk| writer.contains(&phos_storage::Digest::of(chunk)))
+    );
+    let own = Image::of(vec![noise(999, 70_000), noise(998, 30_000)]);
+    own.put(&writer).await.unwrap();
+
+    let collector = open(store.clone(), 5).await.job(name("job"));
+    let done = prune(&collector, 1).await;
+    assert_eq!(done.removed, [CheckpointNumber(2)]);
+    assert!(done.protected_packs > 0, "{done:?}");
+    let mut both = image(7);
+    both.device.extend(own.device);
+    let commit = writer.commit(both.body(), NOW).await.unwrap();
+    prune(&collector, 1).await;
+    assert_eq!(numbers(&job).await, [commit.number.0]);
+    assert_eq!(read(&job, commit.number.0).await, both);
+}
+
+#[tokio::test]
+async fn what_the_dead_left_goes_and_what_the_living_need_stays() {
+    let store = Arc::new(InMemory::new());
+    let (old, old_epoch) = taken(&store, 1).await;
+    image(0).commit(&old, old_epoch).await.unwrap();
+    let sound = below(&store, "packs").await;
+    let writer = old.begin(old_epoch).await.unwrap();
+    let more = Image::of((0..9).map(|i| noise(500 + i, 20_000)).collect());
+    more.put(&writer).await.unwrap();
+    let cli = open(store.clone(), 5).await.job(name("job"));
+    prune(&cli, 9).await;
+    assert!(
+        below(&store, "packs").await.len() > sound.len(),
+        "its epoch is in force"
+    );
+
+    // Taken over: it can never commit, so it may go, although its process lives.
+    let (new, epoch) = taken(&store, 2).await;
+    prune(&new, 9).await;
+    assert_eq!(below(&store, "packs").await, sound);
+    let error = writer.commit(more.body(), NOW).await.unwrap_err();
+    assert!(error.is_fenced(), "{error}");
+    let error = old
+        .collect(
+            &last(1),
+            CollectOptions {
+                epoch: Some(old_epoch),
+                ..CollectOptions::default()
+            },
+            NOW,
+        )
+        .await
+        .unwrap_err();
+    assert!(error.is_fenced(), "{error}");
+
+    // A writer that was dropped is known to have ended, by its own process.
+    let writer = new.begin(epoch).await.unwrap();
+    more.put(&writer).await.unwrap();
+    drop(writer);
+    prune(&new, 9).await;
+    assert_eq!(below(&store, "packs").await, sound);
+    assert_eq!(below(&store, "writers").await, [""; 0]);
+    assert_eq!(read(&new, 2).await, image(0));
+}
+
+#[tokio::test]
+async fn half_empty_packs_are_repacked_and_every_checkpoint_stays_what_it_was() {
+    let store = Arc::new(InMemory::new());
+    let (job, epoch) = taken(&store, 1).await;
+    // One chunk of each pack of the first lives on.
+    let first = Image::of((0..12).map(|i| noise(i, 15_000)).collect());
+    first.commit(&job, epoch).await.unwrap();
+    let kept: Vec<_> = (0..12).step_by(4).map(|i| noise(i, 15_000)).collect();
+    for version in 0..2 {
+        let mut device = kept.clone();
+        device.push(noise(300 + version, 15_000));
+        Image::of(device).commit(&job, epoch).await.unwrap();
+    }
+    let images = [read(&job, 3).await, read(&job, 4).await];
+    let stored = |keys: Vec<String>| async {
+        let mut sum = 0;
+        for key in keys {
+            sum += store.head(&Path::from(key)).await.unwrap().size;
+        }
+        sum
+    };
+    let before = stored(below(&store, "packs").await).await;
+    let done = prune(&job, 2).await;
+    assert!(done.repacked_packs >= 2, "{done:?}");
+    let after = stored(below(&store, "packs").await).await;
+    assert!(after < before / 2, "{before} → {after}");
+    for job in [job.clone(), taken(&store, 3).await.0] {
+        assert_eq!([read(&job, 3).await, read(&job, 4).await], images);
+        let sound = job
+            .verify(
+                VerifyOptions {
+                    deep: true,
+                    quarantine: true,
+                },
+                NOW,
+                &|_| {},
+            )
+            .await
+            .unwrap();
+        assert!(sound.is_sound() && sound.whole.len() == 2, "{sound:?}");
+    }
+    assert_eq!(prune(&job, 2).await.repacked_packs, 0, "once");
+}
+
+#[tokio::test]
+async fn a_collection_killed_anywhere_is_gone_on_with() {
+    // The n-th request fails, and all after it; then another collector comes.
+    for stop in 0..60 {
+        let store = Arc::new(InMemory::new());
+        let (job, epoch) = taken(&store, 1).await;
+        for version in 0..4 {
+            image(version).commit(&job, epoch).await.unwrap();
+        }
+        let asked = Arc::new(AtomicU64::new(0));
+        let counter = asked.clone();
+        let faulty = Faulty::new(store.clone(), move |_, _| {
+            if counter.fetch_add(1, Ordering::SeqCst) >= stop {
+                Verdict::Fail(Error::Denied)
+            } else {
+                Verdict::Pass
+            }
+        });
+        let opened = Store::from_object_store(faulty, "prefix", options(70)).await;
+        if let Ok(opened) = opened {
+            let _ = opened
+                .job(name("job"))
+                .collect(&last(1), CollectOptions::default(), NOW)
+                .await;
+        }
+        assert_eq!(read(&job, 5).await, image(3), "after {stop} requests");
+        let (next, _) = taken(&store, 2).await;
+        prune(&next, 1).await;
+        assert_eq!(numbers(&next).await, [5]);
+        assert_eq!(read(&next, 5).await, image(3));
+        let needed = next
+            .manifest(CheckpointNumber(5))
+            .await
+            .unwrap()
+            .packs
+            .len();
+        assert_eq!(
+            below(&store, "packs").await.len(),
+            needed,
+            "after {stop} requests"
+        );
+        assert_eq!(below(&store, "manifests").await.len(), 1);
+    }
+}
+
+async fn change(store: &Arc<InMemory>, key: &str, change: impl FnOnce(&mut Vec<u8>)) {
+    let path = Path::from(key);
+    let mut bytes = store
+        .get(&path)
+        .await
+        .unwrap()
+        .bytes()
+        .await
+        .unwrap()
+        .to_vec();
+    change(&mut bytes);
+    store.put(&path, bytes.into()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_damaged_checkpoint_does_not_count_and_blocks_the_sweep() {
+    let store = Arc::new(InMemory::new());
+    let (job, epoch) = taken(&store, 1).await;
+    for version in 0..4 {
+        image(version).commit(&job, epoch).await.unwrap();
+    }
+    let newest = below(&store, "manifests").await.pop().unwrap();
+    change(&store, &newest, |bytes| bytes[100] ^= 1).await;
+    let packs = below(&store, "packs").await;
+    let (fresh, epoch) = taken(&store, 2).await;
+    let done = prune(&fresh, 1).await;
+    assert_eq!(
+        done.kept,
+        [4, 5].map(CheckpointNumber),
+        "the newest whole one is kept as well"
+    );
+    assert_eq!(done.blocked.len(), 1);
+    assert_eq!(
+        below(&store, "packs").await,
+        packs,
+        "nobody knows what the damaged one names"
+    );
+    assert_eq!(read(&fresh, 4).await, image(2));
+    // Once retention lets it go, things go on.
+    image(9).commit(&fresh, epoch).await.unwrap();
+    let done = prune(&fresh, 1).await;
+    assert_eq!((done.removed.len(), done.blocked.len()), (2, 0));
+    assert!(done.packs > 0);
+}
+
+#[tokio::test]
+async fn a_damaged_collection_hides_nothing_and_stops_collecting() {
+    let store = Arc::new(InMemory::new());
+    let (job, epoch) = taken(&store, 1).await;
+    for version in 0..3 {
+        image(version).commit(&job, epoch).await.unwrap();
+    }
+    prune(&job, 2).await;
+    let newest = below(&store, "collections").await.pop().unwrap();
+    change(&store, &newest, |bytes| bytes[70] ^= 1).await;
+    let (fresh, epoch) = taken(&store, 2).await;
+    let error = fresh
+        .collect(&last(1), CollectOptions::default(), NOW)
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(error, CollectError::Damaged { .. }) && error.is_permanent(),
+        "{error}"
+    );
+    let found = fresh.newest_restorable().await.unwrap().manifest.unwrap();
+    assert_eq!(Image::read(&fresh, &found).await.unwrap(), image(2));
+    // A new checkpoint leans on nothing that may be on its way out.
+    let commit = image(2).commit(&fresh, epoch).await.unwrap();
+    assert_eq!(commit.reused_chunks, 0);
+}
+
+#[tokio::test]
+async fn a_sweep_between_begin_and_commit_is_met_even_without_the_note() {
+    let store = Arc::new(InMemory::new());
+    let (job, epoch) = taken(&store, 1).await;
+    image(0).commit(&job, epoch).await.unwrap();
+    let writer = job.begin(epoch).await.unwrap();
+    Image::of((0..9).map(|i| noise(500 + i, 20_000)).collect())
+        .put(&writer)
+        .await
+        .unwrap();
+    // Somebody deletes the note, which is against the protocol.
+    for key in below(&store, "writers").await {
+        store.delete(&Path::from(key)).await.unwrap();
+    }
+    let cli = open(store.clone(), 5).await.job(name("job"));
+    prune(&cli, 9).await;
+    let body = Image::of((0..9).map(|i| noise(500 + i, 20_000)).collect());
+    body.put(&writer).await.unwrap();
+    let error = writer.commit(body.body(), NOW).await.unwrap_err();
+    assert!(
+        matches!(error, CommitError::PackLost { .. }) && !error.is_permanent(),
+        "{error}"
+    );
+    assert_eq!(numbers(&job).await, [2]);
+    body.commit(&job, epoch).await.unwrap();
+}
+
+#[tokio::test]
+async fn verification_names_and_quarantines_what_is_damaged() {
+    let store = Arc::new(InMemory::new());
+    let (job, epoch) = taken(&store, 1).await;
+    for version in 0..3 {
+        image(version).commit(&job, epoch).await.unwrap();
+    }
+    let check = |deep| VerifyOptions {
+        deep,
+        quarantine: true,
+    };
+    let seen = AtomicU64::new(0);
+    let sound = job
+        .verify(check(true), NOW, &|p| {
+            seen.fetch_add(p.bytes, Ordering::SeqCst);
+        })
+        .await
+        .unwrap();
+    assert!(sound.is_sound() && sound.chunks > 0, "{sound:?}");
+    assert_eq!(
+        seen.load(Ordering::SeqCst),
+        sound.pack_bytes,
+        "progress ends at the total"
+    );
+
+    // A flipped bit in a chunk of the newest one's own pack: only a deep look finds it.
+    let pack = job
+        .manifest(CheckpointNumber(4))
+        .await
+        .unwrap()
+        .packs
+        .last()
+        .unwrap()
+        .id;
+    change(&store, &format!("prefix/jobs/job/packs/{pack}"), |bytes| {
+        bytes[70] ^= 1
+    })
+    .await;
+    assert!(
+        job.verify(check(false), NOW, &|_| {})
+            .await
+            .unwrap()
+            .is_sound()
+    );
+    let found = job.verify(check(true), NOW, &|_| {}).await.unwrap();
+    assert_eq!(found.damaged_packs.len(), 1);
+    assert_eq!(found.damaged_packs[0].pack, pack);
+    assert_eq!(found.damaged_packs[0].checkpoints, [CheckpointNumber(4)]);
+    assert_eq!(found.whole, [2, 3].map(CheckpointNumber));
+    let restorable = job.newest_restorable().await.unwrap();
+    assert_eq!(restorable.manifest.unwrap().number, CheckpointNumber(3));
+
+    // A cut pack, a pack with another's index, and a manifest.
+    let pack = job
+        .manifest(CheckpointNumber(3))
+        .await
+        .unwrap()
+        .packs
+        .last()
+        .unwrap()
+        .id;
+    let at = format!("prefix/jobs/job/packs/{pack}");
+    change(&store, &at, |bytes| {
+        let at = bytes.len() - 70;
+        bytes[at] ^= 1;
+    })
+    .await;
+    let manifest = below(&store, "manifests").await.remove(0);
+    change(&store, &manifest, |bytes| bytes[80] ^= 1).await;
+    let found = job.verify(check(false), NOW, &|_| {}).await.unwrap();
+    assert!(
+        found.damaged_packs.iter().any(|d| d.pack == pack),
+        "{found:?}"
+    );
+    assert_eq!(found.damaged[0].number, CheckpointNumber(2));
+    assert_eq!(found.whole, []);
+    assert_eq!(below(&store, "quarantine").await.len(), 3);
+    assert_eq!(job.newest_restorable().await.unwrap().manifest, None);
+    // The next one leans on nothing of it, and retention cleans up.
+    image(3).commit(&job, epoch).await.unwrap();
+    assert_eq!(
+        job.newest_restorable()
+            .await
+            .unwrap()
+            .manifest
+            .unwrap()
+            .number,
+        CheckpointNumber(5)
+    );
+    prune(&job, 1).await;
+    prune(&job, 1).await;
+    assert_eq!(below(&store, "quarantine").await, [""; 0]);
+    assert_eq!(read(&job, 5).await, image(3));
+}
+
+#[tokio::test]
+async fn a_network_that_is_down_is_no_damage() {
+    let store = Arc::new(InMemory::new());
+    let (job, epoch) = taken(&store, 1).await;
+    image(0).commit(&job, epoch).await.unwrap();
+    let faulty = Faulty::new(store.clone(), |op, key| {
+        if op == Op::Get && key.contains("/packs/") {
+            Verdict::Fail(Error::Timeout)
+        } else {
+            Verdict::Pass
+        }
+    });
+    let job = open(faulty, 2).await.job(name("job"));
+    let check = VerifyOptions {
+        deep: true,
+        quarantine: true,
+    };
+    let error = job.verify(check, NOW, &|_| {}).await.unwrap_err();
+    assert!(
+        matches!(error, JobError::Store(_)) && !error.is_permanent(),
+        "{error}"
+    );
+    assert_eq!(below(&store, "quarantine").await, [""; 0]);
+}
+
+#[tokio::test]
+async fn files_that_a_dead_process_was_writing_go() {
+    let directory = tempfile::tempdir().unwrap();
+    let address = directory.path().to_str().unwrap();
+    let store = Store::open(address, options(1)).await.unwrap();
+    let job = store.job(name("job"));
+    let epoch = job.take_over("a", NOW).await.unwrap().epoch;
+    image(0).commit(&job, epoch).await.unwrap();
+    let packs = directory.path().join("jobs/job/packs");
+    let dead = packs.join(format!("{}-00000000#1", "ab".repeat(16)));
+    std::fs::write(&dead, b"half a pack").unwrap();
+    let living = job.begin(epoch).await.unwrap();
+    let note = std::fs::read_dir(directory.path().join("jobs/job/writers"))
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap();
+    let alive = packs.join(format!("{}-00000000#1", note.file_name().to_str().unwrap()));
+    std::fs::write(&alive, b"half a pack").unwrap();
+    let done = prune(&job, 9).await;
+    assert_eq!(done.unfinished_uploads, 1);
+    assert!(!dead.exists() && alive.exists());
+    drop(living);
+    prune(&job, 9).await;
+    assert!(!alive.exists());
+}

@@ -1,0 +1,950 @@
+//! Crash consistency by simulation: two nodes that both believe to own the job, a collector and a reader, on one thread,
+//! with every request to the store in the hands of a seed: which is done next, which is late, lost, or done although its
+//! answer is lost, who crashes over it, and what a crashed one still had on the way.
+//!
+//! After every request the history and what is deleted are compared with a model: invariants 2, 5 and 6 of the design.
+//! Nothing depends on time, threads or the addresses of anything: a seed says all. To see one again:
+//!
+//!     PHOS_SEED=4711 cargo nextest run -p phos-storage --test simulation one_seed --run-ignored all --no-capture
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod common;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use common::{Image, NOW, name, noise, nonces, runtime};
+use futures::stream::BoxStream;
+use futures::{FutureExt, StreamExt, TryStreamExt};
+use object_store::memory::InMemory;
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    ObjectStoreExt, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+};
+use phos_storage::{
+    Candidate, CheckpointNumber, CollectError, CollectOptions, CommitError, Compute, Epoch, Job,
+    Manifest, RecordKind, RetryPolicy, Store, StoreOptions, UnixMillis,
+};
+use rand::{Rng, RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use tokio::sync::oneshot;
+
+// --- a store whose requests wait for the driver ----------------------------------------------------------------------
+
+enum Request {
+    Put(Path, PutPayload, PutOptions),
+    Get(Path, GetOptions),
+    Delete(Path),
+    List(Option<Path>),
+}
+
+impl Request {
+    fn describe(&self) -> String {
+        match self {
+            Self::Put(path, _, options) if matches!(options.mode, PutMode::Create) => {
+                format!("create {path}")
+            }
+            Self::Put(path, ..) => format!("put {path}"),
+            Self::Get(path, _) => format!("get {path}"),
+            Self::Delete(path) => format!("delete {path}"),
+            Self::List(path) => format!("list {}", path.clone().unwrap_or_default()),
+        }
+    }
+}
+
+enum Answer {
+    Put(PutResult),
+    Get(GetResult),
+    Deleted(Path),
+    Listed(Vec<ObjectMeta>),
+}
+
+struct Waiting {
+    instance: usize,
+    request: Request,
+    answer: Option<oneshot::Sender<Result<Answer>>>,
+}
+
+type Queue = Arc<Mutex<Vec<Waiting>>>;
+
+/// The store as one process sees it.
+struct Link {
+    instance: usize,
+    queue: Queue,
+}
+
+impl fmt::Debug for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Link({})", self.instance)
+    }
+}
+
+impl fmt::Display for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "simulation")
+    }
+}
+
+async fn ask(instance: usize, queue: Queue, request: Request) -> Result<Answer> {
+    let (sender, receiver) = oneshot::channel();
+    queue.lock().unwrap().push(Waiting {
+        instance,
+        request,
+        answer: Some(sender),
+    });
+    match receiver.await {
+        Ok(answer) => answer,
+        // The process is dead.
+        Err(_) => std::future::pending().await,
+    }
+}
+
+impl Link {
+    fn ask(&self, request: Request) -> impl Future<Output = Result<Answer>> + Send + 'static {
+        ask(self.instance, self.queue.clone(), request)
+    }
+}
+
+#[async_trait::async_trait]
+impl ObjectStore for Link {
+    async fn put_opts(
+        &self,
+        at: &Path,
+        payload: PutPayload,
+        opts: PutOptions,
+    ) -> Result<PutResult> {
+        match self.ask(Request::Put(at.clone(), payload, opts)).await? {
+            Answer::Put(result) => Ok(result),
+            _ => unreachable!(),
+        }
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        _: &Path,
+        _: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        unreachable!("packs are small here")
+    }
+
+    async fn get_opts(&self, at: &Path, options: GetOptions) -> Result<GetResult> {
+        match self.ask(Request::Get(at.clone(), options)).await? {
+            Answer::Get(result) => Ok(result),
+            _ => unreachable!(),
+        }
+    }
+
+    fn delete_stream(
+        &self,
+        locations: BoxStream<'static, Result<Path>>,
+    ) -> BoxStream<'static, Result<Path>> {
+        let (instance, queue) = (self.instance, self.queue.clone());
+        locations
+            .then(move |at| {
+                let queue = queue.clone();
+                async move {
+                    match ask(instance, queue, Request::Delete(at?)).await? {
+                        Answer::Deleted(at) => Ok(at),
+                        _ => unreachable!(),
+                    }
+                }
+            })
+            .boxed()
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        let asked = self.ask(Request::List(prefix.cloned()));
+        let listed = asked.map(|answer| match answer? {
+            Answer::Listed(found) => {
+                Ok::<_, object_store::Error>(futures::stream::iter(found.into_iter().map(Ok)))
+            }
+            _ => unreachable!(),
+        });
+        futures::stream::once(listed).try_flatten().boxed()
+    }
+
+    async fn list_with_delimiter(&self, _: Option<&Path>) -> Result<ListResult> {
+        unreachable!()
+    }
+
+    async fn copy_opts(&self, _: &Path, _: &Path, _: CopyOptions) -> Result<()> {
+        unreachable!()
+    }
+}
+
+async fn execute(store: &InMemory, request: Request) -> Result<Answer> {
+    match request {
+        Request::Put(at, payload, options) => {
+            store.put_opts(&at, payload, options).await.map(Answer::Put)
+        }
+        Request::Get(at, options) => store.get_opts(&at, options).await.map(Answer::Get),
+        Request::Delete(at) => store.delete(&at).await.map(|()| Answer::Deleted(at)),
+        Request::List(prefix) => {
+            let found = store.list(prefix.as_ref()).try_collect().await?;
+            Ok(Answer::Listed(found))
+        }
+    }
+}
+
+fn lost() -> object_store::Error {
+    object_store::Error::Generic {
+        store: "simulation",
+        source: std::io::Error::from(std::io::ErrorKind::TimedOut).into(),
+    }
+}
+
+// --- the model -------------------------------------------------------------------------------------------------------
+
+/// What a process was told of a commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Told {
+    Committed(u64),
+    /// It failed: nothing is visible.
+    Refused(String),
+    Unknown,
+}
+
+/// What all processes tell the test.
+#[derive(Default)]
+struct Book {
+    next_tag: u64,
+    images: HashMap<u64, Image>,
+    told: Vec<(u64, Told)>,
+    violations: Vec<String>,
+    restores: u64,
+    collections: u64,
+    repacked: u64,
+}
+
+type Shared = Arc<Mutex<Book>>;
+
+/// A visible checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Visible {
+    tag: u64,
+    needs: BTreeSet<String>,
+}
+
+/// What is visible, by the log as it stands.
+#[derive(Debug, Default)]
+struct Model {
+    visible: BTreeMap<u64, Visible>,
+    /// Everything that ever was, by its tag.
+    ever: HashMap<u64, u64>,
+    records: usize,
+}
+
+const PREFIX: &str = "p/jobs/job";
+
+fn tag(manifest: &Manifest) -> u64 {
+    manifest.body.training["tag"].parse().unwrap()
+}
+
+impl Model {
+    /// Looks at the store after its log grew.
+    async fn look(&mut self, job: &Job) -> std::result::Result<(), String> {
+        let mut visible = BTreeMap::new();
+        for (number, manifest) in job.checkpoints().await.unwrap() {
+            let manifest = manifest.map_err(|e| {
+                format!("checkpoint {number} is visible, its manifest not readable: {e}")
+            })?;
+            let needs: BTreeSet<String> = (manifest.packs.iter())
+                .map(|pack| format!("{PREFIX}/packs/{}", pack.id))
+                .collect();
+            let tag = tag(&manifest);
+            if let Some(before) = self.ever.insert(tag, number.0)
+                && before != number.0
+            {
+                return Err(format!("one commit stands at {before} and {number}"));
+            }
+            if let Err(e) = job.check_packs(&manifest).await {
+                return Err(format!("checkpoint {number} is visible and not whole: {e}"));
+            }
+            visible.insert(number.0, Visible { tag, needs });
+        }
+        let (newest, now) = (self.visible.keys().last(), visible.keys().last());
+        if now < newest {
+            return Err(format!(
+                "the newest checkpoint was {newest:?} and now is {now:?}"
+            ));
+        }
+        let records = job.records().await.unwrap();
+        let (_, last) = records.last().unwrap();
+        let collected = matches!(last.as_ref().unwrap().kind, RecordKind::Collected { .. });
+        if !collected
+            && !self
+                .visible
+                .keys()
+                .all(|number| visible.contains_key(number))
+        {
+            return Err("a checkpoint vanished without a collection".into());
+        }
+        let mut epoch = Epoch(0);
+        for (at, (number, record)) in records.iter().enumerate() {
+            let record = record.as_ref().unwrap();
+            if *number != at as u64 + 1 {
+                return Err(format!("the log has a gap before {number}"));
+            }
+            if matches!(record.kind, RecordKind::TakenOver { .. }) {
+                epoch = Epoch(*number);
+            }
+            if record.epoch != epoch {
+                return Err(format!(
+                    "record {number} is of epoch {}, not {epoch}",
+                    record.epoch
+                ));
+            }
+        }
+        self.records = records.len();
+        self.visible = visible;
+        Ok(())
+    }
+}
+
+// --- the processes ---------------------------------------------------------------------------------------------------
+
+fn options(seed: u64, instance: usize) -> StoreOptions {
+    StoreOptions {
+        retry: RetryPolicy::immediate(0),
+        pack_size: 3000,
+        uploads: 2,
+        encoders: 2,
+        compute: Compute::Inline,
+        ..StoreOptions::new(nonces(seed * 1000 + instance as u64))
+    }
+}
+
+#[derive(Clone)]
+struct Process {
+    instance: usize,
+    seed: u64,
+    queue: Queue,
+    book: Shared,
+}
+
+impl Process {
+    async fn job(&self) -> Job {
+        let link = Arc::new(Link {
+            instance: self.instance,
+            queue: self.queue.clone(),
+        });
+        loop {
+            let opened =
+                Store::from_object_store(link.clone(), "p", options(self.seed, self.instance));
+            if let Ok(store) = opened.await {
+                return store.job(name("job"));
+            }
+        }
+    }
+
+    fn violation(&self, what: String) {
+        self.book.lock().unwrap().violations.push(what);
+    }
+
+    async fn collect(&self, job: &Job, epoch: Option<Epoch>, rng: &mut ChaCha8Rng) -> bool {
+        let keep_last = rng.random_range(0..4_usize);
+        let keep = move |candidates: &[Candidate]| -> BTreeSet<CheckpointNumber> {
+            let newest_first = candidates.iter().rev().map(|c| c.number);
+            if keep_last == 0 {
+                newest_first.collect()
+            } else {
+                newest_first.take(keep_last).collect()
+            }
+        };
+        let options = CollectOptions {
+            epoch,
+            rounds: rng.random_range(1..4),
+            repack_below_percent: [0, 50, 90][rng.random_range(0..3_usize)],
+            ..CollectOptions::default()
+        };
+        match job.collect(&keep, options, NOW).await {
+            Ok(done) => {
+                let mut book = self.book.lock().unwrap();
+                book.collections += 1;
+                book.repacked += done.repacked_packs;
+                if !done.blocked.is_empty() {
+                    book.violations.push(format!(
+                        "collection is blocked, and nothing is damaged: {done:?}"
+                    ));
+                }
+            }
+            Err(CollectError::Fenced { .. }) => return false,
+            Err(CollectError::Store(_) | CollectError::Busy) => {}
+            Err(other) => self.violation(format!("collection failed: {other}")),
+        }
+        true
+    }
+}
+
+/// A sidecar: takes the job over, takes checkpoints, collects after some of them. Comes back when it was fenced.
+async fn node(process: Process, mut rng: ChaCha8Rng, steps: u32) {
+    let job = process.job().await;
+    let _ = job.store().initialise().await;
+    let mut epoch = None;
+    // A few places of memory, whose contents come and go and come again.
+    let mut memory = [0_u64; 6];
+    for _ in 0..steps {
+        let Some(current) = epoch else {
+            epoch = job
+                .take_over("node", NOW)
+                .await
+                .ok()
+                .map(|taken| taken.epoch);
+            continue;
+        };
+        for _ in 0..rng.random_range(0..4) {
+            memory[rng.random_range(0..6_usize)] = rng.random_range(0..10);
+        }
+        let chunk = |value: u64| -> Bytes {
+            match value {
+                0 => vec![0; 700].into(),
+                value => noise(value, 300 + 200 * (value as usize % 5)),
+            }
+        };
+        let image = Image::of(memory.iter().map(|&value| chunk(value)).collect());
+        let tag = {
+            let mut book = process.book.lock().unwrap();
+            book.next_tag += 1;
+            let tag = book.next_tag;
+            book.images.insert(tag, image.clone());
+            tag
+        };
+        let Ok(writer) = job.begin(current).await else {
+            continue;
+        };
+        if image.put(&writer).await.is_err() || rng.random_range(0..12) == 0 {
+            if rng.random_bool(0.5) {
+                writer.abort().await;
+            }
+            continue;
+        }
+        let mut body = image.body();
+        body.training.insert("tag".into(), tag.to_string());
+        let mut gone = false;
+        let told = match writer.commit(body, UnixMillis(NOW.0 + tag)).await {
+            Ok(commit) => Told::Committed(commit.number.0),
+            Err(CommitError::Unknown(_)) => Told::Unknown,
+            Err(error) => {
+                if error.is_fenced() {
+                    // Most go away then; this one may come back.
+                    gone = rng.random_bool(0.6);
+                    epoch = None;
+                }
+                if matches!(
+                    error,
+                    CommitError::PackLost { .. } | CommitError::Manifest(_)
+                ) {
+                    process.violation(format!("a living writer lost what it leaned on: {error}"));
+                }
+                Told::Refused(error.to_string())
+            }
+        };
+        process.book.lock().unwrap().told.push((tag, told));
+        if gone {
+            return;
+        }
+        if let Some(current) = epoch
+            && rng.random_bool(0.5)
+            && !process.collect(&job, Some(current), &mut rng).await
+        {
+            epoch = None;
+        }
+    }
+}
+
+/// `phos-ft prune`, now and then.
+async fn collector(process: Process, mut rng: ChaCha8Rng, steps: u32) {
+    let job = process.job().await;
+    for _ in 0..steps {
+        process.collect(&job, None, &mut rng).await;
+    }
+}
+
+/// `phos-ft restore` on another machine.
+async fn reader(process: Process, truth: Job, _: ChaCha8Rng, steps: u32) {
+    let job = process.job().await;
+    for _ in 0..steps {
+        let Ok(found) = job.newest_restorable().await else {
+            continue;
+        };
+        let still_visible = async |number: CheckpointNumber| {
+            let listed = truth.list().await.unwrap().checkpoints;
+            listed.iter().any(|c| c.number == number)
+        };
+        for skipped in found.skipped {
+            if still_visible(skipped.number).await {
+                process.violation(format!("a whole checkpoint was passed over: {skipped:?}"));
+            }
+        }
+        let Some(manifest) = found.manifest else {
+            continue;
+        };
+        match Image::read(&job, &manifest).await {
+            Ok(image) => {
+                let mut book = process.book.lock().unwrap();
+                book.restores += 1;
+                if book.images[&tag(&manifest)] != image {
+                    book.violations
+                        .push(format!("checkpoint {} is another image", manifest.number));
+                }
+            }
+            Err(error) if error.damaged_pack().is_some() => {
+                if still_visible(manifest.number).await {
+                    process.violation(format!("a visible checkpoint cannot be read: {error}"));
+                }
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+// --- the driver ------------------------------------------------------------------------------------------------------
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Node,
+    Collector,
+    Reader,
+}
+
+struct Running {
+    role: Role,
+    instance: usize,
+    task: tokio::task::JoinHandle<()>,
+    frozen_until: u64,
+}
+
+/// What a seed came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Outcome {
+    requests: u64,
+    crashes: u64,
+    committed: u64,
+    restores: u64,
+    collections: u64,
+    repacked: u64,
+    swept: u64,
+    /// Of all that happened, in order.
+    trace: u64,
+}
+
+/// What is broken on purpose, to see that the simulation notices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sabotage {
+    Nothing,
+    /// The store creates records over others.
+    Conditions,
+    /// The first record of a checkpoint that retention removed is deleted, as a tidy person might want it.
+    Records,
+}
+
+struct Simulation {
+    sabotage: Sabotage,
+    seed: u64,
+    rng: ChaCha8Rng,
+    store: Arc<InMemory>,
+    queue: Queue,
+    book: Shared,
+    truth: Job,
+    model: Model,
+    running: Vec<Running>,
+    instances: usize,
+    outcome: Outcome,
+    verbose: bool,
+}
+
+impl Simulation {
+    fn spawn(&mut self, role: Role) {
+        let instance = self.instances;
+        self.instances += 1;
+        let rng = ChaCha8Rng::seed_from_u64(self.rng.next_u64());
+        let process = Process {
+            instance,
+            seed: self.seed,
+            queue: self.queue.clone(),
+            book: self.book.clone(),
+        };
+        let steps = self.rng.random_range(3..9);
+        let task = match role {
+            Role::Node => tokio::spawn(node(process, rng, 2 * steps)),
+            Role::Collector => tokio::spawn(collector(process, rng, steps / 2)),
+            Role::Reader => tokio::spawn(reader(process, self.truth.clone(), rng, steps)),
+        };
+        self.running.push(Running {
+            role,
+            instance,
+            task,
+            frozen_until: 0,
+        });
+    }
+
+    fn note(&mut self, what: impl FnOnce() -> String) {
+        let what = what();
+        if self.verbose {
+            println!("{what}");
+        }
+        for byte in what.bytes() {
+            self.outcome.trace =
+                (self.outcome.trace ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    fn fail(&self, what: &str) -> ! {
+        panic!("seed {}: {what}", self.seed)
+    }
+
+    async fn crash(&mut self, at: usize) {
+        let dead = self.running.swap_remove(at);
+        self.note(|| format!("{} {:?} crashes", dead.instance, dead.role));
+        self.outcome.crashes += 1;
+        dead.task.abort();
+        let _ = dead.task.await;
+        // What it had on the way may arrive, at any time, or never.
+        let mut queue = self.queue.lock().unwrap();
+        for waiting in queue.iter_mut().filter(|w| w.instance == dead.instance) {
+            waiting.answer = None;
+        }
+        let rng = &mut self.rng;
+        queue.retain(|w| w.instance != dead.instance || rng.random_bool(0.6));
+        drop(queue);
+        if self.instances < 12 && self.rng.random_bool(0.8) {
+            self.spawn(dead.role);
+        }
+    }
+
+    /// Does one request that waits, or not, and says so, or not.
+    async fn step(&mut self, at: usize) {
+        let mut waiting = self.queue.lock().unwrap().swap_remove(at);
+        let described = waiting.request.describe();
+        let fate = if waiting.answer.is_some() {
+            self.rng.random_range(0..250)
+        } else {
+            99
+        };
+        self.note(|| format!("{} {described} {}", waiting.instance, fate.min(6)));
+        let answer = waiting.answer.take();
+        match fate {
+            // Never arrives.
+            0 | 1 => drop(answer.unwrap().send(Err(lost()))),
+            // Its sender gives up; it arrives later.
+            2 | 3 => {
+                let _ = answer.unwrap().send(Err(lost()));
+                self.queue.lock().unwrap().push(waiting);
+            }
+            fate => {
+                let done = self.execute(waiting.request).await;
+                if let Some(answer) = answer {
+                    // Is done, and the answer is lost.
+                    let done = if fate <= 5 { Err(lost()) } else { done };
+                    let _ = answer.send(done);
+                }
+            }
+        }
+    }
+
+    async fn execute(&mut self, request: Request) -> Result<Answer> {
+        self.outcome.requests += 1;
+        if let Request::Delete(at) = &request {
+            let at = at.to_string();
+            if at.starts_with(&format!("{PREFIX}/packs/")) {
+                self.outcome.swept += 1;
+                let needed = self
+                    .model
+                    .visible
+                    .iter()
+                    .find(|(_, v)| v.needs.contains(&at));
+                if let Some((number, _)) = needed {
+                    self.fail(&format!(
+                        "checkpoint {number} is visible and its {at} is deleted"
+                    ));
+                }
+            }
+            if at.starts_with(&format!("{PREFIX}/head/")) {
+                self.fail(&format!("{at} is deleted"));
+            }
+        }
+        let grows = matches!(&request, Request::Put(at, ..) if at.as_ref().starts_with(&format!("{PREFIX}/head/")));
+        let deletes_manifest = matches!(&request, Request::Delete(at) if at.as_ref().starts_with(&format!("{PREFIX}/manifests/")));
+        let mut request = request;
+        if let (Request::Put(_, _, options), Sabotage::Conditions) = (&mut request, self.sabotage) {
+            options.mode = PutMode::Overwrite;
+        }
+        let done = execute(&self.store, request).await;
+        if self.sabotage == Sabotage::Records
+            && let Some(oldest) = self.removed().await
+        {
+            let at = Path::from(format!("{PREFIX}/head/{oldest:020}"));
+            let _ = self.store.delete(&at).await;
+        }
+        if done.is_ok() && (grows || deletes_manifest) {
+            let truth = self.truth.clone();
+            if let Err(what) = self.model.look(&truth).await {
+                self.fail(&what);
+            }
+        }
+        done
+    }
+
+    /// A checkpoint that is no longer visible.
+    async fn removed(&self) -> Option<u64> {
+        let newest = *self.model.visible.keys().last()?;
+        let mut ever: Vec<u64> = self.model.ever.values().copied().collect();
+        ever.sort_unstable();
+        ever.into_iter()
+            .find(|n| *n < newest && !self.model.visible.contains_key(n))
+    }
+
+    async fn run(mut self) -> Outcome {
+        for role in [Role::Node, Role::Node, Role::Collector, Role::Reader] {
+            self.spawn(role);
+        }
+        // The second node comes when the first has been at it for a while.
+        self.running[1].frozen_until = self.rng.random_range(0..300);
+        let mut idle = 0;
+        for now in 0.. {
+            // Everybody gets as far as the next request. Three turns are enough for most; who needs more is late, in each
+            // run alike.
+            for _ in 0..3 {
+                tokio::task::yield_now().await;
+            }
+            self.running.retain(|r| !r.task.is_finished());
+            if let Some(what) = self.book.lock().unwrap().violations.first() {
+                self.fail(what);
+            }
+            if self.running.is_empty() {
+                break;
+            }
+            if self.rng.random_range(0..150) == 0 {
+                let at = self.rng.random_range(0..self.running.len());
+                self.crash(at).await;
+                continue;
+            }
+            if self.rng.random_range(0..40) == 0 {
+                let at = self.rng.random_range(0..self.running.len());
+                self.running[at].frozen_until = now + self.rng.random_range(5..80);
+            }
+            let frozen: Vec<usize> = (self.running.iter())
+                .filter(|r| r.frozen_until > now)
+                .map(|r| r.instance)
+                .collect();
+            let ready: Vec<usize> = (self.queue.lock().unwrap().iter().enumerate())
+                .filter(|(_, w)| !frozen.contains(&w.instance))
+                .map(|(at, _)| at)
+                .collect();
+            if ready.is_empty() {
+                idle += 1;
+                if idle > 500 {
+                    self.fail("nobody does anything");
+                }
+                continue;
+            }
+            idle = 0;
+            let at = ready[self.rng.random_range(0..ready.len())];
+            self.step(at).await;
+        }
+        // What is still on the way arrives.
+        loop {
+            let late = self.queue.lock().unwrap().pop();
+            let Some(late) = late else { break };
+            let _ = self.execute(late.request).await;
+        }
+        self.end().await
+    }
+
+    /// What is left, seen by one who was not part of it.
+    async fn end(mut self) -> Outcome {
+        let job = self.truth.clone();
+        let (told, images) = {
+            let book = self.book.lock().unwrap();
+            (book.told.clone(), book.images.clone())
+        };
+        let mut recorded = HashMap::new();
+        for (number, record) in job.records().await.unwrap() {
+            recorded.insert(number, record.unwrap());
+        }
+        for (tag, told) in told {
+            let stands = self.model.ever.get(&tag).copied();
+            match told {
+                Told::Committed(number) if stands != Some(number) => {
+                    self.fail(&format!(
+                        "commit {tag} was told to be {number}, and is {stands:?}"
+                    ));
+                }
+                Told::Refused(reason) if stands.is_some() => {
+                    self.fail(&format!(
+                        "commit {tag} was refused ({reason}), and is {stands:?}"
+                    ));
+                }
+                Told::Committed(_) => self.outcome.committed += 1,
+                _ => {}
+            }
+        }
+        for (number, manifest) in job.checkpoints().await.unwrap() {
+            let manifest = manifest.unwrap();
+            let image = Image::read(&job, &manifest).await.unwrap();
+            if images[&tag(&manifest)] != image {
+                self.fail(&format!("checkpoint {number} is another image"));
+            }
+        }
+        // A new epoch, and everything that nobody needs goes, however it came to be there.
+        job.take_over("the last", NOW).await.unwrap();
+        let keep = |all: &[Candidate]| all.iter().map(|c| c.number).collect();
+        for _ in 0..2 {
+            job.collect(&keep, CollectOptions::default(), NOW)
+                .await
+                .unwrap();
+        }
+        self.model.look(&job).await.unwrap();
+        let mut needed: BTreeSet<String> = BTreeSet::new();
+        for visible in self.model.visible.values() {
+            needed.extend(visible.needs.iter().cloned());
+        }
+        let keys = common::keys(&*self.store).await;
+        let below = |what: &str| -> Vec<&String> {
+            let prefix = format!("{PREFIX}/{what}/");
+            keys.iter().filter(|key| key.starts_with(&prefix)).collect()
+        };
+        let packs: BTreeSet<String> = below("packs").into_iter().cloned().collect();
+        if packs != needed {
+            let (packs, needed) = (&packs, &needed);
+            self.fail(&format!(
+                "left behind: {:?}; missing: {:?}",
+                packs - needed,
+                needed - packs
+            ));
+        }
+        let manifests = below("manifests").len();
+        if manifests != self.model.visible.len() {
+            self.fail(&format!(
+                "{manifests} manifests for {} checkpoints",
+                self.model.visible.len()
+            ));
+        }
+        let (notes, collections) = (below("writers"), below("collections"));
+        if !notes.is_empty() || collections.len() > 2 {
+            self.fail(&format!("left behind: {notes:?} {collections:?}"));
+        }
+        let book = self.book.lock().unwrap();
+        Outcome {
+            restores: book.restores,
+            collections: book.collections,
+            repacked: book.repacked,
+            ..self.outcome.clone()
+        }
+    }
+}
+
+fn simulate(seed: u64, verbose: bool) -> Outcome {
+    simulate_with(seed, verbose, Sabotage::Nothing)
+}
+
+fn simulate_with(seed: u64, verbose: bool, sabotage: Sabotage) -> Outcome {
+    runtime().block_on(async {
+        let store = Arc::new(InMemory::new());
+        let truth = Store::from_object_store(store.clone(), "p", options(seed, 999))
+            .await
+            .unwrap();
+        Simulation {
+            sabotage,
+            seed,
+            rng: ChaCha8Rng::seed_from_u64(seed),
+            store,
+            queue: Queue::default(),
+            book: Shared::default(),
+            truth: truth.job(name("job")),
+            model: Model::default(),
+            running: Vec::new(),
+            instances: 0,
+            outcome: Outcome::default(),
+            verbose,
+        }
+        .run()
+        .await
+    })
+}
+
+/// Runs some seeds; together they must have done everything that the simulation is about.
+fn simulate_all(seeds: std::ops::Range<u64>) {
+    let mut sum = Outcome::default();
+    for seed in seeds {
+        let outcome = simulate(seed, false);
+        sum.requests += outcome.requests;
+        sum.crashes += outcome.crashes;
+        sum.committed += outcome.committed;
+        sum.restores += outcome.restores;
+        sum.collections += outcome.collections;
+        sum.repacked += outcome.repacked;
+        sum.swept += outcome.swept;
+    }
+    println!("{sum:?}");
+    for (what, count) in [
+        ("crashes", sum.crashes),
+        ("commits", sum.committed),
+        ("restores", sum.restores),
+        ("collections", sum.collections),
+        ("repacked packs", sum.repacked),
+        ("deleted packs", sum.swept),
+    ] {
+        assert!(count > 0, "no {what} in all these seeds: {sum:?}");
+    }
+}
+
+#[test]
+fn a_seed_says_all() {
+    for seed in [1, 2, 3] {
+        assert_eq!(simulate(seed, false), simulate(seed, false), "seed {seed}");
+    }
+}
+
+#[test]
+fn a_few_hundred_seeds() {
+    simulate_all(0..300);
+}
+
+/// Of the first seeds, those in which sabotage shows.
+fn noticed(sabotage: Sabotage) -> Vec<u64> {
+    let quiet = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let seeds = 0..60;
+    let noticed = seeds
+        .filter(|&seed| std::panic::catch_unwind(|| simulate_with(seed, false, sabotage)).is_err())
+        .collect();
+    std::panic::set_hook(quiet);
+    noticed
+}
+
+#[test]
+fn a_store_that_ignores_conditions_is_noticed() {
+    assert!(noticed(Sabotage::Conditions).len() > 10);
+}
+
+#[test]
+fn records_that_are_deleted_are_noticed() {
+    assert!(noticed(Sabotage::Records).len() > 10);
+}
+
+/// Ten thousand, in pieces that run side by side: in the profiles `slow` and `ci`.
+mod ten_thousand {
+    macro_rules! pieces {
+        ($($name:ident $from:literal)*) => {$(
+            #[test]
+            fn $name() {
+                super::simulate_all($from..$from + 1250);
+            }
+        )*};
+    }
+    pieces! {
+        piece_0 0 piece_1 1250 piece_2 2500 piece_3 3750 piece_4 5000 piece_5 6250 piece_6 7500 piece_7 8750
+    }
+}
+
+#[test]
+#[ignore = "for a person, with PHOS_SEED"]
+fn one_seed() {
+    if let Ok(seed) = std::env::var("PHOS_SEED") {
+        println!("{:?}", simulate(seed.parse().unwrap(), true));
+    }
+}
