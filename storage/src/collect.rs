@@ -302,8 +302,10 @@ impl Job {
 impl Collector<'_> {
     async fn round(&mut self, first: bool) -> Result<Round, CollectError> {
         for _ in 0..ATTEMPTS {
-            if let Some(round) = self.attempt(first).await? {
-                return Ok(round);
+            match self.attempt(first).await {
+                Ok(Some(round)) => return Ok(round),
+                Ok(None) | Err(CollectError::Busy) => {}
+                Err(error) => return Err(error),
             }
         }
         Err(CollectError::Busy)
@@ -367,7 +369,7 @@ impl Collector<'_> {
         }
         let mut moved = BTreeMap::new();
         if !self.moves.to.is_empty() {
-            moved = self.rewrite(&kept_entries, &marked).await?;
+            moved = self.rewrite(&kept_entries, &marked, now.log.tail).await?;
         }
 
         // Sweep.
@@ -728,14 +730,20 @@ impl Collector<'_> {
         let mut keys: Vec<String> = (marked.dead.iter())
             .map(|nonce| job.note_key(nonce))
             .collect();
-        // A writer compares with all collections since its note; who began later reads the newest one.
-        if let Some((newest, name)) = &now.collection {
-            let from = marked.oldest_seen.unwrap_or(*newest).min(*newest);
-            let old = listed.collections.iter().filter(|other| {
-                *other != name && collection::number_in(other).is_some_and(|n| n <= from)
-            });
-            keys.extend(old.map(|name| job.key(&format!("collections/{name}"))));
-        }
+        // A writer compares with all collections since its note; who began later reads the newest one. Those after the
+        // newest were never decided, as their numbers went to other records.
+        let newest = now.collection.as_ref();
+        let seen = marked.oldest_seen.unwrap_or(now.log.tail);
+        let old = listed.collections.iter().filter(|name| {
+            let Some(number) = collection::number_in(name) else {
+                return false;
+            };
+            let undecided = newest.is_none_or(|(newest, _)| number > *newest);
+            newest.is_none_or(|(_, newest)| *name != newest)
+                && number <= now.log.tail
+                && (undecided || number <= seen)
+        });
+        keys.extend(old.map(|name| job.key(&format!("collections/{name}"))));
         let gone = listed.packs.quarantined.iter().filter(|pack| {
             !listed.packs.present.contains_key(pack)
                 && !marked.packs.contains(pack)
@@ -810,7 +818,7 @@ impl Collector<'_> {
             }
             let manifest = match self.job.read_manifest(entry.number, named).await? {
                 Ok(manifest) => manifest,
-                Err(reason) => return Err(CollectError::Damaged { reason }),
+                Err(reason) => return Err(self.unreadable(seen, reason).await?),
             };
             for (digest, location) in manifest.locations() {
                 if let Some(pack) = location.pack
@@ -873,6 +881,15 @@ impl Collector<'_> {
             self.upload(pack).await?;
         }
         Ok(())
+    }
+
+    /// What it means that a manifest cannot be read: damage, or that another collector repacked it meanwhile.
+    async fn unreadable(&self, tail: u64, reason: String) -> Result<CollectError, StoreFault> {
+        if self.job.grew_beyond(tail).await? {
+            Ok(CollectError::Busy)
+        } else {
+            Ok(CollectError::Damaged { reason })
+        }
     }
 
     /// Whether what an earlier attempt moved is still there for this one: the same comparison that a commit makes.
@@ -947,6 +964,7 @@ impl Collector<'_> {
         &self,
         kept: &[&Entry],
         marked: &Marked,
+        tail: u64,
     ) -> Result<BTreeMap<u64, ManifestRef>, CollectError> {
         let Some(writer) = self.moves.writer else {
             return Ok(BTreeMap::new());
@@ -963,7 +981,7 @@ impl Collector<'_> {
             }
             let manifest = match self.job.read_manifest(entry.number, named).await? {
                 Ok(manifest) => manifest,
-                Err(reason) => return Err(CollectError::Damaged { reason }),
+                Err(reason) => return Err(self.unreadable(tail, reason).await?),
             };
             let manifest = manifest.relocated(&self.moves.to, &self.moves.lengths)?;
             let bytes = bytes::Bytes::from(manifest.encode()?);

@@ -68,6 +68,11 @@ impl<'a> Walk<'a> {
         self.tail
     }
 
+    /// Number of the newest record seen.
+    pub(crate) const fn newest(&self) -> u64 {
+        self.newest
+    }
+
     /// The newest collection met so far.
     pub(crate) fn collection(&self) -> Option<&Collection> {
         self.collection.as_ref()
@@ -281,6 +286,12 @@ impl Job {
             }
             Err(fault) => Err(fault),
         }
+    }
+
+    /// Whether there are records after `tail`. What was named there and is gone may have been collected or repacked since:
+    /// who finds something missing asks this before calling it damage, and looks again.
+    pub(crate) async fn grew_beyond(&self, tail: u64) -> Result<bool, StoreFault> {
+        Ok(self.find_record(tail + 1).await?.is_some())
     }
 
     /// The records after `tail`, oldest first. As no record is ever deleted, the first number without one is the end.

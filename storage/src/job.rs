@@ -33,6 +33,9 @@ use crate::reader::Reader;
 use crate::store::{Store, StoreOptions};
 use crate::writer::CheckpointWriter;
 
+/// How often something that seems damaged is looked for once more while the log grows: collection may have moved it.
+const LOOKS: u32 = 8;
+
 const QUARANTINE_KIND: Kind = Kind {
     what: "quarantine note",
     magic: *b"PHOSQUAR",
@@ -603,6 +606,22 @@ impl Job {
 
     /// The manifest of a checkpoint. That its packs are whole is not checked.
     pub async fn manifest(&self, number: CheckpointNumber) -> Result<Manifest, JobError> {
+        for _ in 0..LOOKS {
+            let tail = self.tail_hint().await?;
+            match self.manifest_once(number).await {
+                Err(JobError::Unusable { .. }) if self.grew_beyond(tail).await? => {}
+                other => return other,
+            }
+        }
+        self.manifest_once(number).await
+    }
+
+    /// Number of the newest record.
+    async fn tail_hint(&self) -> Result<u64, StoreFault> {
+        Ok(self.record_numbers().await?.last().copied().unwrap_or(0))
+    }
+
+    async fn manifest_once(&self, number: CheckpointNumber) -> Result<Manifest, JobError> {
         let job = || self.name().clone();
         let unusable = |reason| JobError::Unusable {
             job: job(),
@@ -685,6 +704,17 @@ impl Job {
     /// again.
     pub async fn newest_restorable(&self) -> Result<Restorable, JobError> {
         self.refuse_discard()?;
+        let mut looks = 0;
+        loop {
+            looks += 1;
+            let (found, tail) = self.newest_restorable_once().await?;
+            if found.skipped.is_empty() || looks > LOOKS || !self.grew_beyond(tail).await? {
+                return Ok(found);
+            }
+        }
+    }
+
+    async fn newest_restorable_once(&self) -> Result<(Restorable, u64), JobError> {
         let mut skipped = Vec::new();
         let mut walk = Walk::new(self, 1).await?;
         // After the log: what is committed meanwhile would seem to lack its packs.
@@ -727,18 +757,20 @@ impl Job {
                 .find_map(|pack| packs.check(pack).err())
             {
                 None => {
-                    return Ok(Restorable {
+                    let found = Restorable {
                         manifest: Some(manifest),
                         skipped,
-                    });
+                    };
+                    return Ok((found, walk.newest()));
                 }
                 Some(reason) => skip(reason),
             }
         }
-        Ok(Restorable {
+        let found = Restorable {
             manifest: None,
             skipped,
-        })
+        };
+        Ok((found, walk.newest()))
     }
 
     /// All visible checkpoints with their manifests, newest first, or with the reason why one cannot be used. That their
@@ -754,6 +786,18 @@ impl Job {
     }
 
     pub(crate) async fn checkpoints_with_names(&self) -> Result<Vec<FoundCheckpoint>, JobError> {
+        let mut looks = 0;
+        loop {
+            looks += 1;
+            let (found, tail) = self.checkpoints_once().await?;
+            let damaged = found.iter().any(|found| found.manifest.is_err());
+            if !damaged || looks > LOOKS || !self.grew_beyond(tail).await? {
+                return Ok(found);
+            }
+        }
+    }
+
+    async fn checkpoints_once(&self) -> Result<(Vec<FoundCheckpoint>, u64), JobError> {
         let mut walk = Walk::new(self, READS).await?;
         let mut found = Vec::new();
         while let Some(step) = walk.next().await? {
@@ -772,7 +816,7 @@ impl Job {
                 (Ok(_), None) => {}
             }
         }
-        Ok(found)
+        Ok((found, walk.newest()))
     }
 
     /// Checks that all packs of a checkpoint are there with the right length; the reason if not.

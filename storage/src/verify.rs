@@ -164,16 +164,26 @@ impl Job {
         drop(checks);
 
         if !damaged.is_empty() || !verified.damaged.is_empty() {
-            let visible = self.list().await?;
-            let listed = visible.checkpoints.iter().map(|c| c.number);
-            let visible: BTreeSet<CheckpointNumber> = listed
-                .chain(visible.damaged.iter().map(|d| d.number))
-                .collect();
+            // Only what is named now as it was then: the rest was removed or repacked meanwhile.
+            let now = self.checkpoints_with_names().await?;
             for pack in &mut damaged {
-                pack.checkpoints.retain(|number| visible.contains(number));
+                pack.checkpoints.retain(|number| {
+                    now.iter().any(|found| {
+                        found.number == *number
+                            && found.manifest.as_ref().is_ok_and(|manifest| {
+                                manifest.packs.iter().any(|named| named.id == pack.pack)
+                            })
+                    })
+                });
             }
             damaged.retain(|pack| !pack.checkpoints.is_empty());
-            verified.damaged.retain(|d| visible.contains(&d.number));
+            verified.damaged.retain(|damaged| {
+                now.iter().any(|found| {
+                    found.number == damaged.number
+                        && found.manifest.is_err()
+                        && manifests.get(&found.number) == Some(&found.manifest_name)
+                })
+            });
         }
         for pack in &damaged {
             verified
