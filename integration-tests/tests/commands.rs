@@ -10,7 +10,8 @@ use rustix::process::{Pid, Signal, kill_process};
 /// No checkpoint but those asked for.
 fn on_demand() -> JobSpec {
     JobSpec {
-        steps: 400,
+        // Enough for three checkpoints on a busy machine.
+        steps: 2000,
         interval: "never".into(),
         ..JobSpec::default()
     }

@@ -183,7 +183,8 @@ fn a_store_of_a_newer_format_is_refused() -> Result<()> {
     let mut newer = ours.clone();
     newer[8..10].copy_from_slice(&9_u16.to_le_bytes());
     fs::write(&marker, &newer)?;
-    let words = ["format 9", "knows up to 1", "use the newer phos-ft"];
+    let known = format!("knows up to {}", phos_storage::STORE_FORMAT);
+    let words = ["format 9", known.as_str(), "use the newer phos-ft"];
     refused_untouched(&world, &spec, DATA, &words)?;
     for command in [&["list"][..], &["show", "2"], &["restore"]] {
         let output = world.run(command)?;

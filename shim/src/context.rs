@@ -11,7 +11,7 @@ use std::sync::Mutex;
 use crate::abi::{self, Handle};
 use crate::sync::lock;
 use crate::table::{Entry, real, tracked};
-use crate::{capture, gate, memory, mode, peers};
+use crate::{capture, control, gate, memory, mode, peers};
 
 #[derive(Debug, Clone, Copy)]
 struct Context {
@@ -133,6 +133,7 @@ fn gone(context: usize) {
     capture::context_gone(context);
     peers::context_gone(context);
     memory::plain::context_gone(context);
+    control::context_gone(context);
 }
 
 /// # Safety

@@ -14,7 +14,8 @@ use std::time::Instant;
 use bytes::Bytes;
 use futures::{StreamExt, stream};
 use phos_storage::{
-    Allocation, Body, CHUNK_SIZE, Digest, GpuUuid, Job, JobName, Manifest, NonceSource, Store, StoreOptions, UnixMillis,
+    Allocation, Body, CHUNK_SIZE, Digest, GpuUuid, Job, JobName, Manifest, NonceSource, Store,
+    StoreOptions, UnixMillis,
 };
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -34,15 +35,23 @@ fn options() -> StoreOptions {
 /// By turns: fp32 weights (the exponents repeat), bf16 weights, Adam's second moment (small, positive), noise, zeros.
 fn training_state(mib: usize) -> Vec<Bytes> {
     let mut rng = ChaCha8Rng::seed_from_u64(7);
-    let near_normal = |rng: &mut ChaCha8Rng| (0..4).map(|_| rng.random_range(-0.02_f32..0.02)).sum::<f32>();
+    let near_normal = |rng: &mut ChaCha8Rng| {
+        (0..4)
+            .map(|_| rng.random_range(-0.02_f32..0.02))
+            .sum::<f32>()
+    };
     (0..mib)
         .map(|i| {
             let chunk: Vec<u8> = match i % 5 {
-                0 => (0..CHUNK_SIZE / 4).flat_map(|_| near_normal(&mut rng).to_le_bytes()).collect(),
+                0 => (0..CHUNK_SIZE / 4)
+                    .flat_map(|_| near_normal(&mut rng).to_le_bytes())
+                    .collect(),
                 1 => (0..CHUNK_SIZE / 2)
                     .flat_map(|_| ((near_normal(&mut rng).to_bits() >> 16) as u16).to_le_bytes())
                     .collect(),
-                2 => (0..CHUNK_SIZE / 4).flat_map(|_| (near_normal(&mut rng).powi(2) * 1e-3).to_le_bytes()).collect(),
+                2 => (0..CHUNK_SIZE / 4)
+                    .flat_map(|_| (near_normal(&mut rng).powi(2) * 1e-3).to_le_bytes())
+                    .collect(),
                 3 => {
                     let mut chunk = vec![0; CHUNK_SIZE];
                     rng.fill_bytes(&mut chunk);
@@ -100,14 +109,21 @@ async fn ingest(job: &Job, chunks: &[Bytes], digests: &[Digest]) -> Manifest {
         let (writer, chunk, digest) = (writer.clone(), chunk.clone(), *digest);
         async move { writer.put(digest, chunk).await.unwrap() }
     });
-    stream::iter(puts).buffer_unordered(16).for_each(|_| async {}).await;
+    stream::iter(puts)
+        .buffer_unordered(16)
+        .for_each(|_| async {})
+        .await;
     writer.commit(body(digests), NOW).await.unwrap().manifest
 }
 
 async fn restore(job: &Job, manifest: &Manifest) -> usize {
     let reader = job.reader(manifest).unwrap();
     let all: Vec<u32> = (0..manifest.chunks.len() as u32).collect();
-    reader.fetch(all).map(|chunk| chunk.unwrap().1.len()).fold(0, |sum, len| async move { sum + len }).await
+    reader
+        .fetch(all)
+        .map(|chunk| chunk.unwrap().1.len())
+        .fold(0, |sum, len| async move { sum + len })
+        .await
 }
 
 struct Bench {
@@ -117,7 +133,12 @@ struct Bench {
 
 impl Bench {
     /// Runs `round` and prints the median; the limit, if any, is what it is compared with.
-    fn row(&self, what: &str, limit: Option<f64>, mut round: impl FnMut(&tokio::runtime::Runtime)) -> f64 {
+    fn row(
+        &self,
+        what: &str,
+        limit: Option<f64>,
+        mut round: impl FnMut(&tokio::runtime::Runtime),
+    ) -> f64 {
         let mut rates: Vec<f64> = (0..ROUNDS)
             .map(|_| {
                 let start = Instant::now();
@@ -127,7 +148,9 @@ impl Bench {
             .collect();
         rates.sort_by(f64::total_cmp);
         let rate = rates[ROUNDS / 2];
-        let compared = limit.map_or(String::new(), |limit| format!("{:>6.0} % of its limit", rate / limit * 100.0));
+        let compared = limit.map_or(String::new(), |limit| {
+            format!("{:>6.0} % of its limit", rate / limit * 100.0)
+        });
         println!("{what:<58} {rate:>9.0} MB/s {compared}");
         rate
     }
@@ -153,12 +176,21 @@ fn main() {
     if std::env::args().any(|a| a == "--list" || a == "--test") {
         return;
     }
-    let mib = std::env::var("PHOS_BENCH_MIB").ok().and_then(|v| v.parse().ok()).unwrap_or(256);
+    let mib = std::env::var("PHOS_BENCH_MIB")
+        .ok()
+        .and_then(|v| v.parse().ok())
+        .unwrap_or(256);
     let parent = std::env::var_os("PHOS_BENCH_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
     let chunks = training_state(mib);
     let digests: Vec<Digest> = chunks.iter().map(|chunk| Digest::of(chunk)).collect();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    let bench = Bench { runtime, bytes: mib * CHUNK_SIZE };
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let bench = Bench {
+        runtime,
+        bytes: mib * CHUNK_SIZE,
+    };
     println!(
         "{mib} MiB like training state, {} cores, directories below {}, medians of {ROUNDS}\n",
         std::thread::available_parallelism().map_or(1, usize::from),
@@ -171,32 +203,55 @@ fn main() {
         }
     });
     bench.row("BLAKE3, all cores", None, |_| {
-        black_box(on_all_cores(&chunks, |chunk| usize::from(blake3::hash(chunk).as_bytes()[0])));
+        black_box(on_all_cores(&chunks, |chunk| {
+            usize::from(blake3::hash(chunk).as_bytes()[0])
+        }));
     });
     let zstd = bench.row("zstd -1, all cores", None, |_| {
-        black_box(on_all_cores(&chunks, |chunk| zstd::bulk::compress(chunk, 1).unwrap().len()));
+        black_box(on_all_cores(&chunks, |chunk| {
+            zstd::bulk::compress(chunk, 1).unwrap().len()
+        }));
     });
     bench.row("ingest, memory (limit: zstd -1)", Some(zstd), |runtime| {
         runtime.block_on(async {
             let store = Store::open("memory://", options()).await.unwrap();
             store.initialise().await.unwrap();
-            ingest(&store.job(JobName::new("bench").unwrap()), &chunks, &digests).await;
+            ingest(
+                &store.job(JobName::new("bench").unwrap()),
+                &chunks,
+                &digests,
+            )
+            .await;
         });
     });
     let written = bench.row("zstd -1 and one synced file", None, |_| {
         let dir = tempfile::tempdir_in(&parent).unwrap();
         write_out(dir.path(), &chunks);
     });
-    bench.row("ingest, directory (limit: zstd -1 and one synced file)", Some(written), |runtime| {
-        let dir = tempfile::tempdir_in(&parent).unwrap();
-        runtime.block_on(async {
-            let store = Store::open(&format!("file://{}", dir.path().display()), options()).await.unwrap();
-            store.initialise().await.unwrap();
-            ingest(&store.job(JobName::new("bench").unwrap()), &chunks, &digests).await;
-        });
-    });
+    bench.row(
+        "ingest, directory (limit: zstd -1 and one synced file)",
+        Some(written),
+        |runtime| {
+            let dir = tempfile::tempdir_in(&parent).unwrap();
+            runtime.block_on(async {
+                let store = Store::open(&format!("file://{}", dir.path().display()), options())
+                    .await
+                    .unwrap();
+                store.initialise().await.unwrap();
+                ingest(
+                    &store.job(JobName::new("bench").unwrap()),
+                    &chunks,
+                    &digests,
+                )
+                .await;
+            });
+        },
+    );
 
-    let packed: Vec<Bytes> = chunks.iter().map(|chunk| zstd::bulk::compress(chunk, 1).unwrap().into()).collect();
+    let packed: Vec<Bytes> = chunks
+        .iter()
+        .map(|chunk| zstd::bulk::compress(chunk, 1).unwrap().into())
+        .collect();
     let unpacked = bench.row("zstd decompression and BLAKE3, all cores", None, |_| {
         black_box(on_all_cores(&packed, |chunk| {
             let raw = zstd::bulk::decompress(chunk, CHUNK_SIZE).unwrap();
@@ -205,13 +260,19 @@ fn main() {
     });
     let dir = tempfile::tempdir_in(&parent).unwrap();
     let (job, manifest) = bench.runtime.block_on(async {
-        let store = Store::open(&format!("file://{}", dir.path().display()), options()).await.unwrap();
+        let store = Store::open(&format!("file://{}", dir.path().display()), options())
+            .await
+            .unwrap();
         store.initialise().await.unwrap();
         let job = store.job(JobName::new("bench").unwrap());
         let manifest = ingest(&job, &chunks, &digests).await;
         (job, manifest)
     });
-    bench.row("restore, directory (limit: decompression and BLAKE3)", Some(unpacked), |runtime| {
-        black_box(runtime.block_on(restore(&job, &manifest)));
-    });
+    bench.row(
+        "restore, directory (limit: decompression and BLAKE3)",
+        Some(unpacked),
+        |runtime| {
+            black_box(runtime.block_on(restore(&job, &manifest)));
+        },
+    );
 }

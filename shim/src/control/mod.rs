@@ -64,6 +64,11 @@ pub fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> std::io::Resul
     result.map(drop)
 }
 
+/// A context is gone: another may get its address.
+pub fn context_gone(context: usize) {
+    stack::forget(context);
+}
+
 /// Starts the control thread.
 pub fn start(path: PathBuf) -> std::io::Result<()> {
     spawn("phos-control", move || {

@@ -56,6 +56,11 @@ pub fn give_up() {
     }
 }
 
+/// The context is gone.
+pub fn forget(context: usize) {
+    lock(&LIMITS).remove(&context);
+}
+
 /// Puts the limits back.
 pub fn take_back() {
     let lowered: Vec<(usize, usize)> = lock(&LIMITS).iter().map(|(c, l)| (*c, *l)).collect();

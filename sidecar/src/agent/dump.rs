@@ -341,6 +341,13 @@ fn describe(facts: &ImageFacts<'_>, tcp_kept: bool, listening: &[u16]) -> Result
     let plan = facts.plan;
     let failed = |e: &dyn std::fmt::Display| AttemptError::Files(e.to_string());
     let tree = tree::collect(plan.root).map_err(|e| failed(&e))?;
+    // CRIU was told before the tree stood still.
+    if plan.tcp == Tcp::Auto && tcp_kept && !tree::tcp_use(plan.root, &tree.processes).internal_only
+    {
+        return Err(AttemptError::OutOfOrder(
+            "a TCP connection was opened or closed while the checkpoint began".into(),
+        ));
+    }
     plan.image.subdirectory(FILES_DIR).map_err(|e| failed(&e))?;
     let records =
         files::capture(&tree.processes, plan.max_file_size, &plan.image).map_err(|e| failed(&e))?;

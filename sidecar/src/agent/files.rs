@@ -27,6 +27,7 @@ use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
@@ -148,6 +149,7 @@ pub fn capture(
                     .map_err(io_error("copy into the image the file", &path))?;
                 Some(name)
             } else {
+                warn_of_size(&path, meta.len());
                 None
             };
             records.push(FileRecord {
@@ -161,6 +163,20 @@ pub fn capture(
         }
     }
     Ok(records)
+}
+
+/// Says once for each file that its content is in no image.
+fn warn_of_size(path: &Path, length: u64) {
+    static SAID: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
+    if said.insert(path.to_owned()) {
+        tracing::warn!(
+            path = %path.display(),
+            bytes = length,
+            "this file is larger than --max-file-size: checkpoints keep its length and not its content, so what the job \
+             changes in place after one cannot be undone by a resume; raise --max-file-size if it does that"
+        );
+    }
 }
 
 fn is_named(path: &Path, meta: &std::fs::Metadata) -> bool {
@@ -261,6 +277,13 @@ fn put_back_existing(
     let path = record.path.as_path();
     // In memory (shared memory by name) what the job left there is of no use to anybody.
     let save = !path.starts_with("/dev/shm");
+    if content.is_none() {
+        tracing::warn!(
+            path = %path.display(),
+            bytes = record.length,
+            "this file is larger than --max-file-size: its beginning is taken as it is found"
+        );
+    }
     let same_beginning = match content {
         None if length < record.length => {
             return Err(no_content(record, format!("has {length} bytes")));

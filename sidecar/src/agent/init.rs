@@ -42,6 +42,9 @@ use super::stdio::{Generation, Stdio};
 use super::vault::Vault;
 use super::{AgentError, criu};
 
+/// How long saving the CUDA state of a job that is to be killed may take once it is locked.
+const SAVE: Duration = Duration::from_secs(30);
+
 /// What a worker brings back.
 #[derive(Debug)]
 pub(super) enum Done {
@@ -167,6 +170,8 @@ pub(super) struct Init {
     start_wanted: bool,
     /// SIGKILL was sent to everything; until when it may take.
     pub(super) killing: Option<Instant>,
+    /// The CUDA state of a job that is to be killed is being saved; it is killed then at the latest.
+    saving: Option<Instant>,
     /// Ends of processes nobody knew (yet): a restored job may end before CRIU reports it.
     pub(super) early_exits: BTreeMap<ProcessId, Exit>,
     exit: Option<i32>,
@@ -252,6 +257,7 @@ impl Init {
             stopping: None,
             decide_by: None,
             start_wanted: false,
+            saving: None,
             killing: None,
             early_exits: BTreeMap::new(),
             exit: None,
@@ -315,6 +321,7 @@ impl Init {
     fn wait(&self) -> Result<(), AgentError> {
         let deadline = [
             self.decide_by,
+            self.saving,
             self.killing,
             self.attempt.as_ref().and_then(|a| a.deadline),
             self.restore.as_ref().and_then(|r| r.deadline),
@@ -360,6 +367,13 @@ impl Init {
     }
 
     fn on_time(&mut self, now: Instant) {
+        if self.saving.is_some_and(|until| now >= until) {
+            self.saving = None;
+            tracing::error!(
+                "the driver does not save the job's CUDA state in time: the job is killed without"
+            );
+            self.kill_everything();
+        }
         if self.killing.is_some_and(|until| now >= until) {
             self.killing = None;
             tracing::error!("processes of the job do not end after SIGKILL (stuck in the kernel)");
@@ -517,8 +531,9 @@ impl Init {
             }
             Done::Saved
         });
-        if started.is_err() {
-            self.kill_everything();
+        match started {
+            Ok(()) => self.saving = Some(Instant::now() + bound + SAVE),
+            Err(_) => self.kill_everything(),
         }
     }
 
@@ -701,6 +716,8 @@ impl Init {
                 self.sidecar.send(&ToSidecar::ControlSaved { seq }, &[]);
             }
             Done::Revived(outcome) => self.revive_ended(outcome),
+            // Late: they were killed without it.
+            Done::Saved if self.saving.take().is_none() => {}
             Done::Saved => self.kill_everything(),
         }
     }

@@ -124,7 +124,8 @@ pub enum LogFormat {
 /// Options of the sidecar.
 #[derive(Debug, Clone, Args)]
 pub struct SidecarArgs {
-    /// Time between checkpoints, such as 30s, 5m or 1h; "never" for checkpoints on demand only.
+    /// Time between checkpoints, such as 30s, 5m or 1h; "never" for checkpoints on demand only. Longer where stops
+    /// would otherwise take more than a tenth of the job's time.
     #[arg(long, default_value = "60s", value_name = "TIME", value_parser = interval)]
     pub interval: Interval,
     /// Most host memory, pinned, for GPU memory on its way to or from the store.

@@ -54,6 +54,9 @@ pub(super) fn run(
         Ok(runtime) => runtime,
         Err(e) => return fail(format_args!("cannot start: {e}"), exit::SYSTEM),
     };
+    if let Err(e) = super::agent_config(common, agent, command.to_vec()).validate() {
+        return fail(e, exit::USAGE);
+    }
     runtime.block_on(async {
         if let Err(code) = check(common).await {
             return code;

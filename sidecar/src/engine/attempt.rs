@@ -48,6 +48,8 @@ use super::status::CheckpointReport;
 use super::{EngineError, cpu_image, unix_millis};
 use crate::gpu::{GpuError, MemoryInfo, Range};
 
+/// So many snapshots in a row that had to make way for the job, and no more are made until a checkpoint is stored.
+const CROWDED: u32 = 2;
 /// Beyond that, for the agent's own work.
 const QUIESCE_MARGIN: Duration = Duration::from_secs(10);
 /// Control state and CRIU.
@@ -282,7 +284,20 @@ impl Session<'_> {
             return Err(HeldError::Task("the job is not ours".into()));
         };
         // Reads what is stored, the first time; before the stop.
-        let writer = match self.engine.job.begin(epoch).await {
+        let job = self.engine.job.clone();
+        let mut begin = Box::pin(async move { job.begin(epoch).await });
+        // The store may take its time; the job's requests do not wait for it.
+        let begun = loop {
+            let time_is_up = self.exit_at();
+            tokio::select! {
+                begun = &mut begin => break begun,
+                packet = self.link.recv() => self.event_while_waiting(packet?).await?,
+                () = at(time_is_up) => {
+                    return Err(HeldError::Task("the job is to end, and the store does not answer".into()));
+                }
+            }
+        };
+        let writer = match begun {
             Ok(writer) => writer,
             Err(e) => return Err(HeldError::Task(e.to_string())),
         };
@@ -395,7 +410,12 @@ impl Session<'_> {
         }
         // Measured before the driver gives its own memory up for the dump: it wants that back.
         let free = self.free()?;
-        let rooms = self.rooms(&free);
+        let mut rooms = self.rooms(&free);
+        if self.engine.crowded >= CROWDED {
+            // The job wants that memory back each time: without a snapshot the checkpoint stops it for longer, and
+            // is made.
+            rooms.values_mut().for_each(|room| *room = 0);
+        }
         self.link.send(&ToAgent::Dump { seq })?;
         failpoint::reach(Step::AfterDumpRequest);
 
@@ -616,6 +636,13 @@ impl Session<'_> {
             tasks.push(urgent("phos-drain", move || drain.run(sender))?);
         }
         Ok((tasks, readies))
+    }
+}
+
+async fn at(when: Option<Instant>) {
+    match when {
+        Some(when) => tokio::time::sleep_until(when.into()).await,
+        None => std::future::pending().await,
     }
 }
 

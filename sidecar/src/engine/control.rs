@@ -4,9 +4,12 @@
 //! # Rules
 //!
 //! * Mode 0600, and the peer must be root or the same user.
+//! * It belongs to the sidecar that holds the lock beside it: another one of the same job, started by mistake or early,
+//!   leaves it alone and takes it over when the lock is free.
 //! * A line is at most [`MAX_LINE`]; at most [`MAX_CLIENTS`] clients; a client that is gone costs
 //!   nothing.
 
+use std::fs::{File, TryLockError};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -27,33 +30,87 @@ pub const SOCKET_FILE: &str = "sidecar.sock";
 /// Somebody wants a checkpoint now.
 pub(super) type Wanted = oneshot::Sender<Result<CheckpointReport, String>>;
 
-/// The open socket; removed when dropped.
+/// How often a lock that another sidecar holds is tried.
+const TURN: std::time::Duration = std::time::Duration::from_secs(1);
+
+/// The socket, open or waiting for its turn.
 pub(super) struct Control {
-    path: PathBuf,
     task: tokio::task::JoinHandle<()>,
 }
 
 impl Drop for Control {
     fn drop(&mut self) {
         self.task.abort();
+    }
+}
+
+/// Removes the socket when the lock is given up, before it is.
+struct Bound {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl Drop for Bound {
+    fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
     }
 }
 
-/// Binds and serves.
-pub(super) fn serve(
-    path: &Path,
-    status: Shared,
-    wanted: mpsc::Sender<Wanted>,
-) -> io::Result<Control> {
+fn bind(path: &Path, lock: File) -> io::Result<(UnixListener, Bound)> {
     match std::fs::remove_file(path) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
         _ => {}
     }
     let listener = UnixListener::bind(path)?;
+    let bound = Bound {
+        path: path.to_owned(),
+        _lock: lock,
+    };
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+    Ok((listener, bound))
+}
+
+/// The lock, if nobody else holds it.
+fn try_lock(path: &Path) -> io::Result<Option<File>> {
+    let mut options = File::options();
+    options.create(true).truncate(false).write(true);
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(path)?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(e)) => Err(e),
+    }
+}
+
+/// Binds and serves, when its turn comes.
+pub(super) fn serve(
+    path: &Path,
+    status: Shared,
+    wanted: mpsc::Sender<Wanted>,
+) -> io::Result<Control> {
+    let lock_path = path.with_extension("lock");
+    let mut held = match try_lock(&lock_path)? {
+        Some(lock) => Some(bind(path, lock)?),
+        None => None,
+    };
+    let path = path.to_owned();
     let clients = Arc::new(Semaphore::new(MAX_CLIENTS));
     let task = tokio::spawn(async move {
+        let (listener, _bound) = loop {
+            if let Some(held) = held.take() {
+                break held;
+            }
+            tokio::time::sleep(TURN).await;
+            held = match try_lock(&lock_path).map(|lock| lock.map(|lock| bind(&path, lock))) {
+                Ok(Some(Ok(held))) => Some(held),
+                Ok(None) => None,
+                Ok(Some(Err(e))) | Err(e) => {
+                    tracing::debug!(error = %e, "the control socket cannot be bound");
+                    None
+                }
+            };
+        };
         loop {
             let Ok((stream, _)) = listener.accept().await else {
                 tokio::time::sleep(std::time::Duration::from_millis(100)).await;
@@ -71,10 +128,7 @@ pub(super) fn serve(
             });
         }
     });
-    Ok(Control {
-        path: path.to_owned(),
-        task,
-    })
+    Ok(Control { task })
 }
 
 async fn client(

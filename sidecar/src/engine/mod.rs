@@ -156,6 +156,8 @@ struct Engine {
     reserve: BTreeMap<GpuUuid, u64>,
     expected_stop: Duration,
     link_rate: u64,
+    /// Snapshots in a row that had to make way for the job.
+    crowded: u32,
     /// See [`Config`].
     quiesce_timeout: Duration,
 }
@@ -329,6 +331,7 @@ pub async fn run(config: Config) -> Result<(), EngineError> {
         reserve: BTreeMap::new(),
         expected_stop: Duration::from_secs(1),
         link_rate: 10_000_000_000,
+        crowded: 0,
     };
     let outcome = engine.serve(&directory.join(AGENT_SOCKET_FILE)).await;
     engine.settle().await;
@@ -427,7 +430,7 @@ impl Engine {
     }
 
     /// Gives device memory back to the job, if a snapshot holds any. How much it was.
-    async fn release_memory(&self) -> u64 {
+    async fn release_memory(&mut self) -> u64 {
         let mut freed = 0;
         for control in self.flight.iter().map(|f| &f.control).chain(&self.held) {
             let held = control.snapshot_bytes();
@@ -441,6 +444,7 @@ impl Engine {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
         }
+        self.crowded += u32::from(freed > 0);
         freed
     }
 

@@ -437,7 +437,14 @@ impl Session<'_> {
             Ok(None) => return Err(RestoreError::Image("the agent sent no directory".into())),
             Err(reason) => return Err(RestoreError::Image(reason)),
         };
-        host_room(manifest, &directory)?;
+        let deadline = Instant::now() + if fresh { Duration::ZERO } else { RECLAIM };
+        // As with device memory: that of a job that was just killed comes back late.
+        while let Err(e) = host_room(manifest, &directory) {
+            if Instant::now() >= deadline {
+                return Err(e);
+            }
+            tokio::time::sleep(Duration::from_millis(250)).await;
+        }
 
         let reader = self
             .engine

@@ -207,7 +207,7 @@ impl<'e> Session<'e> {
     }
 
     async fn wake(&mut self, at: Option<Duration>) -> Wake {
-        let exit_at = self.termination.filter(|t| !t.sent).map(|t| t.exit_at);
+        let exit_at = self.exit_at();
         let at = at.map(|at| self.engine.origin + at);
         let until = match (at, exit_at) {
             (Some(a), Some(b)) => Some(a.min(b)),
@@ -286,7 +286,9 @@ impl<'e> Session<'e> {
             }
             ToSidecar::Freed { keys } => self.registry.remove(&keys),
             // The rest of an attempt that was given up.
-            ToSidecar::Resumed { .. } | ToSidecar::Table { .. } => {}
+            ToSidecar::Resumed { .. }
+            | ToSidecar::Table { .. }
+            | ToSidecar::ControlSaved { .. } => {}
             ToSidecar::Quiesced { .. } | ToSidecar::Dumped { .. } => {}
             other => return Ok(Some(other)),
         }
@@ -566,6 +568,11 @@ impl<'e> Session<'e> {
         }
     }
 
+    /// When the agent must be told that the job may end, if it asked.
+    pub(super) fn exit_at(&self) -> Option<Instant> {
+        self.termination.filter(|t| !t.sent).map(|t| t.exit_at)
+    }
+
     /// Waits while nothing runs; goes on listening, so that an agent or a user who wants an end gets it.
     pub(super) async fn pause(&mut self, time: Duration) -> Result<(), Stop> {
         let until = Instant::now() + time;
@@ -664,6 +671,7 @@ impl Engine {
             "checkpoint"
         );
         self.expected_stop = stop;
+        self.crowded = self.crowded.saturating_sub(1);
         if let Some(rate) = link_rate {
             self.link_rate = rate;
         }

@@ -247,7 +247,8 @@ impl HostPool {
             state.free += len;
         }
         drop(state);
-        self.freed.notify_one();
+        // The thread that pins waits here as well, and has no use for it.
+        self.freed.notify_all();
     }
 
     /// Bytes handed out now.

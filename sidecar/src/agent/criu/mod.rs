@@ -16,6 +16,7 @@ mod rpc;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 pub use errors::CriuError;
 pub use rpc::Inherited;
@@ -26,6 +27,9 @@ use super::image::{CRIU_DIR, ImageDirectory};
 
 /// The oldest version that works on the kernels we support.
 const NEEDED: (i32, i32) = (4, 1);
+
+/// How long its set-up may take, before it looks at the tree: 0.1 s is usual.
+const SET_UP: Duration = Duration::from_secs(60);
 
 /// Name of the log of a dump in `criu/`.
 pub const DUMP_LOG: &str = "dump.log";
@@ -196,8 +200,10 @@ impl Criu {
             }),
             ..Default::default()
         };
+        // Until then it has touched nothing: one that hangs in its set-up must not hold the job.
+        worker.set_patience(Some(SET_UP))?;
         let answer = worker.call(&request, |script| match script {
-            "pre-dump" => ready(),
+            "pre-dump" => worker.set_patience(None).is_ok() && ready(),
             "post-dump" => frozen(),
             _ => true,
         });

@@ -19,6 +19,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use prost::Message;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
@@ -45,6 +46,7 @@ const PLACES: usize = 8;
 #[derive(Debug)]
 pub struct Worker {
     socket: OwnedFd,
+    pid: u32,
 }
 
 fn system(what: &'static str) -> impl Fn(io::Error) -> CriuError {
@@ -100,9 +102,33 @@ impl Worker {
             program: program.to_owned(),
             cause,
         })?;
-        helpers.insert(child.id());
+        let pid = child.id();
+        helpers.insert(pid);
         drop(helpers);
-        Ok(Self { socket: ours })
+        Ok(Self { socket: ours, pid })
+    }
+
+    /// Bounds the wait for the next message. `None`: no bound.
+    ///
+    /// # Errors
+    /// [`CriuError::System`].
+    pub fn set_patience(&self, limit: Option<Duration>) -> Result<(), CriuError> {
+        rustix::net::sockopt::set_socket_timeout(
+            &self.socket,
+            rustix::net::sockopt::Timeout::Recv,
+            limit,
+        )
+        .map_err(|e| system("bound the wait for CRIU")(e.into()))
+    }
+
+    /// Ends a CRIU that hangs and has touched nothing yet.
+    fn kill(&self) {
+        let pid = i32::try_from(self.pid)
+            .ok()
+            .and_then(rustix::process::Pid::from_raw);
+        if let Some(pid) = pid {
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+        }
     }
 
     /// Sends a request and answers notifications through `on_notify` until the final answer.
@@ -155,6 +181,10 @@ impl Worker {
                 Ok((n, _)) => break n,
                 Err(rustix::io::Errno::INTR) => {}
                 Err(rustix::io::Errno::CONNRESET) => return Err(CriuError::Died),
+                Err(rustix::io::Errno::AGAIN) => {
+                    self.kill();
+                    return Err(CriuError::Died);
+                }
                 Err(e) => return Err(system("receive from CRIU")(e.into())),
             }
         };
