@@ -551,7 +551,10 @@ impl Init {
         for (pid, exit) in reaped.ended {
             if self.job.root == Some(pid) {
                 self.on_job_exit(exit);
-            } else if self.restore.is_some() {
+            } else if let Some(restore) = &self.restore {
+                if restore.is_hopeless_without(pid) {
+                    signals::kill_children();
+                }
                 self.early_exits.insert(pid, exit);
             }
         }

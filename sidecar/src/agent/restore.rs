@@ -60,6 +60,11 @@ pub(super) struct Restore {
 }
 
 impl Restore {
+    /// Whether the job's main process died under CRIU's hands: CRIU would wait for it for ever.
+    pub(super) fn is_hopeless_without(&self, pid: ProcessId) -> bool {
+        self.stage == Stage::Reviving && pid == self.image.root_pid
+    }
+
     /// Whether the old tree is being ended for it.
     pub(super) fn wants_old_gone(&self) -> bool {
         self.stage == Stage::Clearing

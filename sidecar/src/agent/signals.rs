@@ -57,6 +57,18 @@ pub fn children() -> MutexGuard<'static, BTreeSet<u32>> {
     HELPERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Ends the helpers of this process (CRIU): what they were doing cannot succeed any more.
+pub fn kill_children() {
+    for &pid in children().iter() {
+        let pid = i32::try_from(pid)
+            .ok()
+            .and_then(rustix::process::Pid::from_raw);
+        if let Some(pid) = pid {
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+        }
+    }
+}
+
 /// What the reaper found.
 #[derive(Debug, Default)]
 pub struct Reaped {
