@@ -56,8 +56,11 @@ pub fn finish(world: &World, mut phos: PhosFt, reference: &LossTrace) -> Result<
 /// # Errors
 /// When nobody resumes the job.
 pub fn kill_job_and_wait(world: &World, phos: &PhosFt) -> Result<()> {
-    let old = world.tree().job;
-    ensure!(!old.is_empty(), "no job to kill:\n{}", phos.tail());
+    // Between two tries of a restore there is none.
+    let old = wait_for("a job to kill", LIMIT, || {
+        Some(world.tree().job).filter(|job| !job.is_empty())
+    })
+    .map_err(|e| e.context(phos.tail()))?;
     kill_all(&old);
     wait_for("the job to come back", LIMIT, || {
         let job = world.tree().job;
