@@ -121,7 +121,7 @@ impl Worker {
         .map_err(|e| system("bound the wait for CRIU")(e.into()))
     }
 
-    /// Ends a CRIU that hangs and has touched nothing yet.
+    /// Ends a CRIU that hangs: one that has touched nothing yet, or whose work is thrown away.
     fn kill(&self) {
         let pid = i32::try_from(self.pid)
             .ok()
