@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The GPU test: phos-ft on a real GPU with PyTorch, one run, a short table last.
 
-    h200.py STAGE…        stages: see STAGES below; all without arguments
+    h200.py STAGE…        stages: see STAGES and PAIRED below; all of STAGES without arguments
 
 Needs root, an NVIDIA GPU with a driver that has the checkpoint calls, PyTorch, and beside it what
 `make gpubundle` makes: `bin/phos-ft`, `bin/libphos_shim.so`, `criu/criu`. Nothing is built here.
@@ -139,6 +139,14 @@ class Job:
     def trainers(self):
         return [pid for pid, line in self.pids(str(self.log)) if "phos-ft" not in line.split(" ")[0]]
 
+    def resumes(self):
+        return (self.dir / "phos.log").read_text(errors="replace").count("the job was restored")
+
+    def goes_on(self, resumes, limit=180):
+        """Waits until the job, restored once more than `resumes` times, has finished a step."""
+        wait_for("the job to be restored", limit, lambda: self.alive() and self.resumes() > resumes)
+        self.step(len(lines(self.log)), limit)
+
     def kill_job(self):
         old = self.trainers()
         for pid in old:
@@ -184,9 +192,9 @@ def correct():
         wait_for("two checkpoints", 240, lambda: job.alive() and len(job.list()) >= 2)
         FIGURES["checkpoints_39gb"] = job.list()
         at = len(lines(job.log))
-        start = time.monotonic()
+        start, resumes = time.monotonic(), job.resumes()
         job.kill_job()
-        wait_for("the job to go on", 180, lambda: job.alive() and lines(job.log) and len(lines(job.log)) != at)
+        job.goes_on(resumes)
         FIGURES["resume_after_kill_s"] = time.monotonic() - start
         row("kill -9", "at step %d, on again after %.1f s" % (at, FIGURES["resume_after_kill_s"]))
         here = len(lines(job.log))
@@ -195,9 +203,9 @@ def correct():
         for part in ("run", "state"):
             shutil.rmtree(job.dir / part, ignore_errors=True)
         job.log.unlink()
-        start = time.monotonic()
+        start, resumes = time.monotonic(), job.resumes()
         job.start()
-        job.step(0)
+        job.goes_on(resumes)
         FIGURES["resume_from_store_s"] = time.monotonic() - start
         row("node loss", "on again from the store alone after %.1f s" % FIGURES["resume_from_store_s"])
         # No further checkpoint: the store lies in memory and is nearly full.
@@ -333,6 +341,26 @@ def ratio(pairs=5, steps=int(os.environ.get("RATIO_STEPS", "45"))):
         FIGURES["steps_ratio"], ", ".join("%.4f" % f for f in found)))
 
 
+def gate(pairs=5):
+    """Nanoseconds that the open gate adds to a call, alternating runs with and without the shim, medians."""
+    exe = WORK / "gate"
+    subprocess.run(["nvcc", "-O2", "-arch=sm_90", "-o", str(exe), str(HERE / "gate.cu"), "-lcuda"], check=True)
+    found = {"plain": [], "shim": []}
+    for i in range(pairs):
+        for kind in ("plain", "shim") if i % 2 == 0 else ("shim", "plain"):
+            job = Job(f"gate-{kind}-{i}", 0)
+            job.program = [str(exe), str(job.dir / "figures.json")]
+            try:
+                (job.plain() if kind == "plain" else job.start()).end()
+                found[kind].append(json.loads((job.dir / "figures.json").read_text()))
+            finally:
+                job.clean()
+    for name in ("copy_ns", "launch_ns"):
+        plain, shim = (sorted(f[name] for f in found[kind])[pairs // 2] for kind in ("plain", "shim"))
+        FIGURES[f"gate_{name}"] = {"plain": plain, "shim": shim}
+        row(f"a call, {name[:-3]}", "%.1f ns without the shim, %.1f ns with it" % (plain, shim))
+
+
 SMALL = {"D": "1024", "L": "8", "B": "4", "T": "512", "STEP_S": "0.15"}
 COMPAT = {
     "PyTorch": {},
@@ -399,8 +427,64 @@ def programs():
         str(exe), str(WORK / ("cuda-through-nvcc-" + kind) / "loss.log"), "100"])
 
 
-STAGES = {"correct": correct, "stop39": stop39, "stop90": stop90, "idle": idle, "peer": peer, "ratio": ratio,
+def two():
+    """One process on two GPUs, with copies between them. Needs two GPUs."""
+    one_compat("PyTorch, a process on two GPUs", {"GPUS": "2"})
+    if FIGURES["compatibility"]["PyTorch, a process on two GPUs"]["result"].startswith("FAILS"):
+        raise RuntimeError("see the row above")
+
+
+def used_mib():
+    text = subprocess.run(["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"],
+                          capture_output=True, text=True, check=True).stdout
+    return [int(line) for line in text.split()]
+
+
+def moved():
+    """The job's GPU is gone: it resumes from the store on another one, is checkpointed and killed there, and ends.
+    Needs two GPUs."""
+    steps = 160
+    env = dict(SMALL, CUDA_VISIBLE_DEVICES="0")
+    reference = Job("moved-reference", steps, env=env).plain()
+    reference.end()
+    job = Job("moved", steps, env=env, store=f"file://{WORK}/moved-store").start()
+    try:
+        job.step(12)
+        job.checkpoint()
+        job.step(20)
+        job.kill_all()
+        for part in ("run", "state"):
+            shutil.rmtree(job.dir / part, ignore_errors=True)
+        before = used_mib()
+        job.env["CUDA_VISIBLE_DEVICES"] = "1"
+        start, resumes = time.monotonic(), job.resumes()
+        job.start()
+        job.goes_on(resumes)
+        FIGURES["moved_resume_s"] = time.monotonic() - start
+        after = used_mib()
+        row("moved to another GPU", "on again after %.1f s; memory in use, MiB: %s before, %s after" % (
+            FIGURES["moved_resume_s"], before, after))
+        if after[1] - before[1] < 1000 or after[0] - before[0] > 200:
+            raise RuntimeError("the job is not on the second GPU")
+        second = job.checkpoint()
+        row("a checkpoint there", "stop %.0f ms, copied %.1f GB" % (second["stop_ms"], second["copied_bytes"] / 1e9))
+        job.kill_job()
+        job.end(120)
+        FIGURES["moved_bit_identical"] = trace(job.log) == trace(reference.log)
+        row("losses after the move", "bit-identical" if FIGURES["moved_bit_identical"] else "DIFFER")
+        if not FIGURES["moved_bit_identical"]:
+            raise RuntimeError("losses differ")
+    finally:
+        (OUT / "moved.log").write_text(job.tail(400))
+        job.clean()
+        reference.clean()
+        shutil.rmtree(WORK / "moved-store", ignore_errors=True)
+
+
+STAGES = {"correct": correct, "stop39": stop39, "stop90": stop90, "idle": idle, "peer": peer, "ratio": ratio, "gate": gate,
           "compat": compat, "programs": programs}
+# Only when named: they need two GPUs.
+PAIRED = {"two": two, "moved": moved}
 
 
 def main():
@@ -426,7 +510,7 @@ def main():
         say("stage", name)
         start = time.monotonic()
         try:
-            STAGES[name]()
+            (STAGES | PAIRED)[name]()
         except Exception as e:  # noqa: BLE001: the other stages still run
             FAILED.append(name)
             row(name, f"FAILED: {e}"[:1500])

@@ -6,7 +6,7 @@ it appends to: `step loss_bits seconds`. Knows nothing of phos-ft.
 Shapes by environment: D (width), L (layers), B (batch), T (sequence), EXTRA_GB (further state that
 changes in every step), FROZEN=1 (a LoRA-like run: base weights frozen, small adapters trained),
 COMPILE=1 (torch.compile), GRAPH=1 (the optimiser-free forward and backward as a CUDA graph),
-WORKERS (DataLoader workers), IDLE_S (seconds to do nothing before the end), STEP_S
+GPUS=2 (the second half of the layers on the second GPU), WORKERS (DataLoader workers), IDLE_S (seconds to do nothing before the end), STEP_S
 (seconds to do nothing after each step).
 """
 import os
@@ -30,7 +30,7 @@ log_path, steps = sys.argv[1], int(sys.argv[2])
 D, L, B, T = env("D", 2048), env("L", 24), env("B", 8), env("T", 1024)
 V, HEAD = 32000, 128
 EXTRA_GB, FROZEN, COMPILE, GRAPH = env("EXTRA_GB", 0), env("FROZEN", 0), env("COMPILE", 0), env("GRAPH", 0)
-WORKERS = env("WORKERS", 2)
+WORKERS, GPUS = env("WORKERS", 2), env("GPUS", 1)
 
 
 class Tokens(Dataset):
@@ -74,12 +74,30 @@ class Block(nn.Module):
         return x + self.drop(self.f(self.n2(x)))
 
 
+class To(nn.Module):
+    """A hop to another GPU."""
+
+    def __init__(self, device):
+        super().__init__()
+        self.device = device
+
+    def forward(self, x):
+        return x.to(self.device)
+
+
+def placed():
+    layers = [nn.Embedding(V, D), *[Block() for _ in range(L)], nn.LayerNorm(D), nn.Linear(D, V)]
+    if GPUS == 1:
+        return nn.Sequential(*layers).cuda()
+    half = len(layers) // 2
+    first, second = nn.Sequential(*layers[:half]).cuda(0), nn.Sequential(*layers[half:]).cuda(1)
+    return nn.Sequential(first, To("cuda:1"), second, To("cuda:0"))
+
+
 def main():
     torch.use_deterministic_algorithms(True)
     torch.manual_seed(0)
-    model = nn.Sequential(
-        nn.Embedding(V, D), *[Block() for _ in range(L)], nn.LayerNorm(D), nn.Linear(D, V)
-    ).cuda()
+    model = placed()
     if FROZEN:
         for name, p in model.named_parameters():
             p.requires_grad_(".a." in name or ".b." in name)

@@ -1,13 +1,13 @@
 //! Device memory is short: the job never meets an out-of-memory that is ours.
 
-use anyhow::Result;
-use phos_integration_tests::scenario::{LIMIT, disturbed, kill_job_and_wait};
-use phos_integration_tests::{JobSpec, World};
+use anyhow::{Context, Result, ensure};
+use phos_integration_tests::scenario::{LIMIT, disturbed, kill_job_and_wait, wait_step};
+use phos_integration_tests::{JobSpec, World, wait_for};
 
 /// The device is nearly full and the job allocates and frees in every step, also while a snapshot
 /// of the last checkpoint is being drained (slowly: the link is throttled).
 #[test]
-fn a_snapshot_gives_way_to_the_jobs_allocation() -> Result<()> {
+fn a_job_whose_memory_comes_and_goes() -> Result<()> {
     let world = World::simulated(1, 256)?;
     let mut spec = JobSpec {
         steps: 150,
@@ -19,6 +19,61 @@ fn a_snapshot_gives_way_to_the_jobs_allocation() -> Result<()> {
         .extend(["--ballast-mib", "64", "--churn-mib", "100"].map(str::to_owned));
     disturbed(&world, &spec, |world, phos| {
         world.wait_checkpoints(phos, 1, LIMIT)?;
+        kill_job_and_wait(world, phos)
+    })
+}
+
+/// While a snapshot of 120 MiB waits to be copied, the job asks for what would have been there without it: the sidecar
+/// lets go and the allocation succeeds. The checkpoint is given up, a later one is good.
+#[test]
+fn a_snapshot_gives_way_to_the_jobs_allocation() -> Result<()> {
+    let world = World::simulated(1, 640)?;
+    let file = world.path("work/surge");
+    let mut spec = JobSpec {
+        steps: 600,
+        interval: "never".into(),
+        // The drain takes four seconds.
+        env: vec![("PHOS_SIM_LINK_MBPS".into(), "30".into())],
+        ..JobSpec::default()
+    };
+    spec.trainer
+        .extend(["--ballast-mib", "120", "--surge-mib", "300"].map(str::to_owned));
+    spec.trainer
+        .extend(["--surge-at".to_owned(), file.display().to_string()]);
+    disturbed(&world, &spec, |world, phos| {
+        wait_step(world, phos, 5)?;
+        let asked = std::thread::scope(|scope| -> Result<_> {
+            let asked = scope.spawn(|| world.run(&["checkpoint"]));
+            wait_for("the end of the stop", LIMIT, || {
+                phos.said().contains("the job runs again").then_some(())
+            })
+            .with_context(|| phos.tail())?;
+            std::fs::write(&file, "")?;
+            wait_for("the allocation", LIMIT, || (!file.exists()).then_some(()))
+                .with_context(|| phos.tail())?;
+            Ok(asked.join())
+        })?;
+        let said = phos.said();
+        let freed: u64 = said
+            .split("the job needs device memory")
+            .nth(1)
+            .and_then(|rest| rest.split("freed=").nth(1))
+            .and_then(|rest| rest.split(|c: char| !c.is_ascii_digit()).next())
+            .and_then(|digits| digits.parse().ok())
+            .with_context(|| format!("the snapshot was not asked for:\n{}", phos.tail()))?;
+        ensure!(
+            freed > 64 << 20,
+            "freed only {freed} bytes:\n{}",
+            phos.tail()
+        );
+        let answer = asked.map_err(|_| anyhow::anyhow!("a thread panicked"))??;
+        ensure!(
+            !answer.status.success()
+                && String::from_utf8_lossy(&answer.stderr).contains("device memory"),
+            "{answer:?}"
+        );
+        let answer = world.run(&["checkpoint"])?;
+        ensure!(answer.status.success(), "{answer:?}");
         kill_job_and_wait(world, phos)
     })
 }

@@ -771,12 +771,8 @@ while True:
     echo();
 }
 
-#[test]
-fn tcp_inside_the_tree_is_kept() {
-    if !can_run() {
-        return;
-    }
-    const PAIR: &str = r#"
+/// A process and its child, who talk over TCP.
+const PAIR: &str = r#"
 import os, socket, sys, time
 server = socket.socket(); server.bind(("127.0.0.1", 0)); server.listen(1)
 if os.fork() == 0:
@@ -796,18 +792,108 @@ while True:
     log.write(f"step {n}\n"); log.flush()
     time.sleep(0.02)
 "#;
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("log.txt");
+
+fn pair(dir: &Path) -> (Agent, Sidecar) {
+    let file = dir.join("log.txt");
     let agent = Agent::start(
-        dir.path(),
+        dir,
         &["python3", "-c", PAIR, file.to_str().unwrap()],
         &Options::default(),
     );
-    let mut sidecar = agent.sidecar();
+    let sidecar = agent.sidecar();
     sidecar.start();
-    grows(dir.path(), 5);
+    grows(dir, 5);
+    (agent, sidecar)
+}
+
+#[test]
+fn tcp_inside_the_tree_is_kept() {
+    if !can_run() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (agent, mut sidecar) = pair(dir.path());
     let checkpoint = sidecar.checkpoint(&dir.path().join("image"));
     grows(dir.path(), 5);
+    kill_job(&agent, dir.path());
+    sidecar.exited();
+    sidecar.restore(&checkpoint, no_memory).unwrap();
+    grows(dir.path(), 20);
+    consecutive(&log(dir.path()));
+}
+
+#[test]
+fn a_criu_that_is_killed_in_a_dump_leaves_a_job_that_goes_on_or_is_resumed() {
+    if !can_run() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (agent, mut sidecar) = pair(dir.path());
+    let checkpoint = sidecar.checkpoint(&dir.path().join("image"));
+    // A little later each time: while it looks at the processes, and while it writes them down.
+    for looks in [1, 10, 50, 200] {
+        let job = agent.find(dir.path().join("log.txt").to_str().unwrap());
+        assert_eq!(job.len(), 2);
+        let held = || {
+            job.iter().all(|pid| {
+                std::fs::read_to_string(format!("/proc/{pid}/stat"))
+                    .is_ok_and(|stat| stat.rsplit(')').next().unwrap().starts_with(" t"))
+            })
+        };
+        sidecar.quiesce().unwrap();
+        sidecar.send(&ToAgent::Dump { seq: sidecar.seq });
+        until("CRIU to hold the job", || held().then_some(()));
+        for _ in 0..looks {
+            std::hint::black_box(held());
+        }
+        let Some(criu) = agent.criu() else {
+            panic!("CRIU was faster: {:?}", sidecar.recv().0);
+        };
+        nix::sys::signal::kill(nix::unistd::Pid::from_raw(criu as i32), Signal::SIGKILL).unwrap();
+        // A process whose connection was in CRIU's hands meets an error there, or is ended before it can.
+        let before = log(dir.path()).len();
+        let goes_on = until("the job to go on or to end", || {
+            if log(dir.path()).len() >= before + 20 {
+                return Some(true);
+            }
+            (job.iter()
+                .any(|pid| !Path::new(&format!("/proc/{pid}")).exists()))
+            .then_some(false)
+        });
+        eprintln!("{looks} looks: goes on: {goes_on}");
+        if goes_on {
+            assert!(matches!(
+                sidecar.recv().0,
+                ToSidecar::Dumped {
+                    outcome: Err(AttemptError::Criu(_)),
+                    ..
+                }
+            ));
+        } else {
+            // In either order.
+            let said = [sidecar.recv().0, sidecar.recv().0];
+            let exits = |m: &&ToSidecar| matches!(m, ToSidecar::JobExited { .. });
+            let refusals = |m: &&ToSidecar| {
+                matches!(
+                    m,
+                    ToSidecar::Dumped {
+                        outcome: Err(_),
+                        ..
+                    }
+                )
+            };
+            assert_eq!(said.iter().filter(exits).count(), 1, "{said:?}");
+            assert_eq!(said.iter().filter(refusals).count(), 1, "{said:?}");
+            until("the tree to be gone", || {
+                job.iter()
+                    .all(|pid| !Path::new(&format!("/proc/{pid}")).exists())
+                    .then_some(())
+            });
+            sidecar.restore(&checkpoint, no_memory).unwrap();
+            grows(dir.path(), 20);
+        }
+    }
+    let checkpoint = sidecar.checkpoint(&dir.path().join("image2"));
     kill_job(&agent, dir.path());
     sidecar.exited();
     sidecar.restore(&checkpoint, no_memory).unwrap();

@@ -82,6 +82,12 @@ pub(crate) struct Args {
     /// Device memory that is verified, freed, allocated and filled anew at each step, in MiB for each device
     #[arg(long, value_name = "MIB", default_value_t = 0)]
     pub churn_mib: u64,
+    /// When FILE appears: this much more device memory, in MiB, allocated, filled, verified and freed once. FILE is removed
+    #[arg(long, value_name = "MIB", default_value_t = 0, requires = "surge_at")]
+    pub surge_mib: u64,
+    /// The file for --surge-mib
+    #[arg(long, value_name = "FILE")]
+    pub surge_at: Option<PathBuf>,
     /// Stream-ordered memory (cuMemAllocAsync) that is filled once and verified at the end, in MiB for each device
     #[arg(long, value_name = "MIB", default_value_t = 0)]
     pub pool_mib: u64,

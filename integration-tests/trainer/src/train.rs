@@ -174,6 +174,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
                 extra.ballast.verify(gpu, stream)?;
             }
         }
+        surge(args, &replicas[0], step)?;
         pause(Duration::from_millis(args.step_ms), args.spin);
     }
     if let Some(noise) = noise {
@@ -252,6 +253,18 @@ fn finish(replicas: Vec<Replica>, extras: Vec<Ballast>, shown: &[u32], steps: u6
         replica.close()?;
     }
     Ok(())
+}
+
+/// Takes a lot of memory on the first device for a moment, if it is asked to now.
+fn surge(args: &Args, replica: &Replica, step: u64) -> Result<()> {
+    let Some(file) = args.surge_at.as_deref().filter(|file| file.exists()) else {
+        return Ok(());
+    };
+    let (gpu, stream) = (&replica.gpu, replica.compute);
+    let content = Content::plain("surge", gpu, args.surge_mib, mix(step), stream)?;
+    content.verify(gpu, stream)?;
+    content.free(gpu, stream)?;
+    std::fs::remove_file(file).with_context(|| format!("removing {}", file.display()))
 }
 
 fn pause(length: Duration, spin: bool) {

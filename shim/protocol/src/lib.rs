@@ -16,7 +16,8 @@
 //!   told so by [`channel::RecvError::Version`]; nothing is guessed.
 //! * Both ends are of one build in most installations, but the shim is part of a restored process
 //!   image and may be older than the agent: a change of any type here is a change of
-//!   [`channel::VERSION`].
+//!   [`channel::VERSION`]. Except a new message at the end of what a shim says: an older shim does not
+//!   say it, and no agent meets a newer one.
 
 #![deny(missing_docs)]
 

@@ -165,6 +165,15 @@ pub enum ToAgent {
         /// Numbers of the allocations.
         ids: Vec<AllocationId>,
     },
+    /// Device memory that stays the driver's (pools, captured graphs' own): the driver saves it into the
+    /// process's host memory when its control state is checkpointed. Sent before a good
+    /// [`ToAgent::Quiesced`] when it is not 0.
+    Native {
+        /// The checkpoint attempt.
+        seq: Sequence,
+        /// In bytes, over all devices.
+        bytes: u64,
+    },
 }
 
 /// An allocation in [`ToAgent::Table`].

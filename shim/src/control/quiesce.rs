@@ -147,6 +147,10 @@ impl Control {
         memory::plain::free_deferred_while_closed();
 
         let export_start = Instant::now();
+        let bytes = memory::native::reserved_bytes(self.devices.len() as i32);
+        if bytes > 0 {
+            send(socket, &ToAgent::Native { seq, bytes }).map_err(Stop::End)?;
+        }
         send_table(socket, seq)?;
         Ok(QuiesceFacts {
             gate_ns: gate_ns.as_nanos() as u64,

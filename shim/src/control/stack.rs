@@ -30,29 +30,46 @@ const LOWERED: usize = 16;
 const PATIENCE: Duration = Duration::from_secs(2);
 const STEP: Duration = Duration::from_millis(20);
 
-/// Context → its own limit, for those that were lowered.
-static LIMITS: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
+/// What a lowered limit was, and what it became.
+#[derive(Clone, Copy)]
+struct Limit {
+    own: usize,
+    lowered: usize,
+}
+
+/// Those of the contexts that were lowered.
+static LIMITS: Mutex<BTreeMap<usize, Limit>> = Mutex::new(BTreeMap::new());
+
+/// The limit of the current context.
+fn current() -> Option<usize> {
+    let mut limit = 0_usize;
+    // SAFETY: writes one size.
+    let result = unsafe { real::cuCtxGetLimit(&mut limit, STACK) };
+    (result == abi::SUCCESS).then_some(limit)
+}
 
 /// Lowers the limit of every context.
 pub fn give_up() {
     for context in context::live() {
-        if lock(&LIMITS).contains_key(&context) {
-            continue;
-        }
+        let known = lock(&LIMITS).get(&context).copied();
         let lowered = context::with(context, || {
-            let mut limit = 0_usize;
-            // SAFETY: writes one size.
-            let result = unsafe { real::cuCtxGetLimit(&mut limit, STACK) };
-            if result != abi::SUCCESS || limit <= LOWERED {
-                return None;
+            let own = current()?;
+            // It could not be put back, and the application has not set another since.
+            if own <= LOWERED || known.is_some_and(|known| known.lowered == own) {
+                return known;
             }
             // SAFETY: no pointers; the context is idle and the gate closed.
             let result = unsafe { real::cuCtxSetLimit(STACK, LOWERED) };
-            (result == abi::SUCCESS).then_some(limit)
+            if result != abi::SUCCESS {
+                return None;
+            }
+            let lowered = current().unwrap_or(LOWERED);
+            Some(Limit { own, lowered })
         });
-        if let Some(Some(limit)) = lowered {
-            lock(&LIMITS).insert(context, limit);
-        }
+        match lowered.flatten() {
+            Some(limit) => lock(&LIMITS).insert(context, limit),
+            None => lock(&LIMITS).remove(&context),
+        };
     }
 }
 
@@ -63,7 +80,7 @@ pub fn forget(context: usize) {
 
 /// Puts the limits back.
 pub fn take_back() {
-    let lowered: Vec<(usize, usize)> = lock(&LIMITS).iter().map(|(c, l)| (*c, *l)).collect();
+    let lowered: Vec<(usize, usize)> = lock(&LIMITS).iter().map(|(c, l)| (*c, l.own)).collect();
     for (context, limit) in lowered {
         let start = Instant::now();
         loop {

@@ -1,17 +1,28 @@
 //! Allocations that stay the driver's: its pools and managed memory.
+//!
+//! The driver saves them with the control state, into the host memory of the process: [`reserved_bytes`] says how much
+//! that will be.
 #![allow(non_snake_case)]
 
 use std::collections::BTreeSet;
+use std::ffi::c_void;
 use std::sync::Mutex;
 
 use super::with_retry;
 use crate::abi::{self, Handle};
 use crate::sync::lock;
-use crate::table::{Entry, tracked};
+use crate::table::{Entry, real, tracked};
 use crate::unsupported::{self, Reason};
 use crate::{context, gate, mode};
 
+/// `CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT`, a u64: what the pool has taken from the device, in use or not.
+const POOL_RESERVED: u32 = 5;
+/// `CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT`, a u64: the same of allocations in graphs.
+const GRAPHS_RESERVED: u32 = 2;
+
 static MANAGED: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
+/// Pools that the application made, by handle.
+static POOLS: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
 
 fn device() -> i32 {
     if mode::active() {
@@ -88,4 +99,68 @@ pub fn freed(pointer: u64) {
     if lock(&MANAGED).remove(&pointer) {
         unsupported::remove(Reason::Managed);
     }
+}
+
+/// See the driver's documentation.
+///
+/// # Safety
+/// As the driver's.
+pub unsafe fn cuMemPoolCreate(entry: Entry, pool: *mut Handle, properties: *const c_void) -> u32 {
+    let _inside = gate::enter();
+    // SAFETY: the caller's promise.
+    let result = unsafe { tracked::cuMemPoolCreate(entry, pool, properties) };
+    if result == abi::SUCCESS && !pool.is_null() && mode::active() {
+        // SAFETY: the driver has just written it.
+        lock(&POOLS).insert(unsafe { *pool }.expose_provenance());
+    }
+    result
+}
+
+/// See the driver's documentation.
+///
+/// # Safety
+/// As the driver's.
+pub unsafe fn cuMemPoolDestroy(entry: Entry, pool: Handle) -> u32 {
+    let _inside = gate::enter();
+    // Before the driver may give the handle to another pool.
+    let known = lock(&POOLS).remove(&pool.addr());
+    // SAFETY: the caller's promise.
+    let result = unsafe { tracked::cuMemPoolDestroy(entry, pool) };
+    if result != abi::SUCCESS && known {
+        lock(&POOLS).insert(pool.expose_provenance());
+    }
+    result
+}
+
+/// Device memory in the driver's pools, in bytes, over the first `devices` devices. The gate is closed: no pool comes or
+/// goes meanwhile.
+pub fn reserved_bytes(devices: i32) -> u64 {
+    let mut total = 0_u64;
+    let mut pools: BTreeSet<usize> = lock(&POOLS).clone();
+    for device in 0..devices {
+        let mut pool: Handle = std::ptr::null_mut();
+        // SAFETY: writes one handle.
+        if unsafe { real::cuDeviceGetDefaultMemPool(&raw mut pool, device) } == abi::SUCCESS {
+            pools.insert(pool.expose_provenance());
+        }
+        let mut bytes = 0_u64;
+        // SAFETY: the attribute is a u64.
+        let result = unsafe {
+            real::cuDeviceGetGraphMemAttribute(device, GRAPHS_RESERVED, (&raw mut bytes).cast())
+        };
+        if result == abi::SUCCESS {
+            total = total.saturating_add(bytes);
+        }
+    }
+    for pool in pools {
+        let mut bytes = 0_u64;
+        let pool: Handle = std::ptr::with_exposed_provenance_mut(pool);
+        // SAFETY: a live pool's handle, which the driver only compares; the attribute is a u64.
+        let result =
+            unsafe { real::cuMemPoolGetAttribute(pool, POOL_RESERVED, (&raw mut bytes).cast()) };
+        if result == abi::SUCCESS {
+            total = total.saturating_add(bytes);
+        }
+    }
+    total
 }

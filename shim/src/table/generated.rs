@@ -41,329 +41,332 @@ pub mod ids {
     pub const CU_DEVICE_GET: Entry = Entry(27);
     pub const CU_DEVICE_GET_ATTRIBUTE: Entry = Entry(28);
     pub const CU_DEVICE_GET_COUNT: Entry = Entry(29);
-    pub const CU_DEVICE_GET_NAME: Entry = Entry(30);
-    pub const CU_DEVICE_GET_UUID: Entry = Entry(31);
-    pub const CU_DEVICE_GET_UUID_V2: Entry = Entry(32);
-    pub const CU_DEVICE_GRAPH_MEM_TRIM: Entry = Entry(33);
-    pub const CU_DEVICE_PRIMARY_CTX_GET_STATE: Entry = Entry(34);
-    pub const CU_DEVICE_PRIMARY_CTX_RELEASE: Entry = Entry(35);
-    pub const CU_DEVICE_PRIMARY_CTX_RELEASE_V2: Entry = Entry(36);
-    pub const CU_DEVICE_PRIMARY_CTX_RESET: Entry = Entry(37);
-    pub const CU_DEVICE_PRIMARY_CTX_RESET_V2: Entry = Entry(38);
-    pub const CU_DEVICE_PRIMARY_CTX_RETAIN: Entry = Entry(39);
-    pub const CU_DEVICE_TOTAL_MEM_V2: Entry = Entry(40);
-    pub const CU_EVENT_RECORD: Entry = Entry(41);
-    pub const CU_EVENT_RECORD_WITH_FLAGS: Entry = Entry(42);
-    pub const CU_EVENT_RECORD_WITH_FLAGS_PTSZ: Entry = Entry(43);
-    pub const CU_EVENT_RECORD_PTSZ: Entry = Entry(44);
-    pub const CU_FLUSH_GPUDIRECT_RDMAWRITES: Entry = Entry(45);
-    pub const CU_GET_PROC_ADDRESS: Entry = Entry(46);
-    pub const CU_GET_PROC_ADDRESS_V2: Entry = Entry(47);
-    pub const CU_GRAPH_ADD_BATCH_MEM_OP_NODE: Entry = Entry(48);
-    pub const CU_GRAPH_ADD_CHILD_GRAPH_NODE: Entry = Entry(49);
-    pub const CU_GRAPH_ADD_EMPTY_NODE: Entry = Entry(50);
-    pub const CU_GRAPH_ADD_EVENT_RECORD_NODE: Entry = Entry(51);
-    pub const CU_GRAPH_ADD_EVENT_WAIT_NODE: Entry = Entry(52);
-    pub const CU_GRAPH_ADD_EXTERNAL_SEMAPHORES_SIGNAL_NODE: Entry = Entry(53);
-    pub const CU_GRAPH_ADD_EXTERNAL_SEMAPHORES_WAIT_NODE: Entry = Entry(54);
-    pub const CU_GRAPH_ADD_HOST_NODE: Entry = Entry(55);
-    pub const CU_GRAPH_ADD_KERNEL_NODE: Entry = Entry(56);
-    pub const CU_GRAPH_ADD_KERNEL_NODE_V2: Entry = Entry(57);
-    pub const CU_GRAPH_ADD_MEM_ALLOC_NODE: Entry = Entry(58);
-    pub const CU_GRAPH_ADD_MEM_FREE_NODE: Entry = Entry(59);
-    pub const CU_GRAPH_ADD_MEMCPY_NODE: Entry = Entry(60);
-    pub const CU_GRAPH_ADD_MEMSET_NODE: Entry = Entry(61);
-    pub const CU_GRAPH_ADD_NODE: Entry = Entry(62);
-    pub const CU_GRAPH_ADD_NODE_V2: Entry = Entry(63);
-    pub const CU_GRAPH_BATCH_MEM_OP_NODE_SET_PARAMS: Entry = Entry(64);
-    pub const CU_GRAPH_EXEC_BATCH_MEM_OP_NODE_SET_PARAMS: Entry = Entry(65);
-    pub const CU_GRAPH_EXEC_CHILD_GRAPH_NODE_SET_PARAMS: Entry = Entry(66);
-    pub const CU_GRAPH_EXEC_EVENT_RECORD_NODE_SET_EVENT: Entry = Entry(67);
-    pub const CU_GRAPH_EXEC_EVENT_WAIT_NODE_SET_EVENT: Entry = Entry(68);
-    pub const CU_GRAPH_EXEC_EXTERNAL_SEMAPHORES_SIGNAL_NODE_SET_PARAMS: Entry = Entry(69);
-    pub const CU_GRAPH_EXEC_EXTERNAL_SEMAPHORES_WAIT_NODE_SET_PARAMS: Entry = Entry(70);
-    pub const CU_GRAPH_EXEC_HOST_NODE_SET_PARAMS: Entry = Entry(71);
-    pub const CU_GRAPH_EXEC_KERNEL_NODE_SET_PARAMS: Entry = Entry(72);
-    pub const CU_GRAPH_EXEC_KERNEL_NODE_SET_PARAMS_V2: Entry = Entry(73);
-    pub const CU_GRAPH_EXEC_MEMCPY_NODE_SET_PARAMS: Entry = Entry(74);
-    pub const CU_GRAPH_EXEC_MEMSET_NODE_SET_PARAMS: Entry = Entry(75);
-    pub const CU_GRAPH_EXEC_NODE_SET_PARAMS: Entry = Entry(76);
-    pub const CU_GRAPH_EXEC_UPDATE: Entry = Entry(77);
-    pub const CU_GRAPH_EXEC_UPDATE_V2: Entry = Entry(78);
-    pub const CU_GRAPH_EXTERNAL_SEMAPHORES_SIGNAL_NODE_SET_PARAMS: Entry = Entry(79);
-    pub const CU_GRAPH_EXTERNAL_SEMAPHORES_WAIT_NODE_SET_PARAMS: Entry = Entry(80);
-    pub const CU_GRAPH_HOST_NODE_SET_PARAMS: Entry = Entry(81);
-    pub const CU_GRAPH_INSTANTIATE: Entry = Entry(82);
-    pub const CU_GRAPH_INSTANTIATE_WITH_FLAGS: Entry = Entry(83);
-    pub const CU_GRAPH_INSTANTIATE_WITH_PARAMS: Entry = Entry(84);
-    pub const CU_GRAPH_INSTANTIATE_WITH_PARAMS_PTSZ: Entry = Entry(85);
-    pub const CU_GRAPH_INSTANTIATE_V2: Entry = Entry(86);
-    pub const CU_GRAPH_KERNEL_NODE_SET_PARAMS: Entry = Entry(87);
-    pub const CU_GRAPH_KERNEL_NODE_SET_PARAMS_V2: Entry = Entry(88);
-    pub const CU_GRAPH_LAUNCH: Entry = Entry(89);
-    pub const CU_GRAPH_LAUNCH_PTSZ: Entry = Entry(90);
-    pub const CU_GRAPH_MEMCPY_NODE_SET_PARAMS: Entry = Entry(91);
-    pub const CU_GRAPH_MEMSET_NODE_SET_PARAMS: Entry = Entry(92);
-    pub const CU_GRAPH_NODE_SET_PARAMS: Entry = Entry(93);
-    pub const CU_GRAPH_UPLOAD: Entry = Entry(94);
-    pub const CU_GRAPH_UPLOAD_PTSZ: Entry = Entry(95);
-    pub const CU_GRAPHICS_MAP_RESOURCES: Entry = Entry(96);
-    pub const CU_GRAPHICS_MAP_RESOURCES_PTSZ: Entry = Entry(97);
-    pub const CU_GRAPHICS_UNMAP_RESOURCES: Entry = Entry(98);
-    pub const CU_GRAPHICS_UNMAP_RESOURCES_PTSZ: Entry = Entry(99);
-    pub const CU_GREEN_CTX_DESTROY: Entry = Entry(100);
-    pub const CU_GREEN_CTX_RECORD_EVENT: Entry = Entry(101);
-    pub const CU_GREEN_CTX_WAIT_EVENT: Entry = Entry(102);
-    pub const CU_IMPORT_EXTERNAL_MEMORY: Entry = Entry(103);
-    pub const CU_IMPORT_EXTERNAL_SEMAPHORE: Entry = Entry(104);
-    pub const CU_INIT: Entry = Entry(105);
-    pub const CU_IPC_CLOSE_MEM_HANDLE: Entry = Entry(106);
-    pub const CU_IPC_GET_EVENT_HANDLE: Entry = Entry(107);
-    pub const CU_IPC_GET_MEM_HANDLE: Entry = Entry(108);
-    pub const CU_IPC_OPEN_EVENT_HANDLE: Entry = Entry(109);
-    pub const CU_IPC_OPEN_MEM_HANDLE: Entry = Entry(110);
-    pub const CU_IPC_OPEN_MEM_HANDLE_V2: Entry = Entry(111);
-    pub const CU_LAUNCH: Entry = Entry(112);
-    pub const CU_LAUNCH_COOPERATIVE_KERNEL: Entry = Entry(113);
-    pub const CU_LAUNCH_COOPERATIVE_KERNEL_MULTI_DEVICE: Entry = Entry(114);
-    pub const CU_LAUNCH_COOPERATIVE_KERNEL_PTSZ: Entry = Entry(115);
-    pub const CU_LAUNCH_GRID: Entry = Entry(116);
-    pub const CU_LAUNCH_GRID_ASYNC: Entry = Entry(117);
-    pub const CU_LAUNCH_HOST_FUNC: Entry = Entry(118);
-    pub const CU_LAUNCH_HOST_FUNC_PTSZ: Entry = Entry(119);
-    pub const CU_LAUNCH_KERNEL: Entry = Entry(120);
-    pub const CU_LAUNCH_KERNEL_EX: Entry = Entry(121);
-    pub const CU_LAUNCH_KERNEL_EX_PTSZ: Entry = Entry(122);
-    pub const CU_LAUNCH_KERNEL_PTSZ: Entry = Entry(123);
-    pub const CU_LIBRARY_GET_MANAGED: Entry = Entry(124);
-    pub const CU_MEM_ADDRESS_FREE: Entry = Entry(125);
-    pub const CU_MEM_ADDRESS_RESERVE: Entry = Entry(126);
-    pub const CU_MEM_ADVISE: Entry = Entry(127);
-    pub const CU_MEM_ADVISE_V2: Entry = Entry(128);
-    pub const CU_MEM_ALLOC: Entry = Entry(129);
-    pub const CU_MEM_ALLOC_ASYNC: Entry = Entry(130);
-    pub const CU_MEM_ALLOC_ASYNC_PTSZ: Entry = Entry(131);
-    pub const CU_MEM_ALLOC_FROM_POOL_ASYNC: Entry = Entry(132);
-    pub const CU_MEM_ALLOC_FROM_POOL_ASYNC_PTSZ: Entry = Entry(133);
-    pub const CU_MEM_ALLOC_MANAGED: Entry = Entry(134);
-    pub const CU_MEM_ALLOC_PITCH: Entry = Entry(135);
-    pub const CU_MEM_ALLOC_PITCH_V2: Entry = Entry(136);
-    pub const CU_MEM_ALLOC_V2: Entry = Entry(137);
-    pub const CU_MEM_BATCH_DECOMPRESS_ASYNC: Entry = Entry(138);
-    pub const CU_MEM_BATCH_DECOMPRESS_ASYNC_PTSZ: Entry = Entry(139);
-    pub const CU_MEM_CREATE: Entry = Entry(140);
-    pub const CU_MEM_DISCARD_AND_PREFETCH_BATCH_ASYNC: Entry = Entry(141);
-    pub const CU_MEM_DISCARD_AND_PREFETCH_BATCH_ASYNC_PTSZ: Entry = Entry(142);
-    pub const CU_MEM_DISCARD_BATCH_ASYNC: Entry = Entry(143);
-    pub const CU_MEM_DISCARD_BATCH_ASYNC_PTSZ: Entry = Entry(144);
-    pub const CU_MEM_EXPORT_TO_SHAREABLE_HANDLE: Entry = Entry(145);
-    pub const CU_MEM_FREE: Entry = Entry(146);
-    pub const CU_MEM_FREE_ASYNC: Entry = Entry(147);
-    pub const CU_MEM_FREE_ASYNC_PTSZ: Entry = Entry(148);
-    pub const CU_MEM_FREE_V2: Entry = Entry(149);
-    pub const CU_MEM_GET_ACCESS: Entry = Entry(150);
-    pub const CU_MEM_GET_ADDRESS_RANGE: Entry = Entry(151);
-    pub const CU_MEM_GET_ADDRESS_RANGE_V2: Entry = Entry(152);
-    pub const CU_MEM_GET_ALLOCATION_GRANULARITY: Entry = Entry(153);
-    pub const CU_MEM_GET_ALLOCATION_PROPERTIES_FROM_HANDLE: Entry = Entry(154);
-    pub const CU_MEM_GET_HANDLE_FOR_ADDRESS_RANGE: Entry = Entry(155);
-    pub const CU_MEM_GET_INFO: Entry = Entry(156);
-    pub const CU_MEM_GET_INFO_V2: Entry = Entry(157);
-    pub const CU_MEM_IMPORT_FROM_SHAREABLE_HANDLE: Entry = Entry(158);
-    pub const CU_MEM_MAP: Entry = Entry(159);
-    pub const CU_MEM_MAP_ARRAY_ASYNC: Entry = Entry(160);
-    pub const CU_MEM_MAP_ARRAY_ASYNC_PTSZ: Entry = Entry(161);
-    pub const CU_MEM_POOL_CREATE: Entry = Entry(162);
-    pub const CU_MEM_POOL_DESTROY: Entry = Entry(163);
-    pub const CU_MEM_POOL_EXPORT_POINTER: Entry = Entry(164);
-    pub const CU_MEM_POOL_EXPORT_TO_SHAREABLE_HANDLE: Entry = Entry(165);
-    pub const CU_MEM_POOL_IMPORT_FROM_SHAREABLE_HANDLE: Entry = Entry(166);
-    pub const CU_MEM_POOL_IMPORT_POINTER: Entry = Entry(167);
-    pub const CU_MEM_POOL_SET_ACCESS: Entry = Entry(168);
-    pub const CU_MEM_POOL_SET_ATTRIBUTE: Entry = Entry(169);
-    pub const CU_MEM_POOL_TRIM_TO: Entry = Entry(170);
-    pub const CU_MEM_PREFETCH_ASYNC: Entry = Entry(171);
-    pub const CU_MEM_PREFETCH_ASYNC_PTSZ: Entry = Entry(172);
-    pub const CU_MEM_PREFETCH_ASYNC_V2: Entry = Entry(173);
-    pub const CU_MEM_PREFETCH_ASYNC_V2_PTSZ: Entry = Entry(174);
-    pub const CU_MEM_PREFETCH_BATCH_ASYNC: Entry = Entry(175);
-    pub const CU_MEM_PREFETCH_BATCH_ASYNC_PTSZ: Entry = Entry(176);
-    pub const CU_MEM_RANGE_GET_ATTRIBUTE: Entry = Entry(177);
-    pub const CU_MEM_RANGE_GET_ATTRIBUTES: Entry = Entry(178);
-    pub const CU_MEM_RELEASE: Entry = Entry(179);
-    pub const CU_MEM_RETAIN_ALLOCATION_HANDLE: Entry = Entry(180);
-    pub const CU_MEM_SET_ACCESS: Entry = Entry(181);
-    pub const CU_MEM_UNMAP: Entry = Entry(182);
-    pub const CU_MEMCPY: Entry = Entry(183);
-    pub const CU_MEMCPY2_D: Entry = Entry(184);
-    pub const CU_MEMCPY2_DASYNC: Entry = Entry(185);
-    pub const CU_MEMCPY2_DASYNC_V2: Entry = Entry(186);
-    pub const CU_MEMCPY2_DASYNC_V2_PTSZ: Entry = Entry(187);
-    pub const CU_MEMCPY2_DUNALIGNED: Entry = Entry(188);
-    pub const CU_MEMCPY2_DUNALIGNED_V2: Entry = Entry(189);
-    pub const CU_MEMCPY2_DUNALIGNED_V2_PTDS: Entry = Entry(190);
-    pub const CU_MEMCPY2_D_V2: Entry = Entry(191);
-    pub const CU_MEMCPY2_D_V2_PTDS: Entry = Entry(192);
-    pub const CU_MEMCPY3_D: Entry = Entry(193);
-    pub const CU_MEMCPY3_DASYNC: Entry = Entry(194);
-    pub const CU_MEMCPY3_DASYNC_V2: Entry = Entry(195);
-    pub const CU_MEMCPY3_DASYNC_V2_PTSZ: Entry = Entry(196);
-    pub const CU_MEMCPY3_DBATCH_ASYNC: Entry = Entry(197);
-    pub const CU_MEMCPY3_DBATCH_ASYNC_PTSZ: Entry = Entry(198);
-    pub const CU_MEMCPY3_DBATCH_ASYNC_V2: Entry = Entry(199);
-    pub const CU_MEMCPY3_DBATCH_ASYNC_V2_PTSZ: Entry = Entry(200);
-    pub const CU_MEMCPY3_DPEER: Entry = Entry(201);
-    pub const CU_MEMCPY3_DPEER_ASYNC: Entry = Entry(202);
-    pub const CU_MEMCPY3_DPEER_ASYNC_PTSZ: Entry = Entry(203);
-    pub const CU_MEMCPY3_DPEER_PTDS: Entry = Entry(204);
-    pub const CU_MEMCPY3_D_V2: Entry = Entry(205);
-    pub const CU_MEMCPY3_D_V2_PTDS: Entry = Entry(206);
-    pub const CU_MEMCPY_ASYNC: Entry = Entry(207);
-    pub const CU_MEMCPY_ASYNC_PTSZ: Entry = Entry(208);
-    pub const CU_MEMCPY_ATO_A: Entry = Entry(209);
-    pub const CU_MEMCPY_ATO_A_V2: Entry = Entry(210);
-    pub const CU_MEMCPY_ATO_A_V2_PTDS: Entry = Entry(211);
-    pub const CU_MEMCPY_ATO_D: Entry = Entry(212);
-    pub const CU_MEMCPY_ATO_D_V2: Entry = Entry(213);
-    pub const CU_MEMCPY_ATO_D_V2_PTDS: Entry = Entry(214);
-    pub const CU_MEMCPY_ATO_H: Entry = Entry(215);
-    pub const CU_MEMCPY_ATO_HASYNC: Entry = Entry(216);
-    pub const CU_MEMCPY_ATO_HASYNC_V2: Entry = Entry(217);
-    pub const CU_MEMCPY_ATO_HASYNC_V2_PTSZ: Entry = Entry(218);
-    pub const CU_MEMCPY_ATO_H_V2: Entry = Entry(219);
-    pub const CU_MEMCPY_ATO_H_V2_PTDS: Entry = Entry(220);
-    pub const CU_MEMCPY_BATCH_ASYNC: Entry = Entry(221);
-    pub const CU_MEMCPY_BATCH_ASYNC_PTSZ: Entry = Entry(222);
-    pub const CU_MEMCPY_BATCH_ASYNC_V2: Entry = Entry(223);
-    pub const CU_MEMCPY_BATCH_ASYNC_V2_PTSZ: Entry = Entry(224);
-    pub const CU_MEMCPY_DTO_A: Entry = Entry(225);
-    pub const CU_MEMCPY_DTO_A_V2: Entry = Entry(226);
-    pub const CU_MEMCPY_DTO_A_V2_PTDS: Entry = Entry(227);
-    pub const CU_MEMCPY_DTO_D: Entry = Entry(228);
-    pub const CU_MEMCPY_DTO_DASYNC: Entry = Entry(229);
-    pub const CU_MEMCPY_DTO_DASYNC_V2: Entry = Entry(230);
-    pub const CU_MEMCPY_DTO_DASYNC_V2_PTSZ: Entry = Entry(231);
-    pub const CU_MEMCPY_DTO_D_V2: Entry = Entry(232);
-    pub const CU_MEMCPY_DTO_D_V2_PTDS: Entry = Entry(233);
-    pub const CU_MEMCPY_DTO_H: Entry = Entry(234);
-    pub const CU_MEMCPY_DTO_HASYNC: Entry = Entry(235);
-    pub const CU_MEMCPY_DTO_HASYNC_V2: Entry = Entry(236);
-    pub const CU_MEMCPY_DTO_HASYNC_V2_PTSZ: Entry = Entry(237);
-    pub const CU_MEMCPY_DTO_H_V2: Entry = Entry(238);
-    pub const CU_MEMCPY_DTO_H_V2_PTDS: Entry = Entry(239);
-    pub const CU_MEMCPY_HTO_A: Entry = Entry(240);
-    pub const CU_MEMCPY_HTO_AASYNC: Entry = Entry(241);
-    pub const CU_MEMCPY_HTO_AASYNC_V2: Entry = Entry(242);
-    pub const CU_MEMCPY_HTO_AASYNC_V2_PTSZ: Entry = Entry(243);
-    pub const CU_MEMCPY_HTO_A_V2: Entry = Entry(244);
-    pub const CU_MEMCPY_HTO_A_V2_PTDS: Entry = Entry(245);
-    pub const CU_MEMCPY_HTO_D: Entry = Entry(246);
-    pub const CU_MEMCPY_HTO_DASYNC: Entry = Entry(247);
-    pub const CU_MEMCPY_HTO_DASYNC_V2: Entry = Entry(248);
-    pub const CU_MEMCPY_HTO_DASYNC_V2_PTSZ: Entry = Entry(249);
-    pub const CU_MEMCPY_HTO_D_V2: Entry = Entry(250);
-    pub const CU_MEMCPY_HTO_D_V2_PTDS: Entry = Entry(251);
-    pub const CU_MEMCPY_PEER: Entry = Entry(252);
-    pub const CU_MEMCPY_PEER_ASYNC: Entry = Entry(253);
-    pub const CU_MEMCPY_PEER_ASYNC_PTSZ: Entry = Entry(254);
-    pub const CU_MEMCPY_PEER_PTDS: Entry = Entry(255);
-    pub const CU_MEMCPY_PTDS: Entry = Entry(256);
-    pub const CU_MEMSET_D16: Entry = Entry(257);
-    pub const CU_MEMSET_D16_ASYNC: Entry = Entry(258);
-    pub const CU_MEMSET_D16_ASYNC_PTSZ: Entry = Entry(259);
-    pub const CU_MEMSET_D16_V2: Entry = Entry(260);
-    pub const CU_MEMSET_D16_V2_PTDS: Entry = Entry(261);
-    pub const CU_MEMSET_D2_D16: Entry = Entry(262);
-    pub const CU_MEMSET_D2_D16_ASYNC: Entry = Entry(263);
-    pub const CU_MEMSET_D2_D16_ASYNC_PTSZ: Entry = Entry(264);
-    pub const CU_MEMSET_D2_D16_V2: Entry = Entry(265);
-    pub const CU_MEMSET_D2_D16_V2_PTDS: Entry = Entry(266);
-    pub const CU_MEMSET_D2_D32: Entry = Entry(267);
-    pub const CU_MEMSET_D2_D32_ASYNC: Entry = Entry(268);
-    pub const CU_MEMSET_D2_D32_ASYNC_PTSZ: Entry = Entry(269);
-    pub const CU_MEMSET_D2_D32_V2: Entry = Entry(270);
-    pub const CU_MEMSET_D2_D32_V2_PTDS: Entry = Entry(271);
-    pub const CU_MEMSET_D2_D8: Entry = Entry(272);
-    pub const CU_MEMSET_D2_D8_ASYNC: Entry = Entry(273);
-    pub const CU_MEMSET_D2_D8_ASYNC_PTSZ: Entry = Entry(274);
-    pub const CU_MEMSET_D2_D8_V2: Entry = Entry(275);
-    pub const CU_MEMSET_D2_D8_V2_PTDS: Entry = Entry(276);
-    pub const CU_MEMSET_D32: Entry = Entry(277);
-    pub const CU_MEMSET_D32_ASYNC: Entry = Entry(278);
-    pub const CU_MEMSET_D32_ASYNC_PTSZ: Entry = Entry(279);
-    pub const CU_MEMSET_D32_V2: Entry = Entry(280);
-    pub const CU_MEMSET_D32_V2_PTDS: Entry = Entry(281);
-    pub const CU_MEMSET_D8: Entry = Entry(282);
-    pub const CU_MEMSET_D8_ASYNC: Entry = Entry(283);
-    pub const CU_MEMSET_D8_ASYNC_PTSZ: Entry = Entry(284);
-    pub const CU_MEMSET_D8_V2: Entry = Entry(285);
-    pub const CU_MEMSET_D8_V2_PTDS: Entry = Entry(286);
-    pub const CU_MIPMAPPED_ARRAY_CREATE: Entry = Entry(287);
-    pub const CU_MIPMAPPED_ARRAY_DESTROY: Entry = Entry(288);
-    pub const CU_MULTICAST_ADD_DEVICE: Entry = Entry(289);
-    pub const CU_MULTICAST_BIND_ADDR: Entry = Entry(290);
-    pub const CU_MULTICAST_BIND_MEM: Entry = Entry(291);
-    pub const CU_MULTICAST_CREATE: Entry = Entry(292);
-    pub const CU_MULTICAST_UNBIND: Entry = Entry(293);
-    pub const CU_POINTER_GET_ATTRIBUTE: Entry = Entry(294);
-    pub const CU_POINTER_GET_ATTRIBUTES: Entry = Entry(295);
-    pub const CU_POINTER_SET_ATTRIBUTE: Entry = Entry(296);
-    pub const CU_SIGNAL_EXTERNAL_SEMAPHORES_ASYNC: Entry = Entry(297);
-    pub const CU_SIGNAL_EXTERNAL_SEMAPHORES_ASYNC_PTSZ: Entry = Entry(298);
-    pub const CU_STREAM_ADD_CALLBACK: Entry = Entry(299);
-    pub const CU_STREAM_ADD_CALLBACK_PTSZ: Entry = Entry(300);
-    pub const CU_STREAM_ATTACH_MEM_ASYNC: Entry = Entry(301);
-    pub const CU_STREAM_ATTACH_MEM_ASYNC_PTSZ: Entry = Entry(302);
-    pub const CU_STREAM_BATCH_MEM_OP: Entry = Entry(303);
-    pub const CU_STREAM_BATCH_MEM_OP_PTSZ: Entry = Entry(304);
-    pub const CU_STREAM_BATCH_MEM_OP_V2: Entry = Entry(305);
-    pub const CU_STREAM_BATCH_MEM_OP_V2_PTSZ: Entry = Entry(306);
-    pub const CU_STREAM_BEGIN_CAPTURE: Entry = Entry(307);
-    pub const CU_STREAM_BEGIN_CAPTURE_TO_GRAPH: Entry = Entry(308);
-    pub const CU_STREAM_BEGIN_CAPTURE_TO_GRAPH_PTSZ: Entry = Entry(309);
-    pub const CU_STREAM_BEGIN_CAPTURE_PTSZ: Entry = Entry(310);
-    pub const CU_STREAM_BEGIN_CAPTURE_V2: Entry = Entry(311);
-    pub const CU_STREAM_BEGIN_CAPTURE_V2_PTSZ: Entry = Entry(312);
-    pub const CU_STREAM_DESTROY: Entry = Entry(313);
-    pub const CU_STREAM_DESTROY_V2: Entry = Entry(314);
-    pub const CU_STREAM_END_CAPTURE: Entry = Entry(315);
-    pub const CU_STREAM_END_CAPTURE_PTSZ: Entry = Entry(316);
-    pub const CU_STREAM_WAIT_EVENT: Entry = Entry(317);
-    pub const CU_STREAM_WAIT_EVENT_PTSZ: Entry = Entry(318);
-    pub const CU_STREAM_WAIT_VALUE32: Entry = Entry(319);
-    pub const CU_STREAM_WAIT_VALUE32_PTSZ: Entry = Entry(320);
-    pub const CU_STREAM_WAIT_VALUE32_V2: Entry = Entry(321);
-    pub const CU_STREAM_WAIT_VALUE32_V2_PTSZ: Entry = Entry(322);
-    pub const CU_STREAM_WAIT_VALUE64: Entry = Entry(323);
-    pub const CU_STREAM_WAIT_VALUE64_PTSZ: Entry = Entry(324);
-    pub const CU_STREAM_WAIT_VALUE64_V2: Entry = Entry(325);
-    pub const CU_STREAM_WAIT_VALUE64_V2_PTSZ: Entry = Entry(326);
-    pub const CU_STREAM_WRITE_VALUE32: Entry = Entry(327);
-    pub const CU_STREAM_WRITE_VALUE32_PTSZ: Entry = Entry(328);
-    pub const CU_STREAM_WRITE_VALUE32_V2: Entry = Entry(329);
-    pub const CU_STREAM_WRITE_VALUE32_V2_PTSZ: Entry = Entry(330);
-    pub const CU_STREAM_WRITE_VALUE64: Entry = Entry(331);
-    pub const CU_STREAM_WRITE_VALUE64_PTSZ: Entry = Entry(332);
-    pub const CU_STREAM_WRITE_VALUE64_V2: Entry = Entry(333);
-    pub const CU_STREAM_WRITE_VALUE64_V2_PTSZ: Entry = Entry(334);
-    pub const CU_SURF_OBJECT_CREATE: Entry = Entry(335);
-    pub const CU_TENSOR_MAP_ENCODE_IM2COL: Entry = Entry(336);
-    pub const CU_TENSOR_MAP_ENCODE_IM2COL_WIDE: Entry = Entry(337);
-    pub const CU_TENSOR_MAP_ENCODE_TILED: Entry = Entry(338);
-    pub const CU_TENSOR_MAP_REPLACE_ADDRESS: Entry = Entry(339);
-    pub const CU_TEX_OBJECT_CREATE: Entry = Entry(340);
-    pub const CU_TEX_REF_SET_ADDRESS: Entry = Entry(341);
-    pub const CU_TEX_REF_SET_ADDRESS2_D: Entry = Entry(342);
-    pub const CU_TEX_REF_SET_ADDRESS2_D_V2: Entry = Entry(343);
-    pub const CU_TEX_REF_SET_ADDRESS2_D_V3: Entry = Entry(344);
-    pub const CU_TEX_REF_SET_ADDRESS_V2: Entry = Entry(345);
-    pub const CU_THREAD_EXCHANGE_STREAM_CAPTURE_MODE: Entry = Entry(346);
-    pub const CU_WAIT_EXTERNAL_SEMAPHORES_ASYNC: Entry = Entry(347);
-    pub const CU_WAIT_EXTERNAL_SEMAPHORES_ASYNC_PTSZ: Entry = Entry(348);
+    pub const CU_DEVICE_GET_DEFAULT_MEM_POOL: Entry = Entry(30);
+    pub const CU_DEVICE_GET_GRAPH_MEM_ATTRIBUTE: Entry = Entry(31);
+    pub const CU_DEVICE_GET_NAME: Entry = Entry(32);
+    pub const CU_DEVICE_GET_UUID: Entry = Entry(33);
+    pub const CU_DEVICE_GET_UUID_V2: Entry = Entry(34);
+    pub const CU_DEVICE_GRAPH_MEM_TRIM: Entry = Entry(35);
+    pub const CU_DEVICE_PRIMARY_CTX_GET_STATE: Entry = Entry(36);
+    pub const CU_DEVICE_PRIMARY_CTX_RELEASE: Entry = Entry(37);
+    pub const CU_DEVICE_PRIMARY_CTX_RELEASE_V2: Entry = Entry(38);
+    pub const CU_DEVICE_PRIMARY_CTX_RESET: Entry = Entry(39);
+    pub const CU_DEVICE_PRIMARY_CTX_RESET_V2: Entry = Entry(40);
+    pub const CU_DEVICE_PRIMARY_CTX_RETAIN: Entry = Entry(41);
+    pub const CU_DEVICE_TOTAL_MEM_V2: Entry = Entry(42);
+    pub const CU_EVENT_RECORD: Entry = Entry(43);
+    pub const CU_EVENT_RECORD_WITH_FLAGS: Entry = Entry(44);
+    pub const CU_EVENT_RECORD_WITH_FLAGS_PTSZ: Entry = Entry(45);
+    pub const CU_EVENT_RECORD_PTSZ: Entry = Entry(46);
+    pub const CU_FLUSH_GPUDIRECT_RDMAWRITES: Entry = Entry(47);
+    pub const CU_GET_PROC_ADDRESS: Entry = Entry(48);
+    pub const CU_GET_PROC_ADDRESS_V2: Entry = Entry(49);
+    pub const CU_GRAPH_ADD_BATCH_MEM_OP_NODE: Entry = Entry(50);
+    pub const CU_GRAPH_ADD_CHILD_GRAPH_NODE: Entry = Entry(51);
+    pub const CU_GRAPH_ADD_EMPTY_NODE: Entry = Entry(52);
+    pub const CU_GRAPH_ADD_EVENT_RECORD_NODE: Entry = Entry(53);
+    pub const CU_GRAPH_ADD_EVENT_WAIT_NODE: Entry = Entry(54);
+    pub const CU_GRAPH_ADD_EXTERNAL_SEMAPHORES_SIGNAL_NODE: Entry = Entry(55);
+    pub const CU_GRAPH_ADD_EXTERNAL_SEMAPHORES_WAIT_NODE: Entry = Entry(56);
+    pub const CU_GRAPH_ADD_HOST_NODE: Entry = Entry(57);
+    pub const CU_GRAPH_ADD_KERNEL_NODE: Entry = Entry(58);
+    pub const CU_GRAPH_ADD_KERNEL_NODE_V2: Entry = Entry(59);
+    pub const CU_GRAPH_ADD_MEM_ALLOC_NODE: Entry = Entry(60);
+    pub const CU_GRAPH_ADD_MEM_FREE_NODE: Entry = Entry(61);
+    pub const CU_GRAPH_ADD_MEMCPY_NODE: Entry = Entry(62);
+    pub const CU_GRAPH_ADD_MEMSET_NODE: Entry = Entry(63);
+    pub const CU_GRAPH_ADD_NODE: Entry = Entry(64);
+    pub const CU_GRAPH_ADD_NODE_V2: Entry = Entry(65);
+    pub const CU_GRAPH_BATCH_MEM_OP_NODE_SET_PARAMS: Entry = Entry(66);
+    pub const CU_GRAPH_EXEC_BATCH_MEM_OP_NODE_SET_PARAMS: Entry = Entry(67);
+    pub const CU_GRAPH_EXEC_CHILD_GRAPH_NODE_SET_PARAMS: Entry = Entry(68);
+    pub const CU_GRAPH_EXEC_EVENT_RECORD_NODE_SET_EVENT: Entry = Entry(69);
+    pub const CU_GRAPH_EXEC_EVENT_WAIT_NODE_SET_EVENT: Entry = Entry(70);
+    pub const CU_GRAPH_EXEC_EXTERNAL_SEMAPHORES_SIGNAL_NODE_SET_PARAMS: Entry = Entry(71);
+    pub const CU_GRAPH_EXEC_EXTERNAL_SEMAPHORES_WAIT_NODE_SET_PARAMS: Entry = Entry(72);
+    pub const CU_GRAPH_EXEC_HOST_NODE_SET_PARAMS: Entry = Entry(73);
+    pub const CU_GRAPH_EXEC_KERNEL_NODE_SET_PARAMS: Entry = Entry(74);
+    pub const CU_GRAPH_EXEC_KERNEL_NODE_SET_PARAMS_V2: Entry = Entry(75);
+    pub const CU_GRAPH_EXEC_MEMCPY_NODE_SET_PARAMS: Entry = Entry(76);
+    pub const CU_GRAPH_EXEC_MEMSET_NODE_SET_PARAMS: Entry = Entry(77);
+    pub const CU_GRAPH_EXEC_NODE_SET_PARAMS: Entry = Entry(78);
+    pub const CU_GRAPH_EXEC_UPDATE: Entry = Entry(79);
+    pub const CU_GRAPH_EXEC_UPDATE_V2: Entry = Entry(80);
+    pub const CU_GRAPH_EXTERNAL_SEMAPHORES_SIGNAL_NODE_SET_PARAMS: Entry = Entry(81);
+    pub const CU_GRAPH_EXTERNAL_SEMAPHORES_WAIT_NODE_SET_PARAMS: Entry = Entry(82);
+    pub const CU_GRAPH_HOST_NODE_SET_PARAMS: Entry = Entry(83);
+    pub const CU_GRAPH_INSTANTIATE: Entry = Entry(84);
+    pub const CU_GRAPH_INSTANTIATE_WITH_FLAGS: Entry = Entry(85);
+    pub const CU_GRAPH_INSTANTIATE_WITH_PARAMS: Entry = Entry(86);
+    pub const CU_GRAPH_INSTANTIATE_WITH_PARAMS_PTSZ: Entry = Entry(87);
+    pub const CU_GRAPH_INSTANTIATE_V2: Entry = Entry(88);
+    pub const CU_GRAPH_KERNEL_NODE_SET_PARAMS: Entry = Entry(89);
+    pub const CU_GRAPH_KERNEL_NODE_SET_PARAMS_V2: Entry = Entry(90);
+    pub const CU_GRAPH_LAUNCH: Entry = Entry(91);
+    pub const CU_GRAPH_LAUNCH_PTSZ: Entry = Entry(92);
+    pub const CU_GRAPH_MEMCPY_NODE_SET_PARAMS: Entry = Entry(93);
+    pub const CU_GRAPH_MEMSET_NODE_SET_PARAMS: Entry = Entry(94);
+    pub const CU_GRAPH_NODE_SET_PARAMS: Entry = Entry(95);
+    pub const CU_GRAPH_UPLOAD: Entry = Entry(96);
+    pub const CU_GRAPH_UPLOAD_PTSZ: Entry = Entry(97);
+    pub const CU_GRAPHICS_MAP_RESOURCES: Entry = Entry(98);
+    pub const CU_GRAPHICS_MAP_RESOURCES_PTSZ: Entry = Entry(99);
+    pub const CU_GRAPHICS_UNMAP_RESOURCES: Entry = Entry(100);
+    pub const CU_GRAPHICS_UNMAP_RESOURCES_PTSZ: Entry = Entry(101);
+    pub const CU_GREEN_CTX_DESTROY: Entry = Entry(102);
+    pub const CU_GREEN_CTX_RECORD_EVENT: Entry = Entry(103);
+    pub const CU_GREEN_CTX_WAIT_EVENT: Entry = Entry(104);
+    pub const CU_IMPORT_EXTERNAL_MEMORY: Entry = Entry(105);
+    pub const CU_IMPORT_EXTERNAL_SEMAPHORE: Entry = Entry(106);
+    pub const CU_INIT: Entry = Entry(107);
+    pub const CU_IPC_CLOSE_MEM_HANDLE: Entry = Entry(108);
+    pub const CU_IPC_GET_EVENT_HANDLE: Entry = Entry(109);
+    pub const CU_IPC_GET_MEM_HANDLE: Entry = Entry(110);
+    pub const CU_IPC_OPEN_EVENT_HANDLE: Entry = Entry(111);
+    pub const CU_IPC_OPEN_MEM_HANDLE: Entry = Entry(112);
+    pub const CU_IPC_OPEN_MEM_HANDLE_V2: Entry = Entry(113);
+    pub const CU_LAUNCH: Entry = Entry(114);
+    pub const CU_LAUNCH_COOPERATIVE_KERNEL: Entry = Entry(115);
+    pub const CU_LAUNCH_COOPERATIVE_KERNEL_MULTI_DEVICE: Entry = Entry(116);
+    pub const CU_LAUNCH_COOPERATIVE_KERNEL_PTSZ: Entry = Entry(117);
+    pub const CU_LAUNCH_GRID: Entry = Entry(118);
+    pub const CU_LAUNCH_GRID_ASYNC: Entry = Entry(119);
+    pub const CU_LAUNCH_HOST_FUNC: Entry = Entry(120);
+    pub const CU_LAUNCH_HOST_FUNC_PTSZ: Entry = Entry(121);
+    pub const CU_LAUNCH_KERNEL: Entry = Entry(122);
+    pub const CU_LAUNCH_KERNEL_EX: Entry = Entry(123);
+    pub const CU_LAUNCH_KERNEL_EX_PTSZ: Entry = Entry(124);
+    pub const CU_LAUNCH_KERNEL_PTSZ: Entry = Entry(125);
+    pub const CU_LIBRARY_GET_MANAGED: Entry = Entry(126);
+    pub const CU_MEM_ADDRESS_FREE: Entry = Entry(127);
+    pub const CU_MEM_ADDRESS_RESERVE: Entry = Entry(128);
+    pub const CU_MEM_ADVISE: Entry = Entry(129);
+    pub const CU_MEM_ADVISE_V2: Entry = Entry(130);
+    pub const CU_MEM_ALLOC: Entry = Entry(131);
+    pub const CU_MEM_ALLOC_ASYNC: Entry = Entry(132);
+    pub const CU_MEM_ALLOC_ASYNC_PTSZ: Entry = Entry(133);
+    pub const CU_MEM_ALLOC_FROM_POOL_ASYNC: Entry = Entry(134);
+    pub const CU_MEM_ALLOC_FROM_POOL_ASYNC_PTSZ: Entry = Entry(135);
+    pub const CU_MEM_ALLOC_MANAGED: Entry = Entry(136);
+    pub const CU_MEM_ALLOC_PITCH: Entry = Entry(137);
+    pub const CU_MEM_ALLOC_PITCH_V2: Entry = Entry(138);
+    pub const CU_MEM_ALLOC_V2: Entry = Entry(139);
+    pub const CU_MEM_BATCH_DECOMPRESS_ASYNC: Entry = Entry(140);
+    pub const CU_MEM_BATCH_DECOMPRESS_ASYNC_PTSZ: Entry = Entry(141);
+    pub const CU_MEM_CREATE: Entry = Entry(142);
+    pub const CU_MEM_DISCARD_AND_PREFETCH_BATCH_ASYNC: Entry = Entry(143);
+    pub const CU_MEM_DISCARD_AND_PREFETCH_BATCH_ASYNC_PTSZ: Entry = Entry(144);
+    pub const CU_MEM_DISCARD_BATCH_ASYNC: Entry = Entry(145);
+    pub const CU_MEM_DISCARD_BATCH_ASYNC_PTSZ: Entry = Entry(146);
+    pub const CU_MEM_EXPORT_TO_SHAREABLE_HANDLE: Entry = Entry(147);
+    pub const CU_MEM_FREE: Entry = Entry(148);
+    pub const CU_MEM_FREE_ASYNC: Entry = Entry(149);
+    pub const CU_MEM_FREE_ASYNC_PTSZ: Entry = Entry(150);
+    pub const CU_MEM_FREE_V2: Entry = Entry(151);
+    pub const CU_MEM_GET_ACCESS: Entry = Entry(152);
+    pub const CU_MEM_GET_ADDRESS_RANGE: Entry = Entry(153);
+    pub const CU_MEM_GET_ADDRESS_RANGE_V2: Entry = Entry(154);
+    pub const CU_MEM_GET_ALLOCATION_GRANULARITY: Entry = Entry(155);
+    pub const CU_MEM_GET_ALLOCATION_PROPERTIES_FROM_HANDLE: Entry = Entry(156);
+    pub const CU_MEM_GET_HANDLE_FOR_ADDRESS_RANGE: Entry = Entry(157);
+    pub const CU_MEM_GET_INFO: Entry = Entry(158);
+    pub const CU_MEM_GET_INFO_V2: Entry = Entry(159);
+    pub const CU_MEM_IMPORT_FROM_SHAREABLE_HANDLE: Entry = Entry(160);
+    pub const CU_MEM_MAP: Entry = Entry(161);
+    pub const CU_MEM_MAP_ARRAY_ASYNC: Entry = Entry(162);
+    pub const CU_MEM_MAP_ARRAY_ASYNC_PTSZ: Entry = Entry(163);
+    pub const CU_MEM_POOL_CREATE: Entry = Entry(164);
+    pub const CU_MEM_POOL_DESTROY: Entry = Entry(165);
+    pub const CU_MEM_POOL_EXPORT_POINTER: Entry = Entry(166);
+    pub const CU_MEM_POOL_EXPORT_TO_SHAREABLE_HANDLE: Entry = Entry(167);
+    pub const CU_MEM_POOL_GET_ATTRIBUTE: Entry = Entry(168);
+    pub const CU_MEM_POOL_IMPORT_FROM_SHAREABLE_HANDLE: Entry = Entry(169);
+    pub const CU_MEM_POOL_IMPORT_POINTER: Entry = Entry(170);
+    pub const CU_MEM_POOL_SET_ACCESS: Entry = Entry(171);
+    pub const CU_MEM_POOL_SET_ATTRIBUTE: Entry = Entry(172);
+    pub const CU_MEM_POOL_TRIM_TO: Entry = Entry(173);
+    pub const CU_MEM_PREFETCH_ASYNC: Entry = Entry(174);
+    pub const CU_MEM_PREFETCH_ASYNC_PTSZ: Entry = Entry(175);
+    pub const CU_MEM_PREFETCH_ASYNC_V2: Entry = Entry(176);
+    pub const CU_MEM_PREFETCH_ASYNC_V2_PTSZ: Entry = Entry(177);
+    pub const CU_MEM_PREFETCH_BATCH_ASYNC: Entry = Entry(178);
+    pub const CU_MEM_PREFETCH_BATCH_ASYNC_PTSZ: Entry = Entry(179);
+    pub const CU_MEM_RANGE_GET_ATTRIBUTE: Entry = Entry(180);
+    pub const CU_MEM_RANGE_GET_ATTRIBUTES: Entry = Entry(181);
+    pub const CU_MEM_RELEASE: Entry = Entry(182);
+    pub const CU_MEM_RETAIN_ALLOCATION_HANDLE: Entry = Entry(183);
+    pub const CU_MEM_SET_ACCESS: Entry = Entry(184);
+    pub const CU_MEM_UNMAP: Entry = Entry(185);
+    pub const CU_MEMCPY: Entry = Entry(186);
+    pub const CU_MEMCPY2_D: Entry = Entry(187);
+    pub const CU_MEMCPY2_DASYNC: Entry = Entry(188);
+    pub const CU_MEMCPY2_DASYNC_V2: Entry = Entry(189);
+    pub const CU_MEMCPY2_DASYNC_V2_PTSZ: Entry = Entry(190);
+    pub const CU_MEMCPY2_DUNALIGNED: Entry = Entry(191);
+    pub const CU_MEMCPY2_DUNALIGNED_V2: Entry = Entry(192);
+    pub const CU_MEMCPY2_DUNALIGNED_V2_PTDS: Entry = Entry(193);
+    pub const CU_MEMCPY2_D_V2: Entry = Entry(194);
+    pub const CU_MEMCPY2_D_V2_PTDS: Entry = Entry(195);
+    pub const CU_MEMCPY3_D: Entry = Entry(196);
+    pub const CU_MEMCPY3_DASYNC: Entry = Entry(197);
+    pub const CU_MEMCPY3_DASYNC_V2: Entry = Entry(198);
+    pub const CU_MEMCPY3_DASYNC_V2_PTSZ: Entry = Entry(199);
+    pub const CU_MEMCPY3_DBATCH_ASYNC: Entry = Entry(200);
+    pub const CU_MEMCPY3_DBATCH_ASYNC_PTSZ: Entry = Entry(201);
+    pub const CU_MEMCPY3_DBATCH_ASYNC_V2: Entry = Entry(202);
+    pub const CU_MEMCPY3_DBATCH_ASYNC_V2_PTSZ: Entry = Entry(203);
+    pub const CU_MEMCPY3_DPEER: Entry = Entry(204);
+    pub const CU_MEMCPY3_DPEER_ASYNC: Entry = Entry(205);
+    pub const CU_MEMCPY3_DPEER_ASYNC_PTSZ: Entry = Entry(206);
+    pub const CU_MEMCPY3_DPEER_PTDS: Entry = Entry(207);
+    pub const CU_MEMCPY3_D_V2: Entry = Entry(208);
+    pub const CU_MEMCPY3_D_V2_PTDS: Entry = Entry(209);
+    pub const CU_MEMCPY_ASYNC: Entry = Entry(210);
+    pub const CU_MEMCPY_ASYNC_PTSZ: Entry = Entry(211);
+    pub const CU_MEMCPY_ATO_A: Entry = Entry(212);
+    pub const CU_MEMCPY_ATO_A_V2: Entry = Entry(213);
+    pub const CU_MEMCPY_ATO_A_V2_PTDS: Entry = Entry(214);
+    pub const CU_MEMCPY_ATO_D: Entry = Entry(215);
+    pub const CU_MEMCPY_ATO_D_V2: Entry = Entry(216);
+    pub const CU_MEMCPY_ATO_D_V2_PTDS: Entry = Entry(217);
+    pub const CU_MEMCPY_ATO_H: Entry = Entry(218);
+    pub const CU_MEMCPY_ATO_HASYNC: Entry = Entry(219);
+    pub const CU_MEMCPY_ATO_HASYNC_V2: Entry = Entry(220);
+    pub const CU_MEMCPY_ATO_HASYNC_V2_PTSZ: Entry = Entry(221);
+    pub const CU_MEMCPY_ATO_H_V2: Entry = Entry(222);
+    pub const CU_MEMCPY_ATO_H_V2_PTDS: Entry = Entry(223);
+    pub const CU_MEMCPY_BATCH_ASYNC: Entry = Entry(224);
+    pub const CU_MEMCPY_BATCH_ASYNC_PTSZ: Entry = Entry(225);
+    pub const CU_MEMCPY_BATCH_ASYNC_V2: Entry = Entry(226);
+    pub const CU_MEMCPY_BATCH_ASYNC_V2_PTSZ: Entry = Entry(227);
+    pub const CU_MEMCPY_DTO_A: Entry = Entry(228);
+    pub const CU_MEMCPY_DTO_A_V2: Entry = Entry(229);
+    pub const CU_MEMCPY_DTO_A_V2_PTDS: Entry = Entry(230);
+    pub const CU_MEMCPY_DTO_D: Entry = Entry(231);
+    pub const CU_MEMCPY_DTO_DASYNC: Entry = Entry(232);
+    pub const CU_MEMCPY_DTO_DASYNC_V2: Entry = Entry(233);
+    pub const CU_MEMCPY_DTO_DASYNC_V2_PTSZ: Entry = Entry(234);
+    pub const CU_MEMCPY_DTO_D_V2: Entry = Entry(235);
+    pub const CU_MEMCPY_DTO_D_V2_PTDS: Entry = Entry(236);
+    pub const CU_MEMCPY_DTO_H: Entry = Entry(237);
+    pub const CU_MEMCPY_DTO_HASYNC: Entry = Entry(238);
+    pub const CU_MEMCPY_DTO_HASYNC_V2: Entry = Entry(239);
+    pub const CU_MEMCPY_DTO_HASYNC_V2_PTSZ: Entry = Entry(240);
+    pub const CU_MEMCPY_DTO_H_V2: Entry = Entry(241);
+    pub const CU_MEMCPY_DTO_H_V2_PTDS: Entry = Entry(242);
+    pub const CU_MEMCPY_HTO_A: Entry = Entry(243);
+    pub const CU_MEMCPY_HTO_AASYNC: Entry = Entry(244);
+    pub const CU_MEMCPY_HTO_AASYNC_V2: Entry = Entry(245);
+    pub const CU_MEMCPY_HTO_AASYNC_V2_PTSZ: Entry = Entry(246);
+    pub const CU_MEMCPY_HTO_A_V2: Entry = Entry(247);
+    pub const CU_MEMCPY_HTO_A_V2_PTDS: Entry = Entry(248);
+    pub const CU_MEMCPY_HTO_D: Entry = Entry(249);
+    pub const CU_MEMCPY_HTO_DASYNC: Entry = Entry(250);
+    pub const CU_MEMCPY_HTO_DASYNC_V2: Entry = Entry(251);
+    pub const CU_MEMCPY_HTO_DASYNC_V2_PTSZ: Entry = Entry(252);
+    pub const CU_MEMCPY_HTO_D_V2: Entry = Entry(253);
+    pub const CU_MEMCPY_HTO_D_V2_PTDS: Entry = Entry(254);
+    pub const CU_MEMCPY_PEER: Entry = Entry(255);
+    pub const CU_MEMCPY_PEER_ASYNC: Entry = Entry(256);
+    pub const CU_MEMCPY_PEER_ASYNC_PTSZ: Entry = Entry(257);
+    pub const CU_MEMCPY_PEER_PTDS: Entry = Entry(258);
+    pub const CU_MEMCPY_PTDS: Entry = Entry(259);
+    pub const CU_MEMSET_D16: Entry = Entry(260);
+    pub const CU_MEMSET_D16_ASYNC: Entry = Entry(261);
+    pub const CU_MEMSET_D16_ASYNC_PTSZ: Entry = Entry(262);
+    pub const CU_MEMSET_D16_V2: Entry = Entry(263);
+    pub const CU_MEMSET_D16_V2_PTDS: Entry = Entry(264);
+    pub const CU_MEMSET_D2_D16: Entry = Entry(265);
+    pub const CU_MEMSET_D2_D16_ASYNC: Entry = Entry(266);
+    pub const CU_MEMSET_D2_D16_ASYNC_PTSZ: Entry = Entry(267);
+    pub const CU_MEMSET_D2_D16_V2: Entry = Entry(268);
+    pub const CU_MEMSET_D2_D16_V2_PTDS: Entry = Entry(269);
+    pub const CU_MEMSET_D2_D32: Entry = Entry(270);
+    pub const CU_MEMSET_D2_D32_ASYNC: Entry = Entry(271);
+    pub const CU_MEMSET_D2_D32_ASYNC_PTSZ: Entry = Entry(272);
+    pub const CU_MEMSET_D2_D32_V2: Entry = Entry(273);
+    pub const CU_MEMSET_D2_D32_V2_PTDS: Entry = Entry(274);
+    pub const CU_MEMSET_D2_D8: Entry = Entry(275);
+    pub const CU_MEMSET_D2_D8_ASYNC: Entry = Entry(276);
+    pub const CU_MEMSET_D2_D8_ASYNC_PTSZ: Entry = Entry(277);
+    pub const CU_MEMSET_D2_D8_V2: Entry = Entry(278);
+    pub const CU_MEMSET_D2_D8_V2_PTDS: Entry = Entry(279);
+    pub const CU_MEMSET_D32: Entry = Entry(280);
+    pub const CU_MEMSET_D32_ASYNC: Entry = Entry(281);
+    pub const CU_MEMSET_D32_ASYNC_PTSZ: Entry = Entry(282);
+    pub const CU_MEMSET_D32_V2: Entry = Entry(283);
+    pub const CU_MEMSET_D32_V2_PTDS: Entry = Entry(284);
+    pub const CU_MEMSET_D8: Entry = Entry(285);
+    pub const CU_MEMSET_D8_ASYNC: Entry = Entry(286);
+    pub const CU_MEMSET_D8_ASYNC_PTSZ: Entry = Entry(287);
+    pub const CU_MEMSET_D8_V2: Entry = Entry(288);
+    pub const CU_MEMSET_D8_V2_PTDS: Entry = Entry(289);
+    pub const CU_MIPMAPPED_ARRAY_CREATE: Entry = Entry(290);
+    pub const CU_MIPMAPPED_ARRAY_DESTROY: Entry = Entry(291);
+    pub const CU_MULTICAST_ADD_DEVICE: Entry = Entry(292);
+    pub const CU_MULTICAST_BIND_ADDR: Entry = Entry(293);
+    pub const CU_MULTICAST_BIND_MEM: Entry = Entry(294);
+    pub const CU_MULTICAST_CREATE: Entry = Entry(295);
+    pub const CU_MULTICAST_UNBIND: Entry = Entry(296);
+    pub const CU_POINTER_GET_ATTRIBUTE: Entry = Entry(297);
+    pub const CU_POINTER_GET_ATTRIBUTES: Entry = Entry(298);
+    pub const CU_POINTER_SET_ATTRIBUTE: Entry = Entry(299);
+    pub const CU_SIGNAL_EXTERNAL_SEMAPHORES_ASYNC: Entry = Entry(300);
+    pub const CU_SIGNAL_EXTERNAL_SEMAPHORES_ASYNC_PTSZ: Entry = Entry(301);
+    pub const CU_STREAM_ADD_CALLBACK: Entry = Entry(302);
+    pub const CU_STREAM_ADD_CALLBACK_PTSZ: Entry = Entry(303);
+    pub const CU_STREAM_ATTACH_MEM_ASYNC: Entry = Entry(304);
+    pub const CU_STREAM_ATTACH_MEM_ASYNC_PTSZ: Entry = Entry(305);
+    pub const CU_STREAM_BATCH_MEM_OP: Entry = Entry(306);
+    pub const CU_STREAM_BATCH_MEM_OP_PTSZ: Entry = Entry(307);
+    pub const CU_STREAM_BATCH_MEM_OP_V2: Entry = Entry(308);
+    pub const CU_STREAM_BATCH_MEM_OP_V2_PTSZ: Entry = Entry(309);
+    pub const CU_STREAM_BEGIN_CAPTURE: Entry = Entry(310);
+    pub const CU_STREAM_BEGIN_CAPTURE_TO_GRAPH: Entry = Entry(311);
+    pub const CU_STREAM_BEGIN_CAPTURE_TO_GRAPH_PTSZ: Entry = Entry(312);
+    pub const CU_STREAM_BEGIN_CAPTURE_PTSZ: Entry = Entry(313);
+    pub const CU_STREAM_BEGIN_CAPTURE_V2: Entry = Entry(314);
+    pub const CU_STREAM_BEGIN_CAPTURE_V2_PTSZ: Entry = Entry(315);
+    pub const CU_STREAM_DESTROY: Entry = Entry(316);
+    pub const CU_STREAM_DESTROY_V2: Entry = Entry(317);
+    pub const CU_STREAM_END_CAPTURE: Entry = Entry(318);
+    pub const CU_STREAM_END_CAPTURE_PTSZ: Entry = Entry(319);
+    pub const CU_STREAM_WAIT_EVENT: Entry = Entry(320);
+    pub const CU_STREAM_WAIT_EVENT_PTSZ: Entry = Entry(321);
+    pub const CU_STREAM_WAIT_VALUE32: Entry = Entry(322);
+    pub const CU_STREAM_WAIT_VALUE32_PTSZ: Entry = Entry(323);
+    pub const CU_STREAM_WAIT_VALUE32_V2: Entry = Entry(324);
+    pub const CU_STREAM_WAIT_VALUE32_V2_PTSZ: Entry = Entry(325);
+    pub const CU_STREAM_WAIT_VALUE64: Entry = Entry(326);
+    pub const CU_STREAM_WAIT_VALUE64_PTSZ: Entry = Entry(327);
+    pub const CU_STREAM_WAIT_VALUE64_V2: Entry = Entry(328);
+    pub const CU_STREAM_WAIT_VALUE64_V2_PTSZ: Entry = Entry(329);
+    pub const CU_STREAM_WRITE_VALUE32: Entry = Entry(330);
+    pub const CU_STREAM_WRITE_VALUE32_PTSZ: Entry = Entry(331);
+    pub const CU_STREAM_WRITE_VALUE32_V2: Entry = Entry(332);
+    pub const CU_STREAM_WRITE_VALUE32_V2_PTSZ: Entry = Entry(333);
+    pub const CU_STREAM_WRITE_VALUE64: Entry = Entry(334);
+    pub const CU_STREAM_WRITE_VALUE64_PTSZ: Entry = Entry(335);
+    pub const CU_STREAM_WRITE_VALUE64_V2: Entry = Entry(336);
+    pub const CU_STREAM_WRITE_VALUE64_V2_PTSZ: Entry = Entry(337);
+    pub const CU_SURF_OBJECT_CREATE: Entry = Entry(338);
+    pub const CU_TENSOR_MAP_ENCODE_IM2COL: Entry = Entry(339);
+    pub const CU_TENSOR_MAP_ENCODE_IM2COL_WIDE: Entry = Entry(340);
+    pub const CU_TENSOR_MAP_ENCODE_TILED: Entry = Entry(341);
+    pub const CU_TENSOR_MAP_REPLACE_ADDRESS: Entry = Entry(342);
+    pub const CU_TEX_OBJECT_CREATE: Entry = Entry(343);
+    pub const CU_TEX_REF_SET_ADDRESS: Entry = Entry(344);
+    pub const CU_TEX_REF_SET_ADDRESS2_D: Entry = Entry(345);
+    pub const CU_TEX_REF_SET_ADDRESS2_D_V2: Entry = Entry(346);
+    pub const CU_TEX_REF_SET_ADDRESS2_D_V3: Entry = Entry(347);
+    pub const CU_TEX_REF_SET_ADDRESS_V2: Entry = Entry(348);
+    pub const CU_THREAD_EXCHANGE_STREAM_CAPTURE_MODE: Entry = Entry(349);
+    pub const CU_WAIT_EXTERNAL_SEMAPHORES_ASYNC: Entry = Entry(350);
+    pub const CU_WAIT_EXTERNAL_SEMAPHORES_ASYNC_PTSZ: Entry = Entry(351);
 }
 
 /// How many entry points have a number.
-pub const COUNT: usize = 349;
+pub const COUNT: usize = 352;
 
 /// Their names, sorted.
 #[rustfmt::skip]
@@ -398,6 +401,8 @@ pub static NAMES: [&std::ffi::CStr; COUNT] = [
     c"cuDeviceGet",
     c"cuDeviceGetAttribute",
     c"cuDeviceGetCount",
+    c"cuDeviceGetDefaultMemPool",
+    c"cuDeviceGetGraphMemAttribute",
     c"cuDeviceGetName",
     c"cuDeviceGetUuid",
     c"cuDeviceGetUuid_v2",
@@ -534,6 +539,7 @@ pub static NAMES: [&std::ffi::CStr; COUNT] = [
     c"cuMemPoolDestroy",
     c"cuMemPoolExportPointer",
     c"cuMemPoolExportToShareableHandle",
+    c"cuMemPoolGetAttribute",
     c"cuMemPoolImportFromShareableHandle",
     c"cuMemPoolImportPointer",
     c"cuMemPoolSetAccess",
@@ -755,6 +761,8 @@ pub static WRAPPERS: [Wrapper; COUNT] = [
     Wrapper(std::ptr::null()),
     Wrapper(std::ptr::null()),
     Wrapper(std::ptr::null()),
+    Wrapper(std::ptr::null()),
+    Wrapper(std::ptr::null()),
     Wrapper(exports::cuDeviceGraphMemTrim as *const ()),
     Wrapper(std::ptr::null()),
     Wrapper(exports::cuDevicePrimaryCtxRelease as *const ()),
@@ -888,6 +896,7 @@ pub static WRAPPERS: [Wrapper; COUNT] = [
     Wrapper(exports::cuMemPoolDestroy as *const ()),
     Wrapper(exports::cuMemPoolExportPointer as *const ()),
     Wrapper(exports::cuMemPoolExportToShareableHandle as *const ()),
+    Wrapper(std::ptr::null()),
     Wrapper(exports::cuMemPoolImportFromShareableHandle as *const ()),
     Wrapper(exports::cuMemPoolImportPointer as *const ()),
     Wrapper(exports::cuMemPoolSetAccess as *const ()),
@@ -1612,6 +1621,16 @@ pub mod real {
         // SAFETY: the address is that of this entry point, whose C signature stands here.
         unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(*mut i32) -> u32>(address)(count) }
     }
+    pub unsafe fn cuDeviceGetDefaultMemPool(pool_out: *mut Handle, dev: i32) -> u32 {
+        let Some(address) = driver::address(ids::CU_DEVICE_GET_DEFAULT_MEM_POOL) else { return driver::missing() };
+        // SAFETY: the address is that of this entry point, whose C signature stands here.
+        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(*mut Handle, i32) -> u32>(address)(pool_out, dev) }
+    }
+    pub unsafe fn cuDeviceGetGraphMemAttribute(device: i32, attr: u32, value: *mut c_void) -> u32 {
+        let Some(address) = driver::address(ids::CU_DEVICE_GET_GRAPH_MEM_ATTRIBUTE) else { return driver::missing() };
+        // SAFETY: the address is that of this entry point, whose C signature stands here.
+        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(i32, u32, *mut c_void) -> u32>(address)(device, attr, value) }
+    }
     pub unsafe fn cuDeviceGetName(name: *mut std::ffi::c_char, len: i32, dev: i32) -> u32 {
         let Some(address) = driver::address(ids::CU_DEVICE_GET_NAME) else { return driver::missing() };
         // SAFETY: the address is that of this entry point, whose C signature stands here.
@@ -1681,6 +1700,11 @@ pub mod real {
         let Some(address) = driver::address(ids::CU_MEM_MAP) else { return driver::missing() };
         // SAFETY: the address is that of this entry point, whose C signature stands here.
         unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(u64, usize, usize, u64, u64) -> u32>(address)(ptr, size, offset, handle, flags) }
+    }
+    pub unsafe fn cuMemPoolGetAttribute(pool: Handle, attr: u32, value: *mut c_void) -> u32 {
+        let Some(address) = driver::address(ids::CU_MEM_POOL_GET_ATTRIBUTE) else { return driver::missing() };
+        // SAFETY: the address is that of this entry point, whose C signature stands here.
+        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(Handle, u32, *mut c_void) -> u32>(address)(pool, attr, value) }
     }
     pub unsafe fn cuMemRelease(handle: u64) -> u32 {
         let Some(address) = driver::address(ids::CU_MEM_RELEASE) else { return driver::missing() };
@@ -1938,6 +1962,16 @@ pub mod tracked {
         let Some(address) = driver::address(entry) else { return driver::missing() };
         // SAFETY: the address is that of a variant of this entry point, whose C signature stands here.
         unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(u64, usize, usize, u64, u64) -> u32>(address)(ptr, size, offset, handle, flags) }
+    }
+    pub unsafe fn cuMemPoolCreate(entry: Entry, pool: *mut Handle, pool_props: *const c_void) -> u32 {
+        let Some(address) = driver::address(entry) else { return driver::missing() };
+        // SAFETY: the address is that of a variant of this entry point, whose C signature stands here.
+        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(*mut Handle, *const c_void) -> u32>(address)(pool, pool_props) }
+    }
+    pub unsafe fn cuMemPoolDestroy(entry: Entry, pool: Handle) -> u32 {
+        let Some(address) = driver::address(entry) else { return driver::missing() };
+        // SAFETY: the address is that of a variant of this entry point, whose C signature stands here.
+        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(Handle) -> u32>(address)(pool) }
     }
     pub unsafe fn cuMemPoolExportPointer(entry: Entry, share_data_out: *mut c_void, ptr: u64) -> u32 {
         let Some(address) = driver::address(entry) else { return driver::missing() };
@@ -2993,17 +3027,13 @@ pub mod exports {
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuMemPoolCreate(pool: *mut Handle, pool_props: *const c_void) -> u32 {
-        let Some(address) = driver::address(ids::CU_MEM_POOL_CREATE) else { return driver::missing() };
-        let _inside = gate::enter();
-        // SAFETY: the address is that of this entry point, whose C signature stands here.
-        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(*mut Handle, *const c_void) -> u32>(address)(pool, pool_props) }
+        // SAFETY: the caller's promises are those of the entry point.
+        unsafe { crate::memory::native::cuMemPoolCreate(ids::CU_MEM_POOL_CREATE, pool, pool_props) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuMemPoolDestroy(pool: Handle) -> u32 {
-        let Some(address) = driver::address(ids::CU_MEM_POOL_DESTROY) else { return driver::missing() };
-        let _inside = gate::enter();
-        // SAFETY: the address is that of this entry point, whose C signature stands here.
-        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(Handle) -> u32>(address)(pool) }
+        // SAFETY: the caller's promises are those of the entry point.
+        unsafe { crate::memory::native::cuMemPoolDestroy(ids::CU_MEM_POOL_DESTROY, pool) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuMemPoolExportPointer(share_data_out: *mut c_void, ptr: u64) -> u32 {

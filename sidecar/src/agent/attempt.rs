@@ -14,7 +14,9 @@
 //! * A process that cannot attach loses the job: it is ended and resumed from a checkpoint.
 //! * A farewell is an attempt whose end is SIGKILL: quiesce, detach, save the control state. A failure only makes it
 //!   shorter.
-//! * Every stage has a deadline. A dump has none of its own (its parts have): CRIU is not interrupted.
+//! * Every stage has a deadline. That of a dump is beyond what its parts are given: a driver that never answers has the
+//!   job, which is ended and resumed. If not even that brings the driver's call to its end, the agent ends too: its own
+//!   calls would hang in every checkpoint and restore to come.
 //!
 //! # Answers
 //!
@@ -85,6 +87,19 @@ enum Phase {
 struct Member {
     phase: Phase,
     table: Table,
+    /// Device memory that the driver will save into the process's host memory, in bytes.
+    native: u64,
+}
+
+impl Member {
+    /// `Quiesce` is being sent to it.
+    fn asked() -> Self {
+        Self {
+            phase: Phase::Asked,
+            table: Table::default(),
+            native: 0,
+        }
+    }
 }
 
 /// See the module's documentation.
@@ -107,6 +122,8 @@ pub(super) struct Attempt {
     cancelled: Arc<AtomicBool>,
     /// The job is to be killed at the end of it.
     farewell: bool,
+    /// The driver or CRIU had its time, and everything was killed.
+    overdue: bool,
 }
 
 fn ns(duration: Duration) -> u64 {
@@ -130,6 +147,7 @@ impl Attempt {
             detach_ns: 0,
             cancelled: Arc::new(AtomicBool::new(false)),
             farewell,
+            overdue: false,
         }
     }
 
@@ -208,13 +226,7 @@ impl Init {
         };
         let seq = attempt.seq;
         for &(pid, _) in &connected {
-            attempt.members.insert(
-                pid,
-                Member {
-                    phase: Phase::Asked,
-                    table: Table::default(),
-                },
-            );
+            attempt.members.insert(pid, Member::asked());
         }
         for (_, id) in connected {
             self.tell_shim(id, &ToShim::Quiesce { seq, timeout_ms });
@@ -382,6 +394,15 @@ impl Init {
         }
     }
 
+    /// How much the driver will save of a process.
+    pub(super) fn attempt_native(&mut self, pid: ProcessId, seq: Sequence, bytes: u64) {
+        if let Some(attempt) = self.attempt.as_mut().filter(|a| a.seq == seq)
+            && let Some(member) = attempt.members.get_mut(&pid)
+        {
+            member.native = bytes;
+        }
+    }
+
     /// The answer to `Quiesce`.
     pub(super) fn attempt_quiesced(
         &mut self,
@@ -521,13 +542,7 @@ impl Init {
                 });
                 let timeout_ms = u32::try_from(left.as_millis()).unwrap_or(u32::MAX).max(1);
                 let seq = attempt.seq;
-                attempt.members.insert(
-                    pid,
-                    Member {
-                        phase: Phase::Asked,
-                        table: Table::default(),
-                    },
-                );
+                attempt.members.insert(pid, Member::asked());
                 self.tell_shim(id, &ToShim::Quiesce { seq, timeout_ms });
             }
             // Found out at `Dump`.
@@ -648,7 +663,18 @@ impl Init {
                 self.job_is_lost(&format!("processes {missing:?} did not attach in time"));
                 return;
             }
-            Stage::Dumping => {}
+            Stage::Dumping if !attempt.overdue => {
+                attempt.overdue = true;
+                attempt.deadline = Some(Instant::now() + self.config.timeouts.reap);
+                attempt.fail(AttemptError::Control(
+                    "the driver or CRIU did not come to an end".into(),
+                ));
+                tracing::error!(
+                    "the driver or CRIU does not come to an end: the job is ended and resumes from its newest checkpoint"
+                );
+                self.kill_everything();
+            }
+            Stage::Dumping => self.give_up_on_driver(),
         }
         self.advance();
     }
@@ -775,6 +801,7 @@ impl Init {
             job: self.config.job.clone(),
             root,
             processes: list(&self.processes),
+            native_bytes: attempt.members.values().map(|m| m.native).sum(),
             image,
             criu,
             control: self.control.clone(),
@@ -811,7 +838,10 @@ impl Init {
             detach_ns: attempt.detach_ns,
             cancelled: Arc::clone(&attempt.cancelled),
         };
-        attempt.enter(Stage::Dumping, None);
+        let bytes = plan.native_bytes + tree::image_bytes(root);
+        let timeouts = &self.config.timeouts;
+        let bound = timeouts.lock + timeouts.freeze + timeouts.driver + criu::patience(bytes);
+        attempt.enter(Stage::Dumping, Some(bound));
         let started = self.worker.run("dump", move |tell| {
             Done::Dumped(dump(&plan, &|| tell(Done::ControlSaved(plan.seq))))
         });

@@ -43,6 +43,8 @@ pub struct Timeouts {
     pub detach: Duration,
     /// `cuCheckpointProcessLock`.
     pub lock: Duration,
+    /// `cuCheckpointProcessCheckpoint` and `…Restore` together. They cannot be interrupted: after that the job is ended.
+    pub driver: Duration,
     /// CRIU's own bound for freezing the tree.
     pub freeze: Duration,
     /// How long the job stays detached while the sidecar drains, before the agent attaches it.
@@ -64,6 +66,7 @@ impl Default for Timeouts {
             hold: Duration::from_secs(60),
             detach: Duration::from_secs(60),
             lock: Duration::from_secs(20),
+            driver: Duration::from_secs(300),
             freeze: Duration::from_secs(30),
             detached: Duration::from_secs(120),
             attach: Duration::from_secs(120),

@@ -5,11 +5,12 @@
 //! # Rules
 //!
 //! * Whatever happens, the processes end as they began: running and unlocked, unless [`DumpFailure::lost`] says
-//!   that the driver could not bring one back.
-//! * A cancelled dump is undone at the next step; CRIU is never interrupted.
+//!   that one could not be brought back.
+//! * A cancelled dump is undone at the next step; CRIU is not interrupted, unless it hangs.
 //! * What belongs to the job and would not be in the image makes the dump fail, with the reason: strays (processes
 //!   whose parents have ended), CUDA processes that are about to connect.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,7 +29,7 @@ use super::image::{
     AgentImage, CRIU_DIR, FILES_DIR, FORMAT, ImageDirectory, ShimImage, StdioPipe, VaultImage,
 };
 use super::spawn::InstalledShim;
-use super::{failpoint, shims, signals, tree};
+use super::{failpoint, netlock, shims, signals, tree};
 
 /// What a dump needs to know.
 #[derive(Debug)]
@@ -41,6 +42,8 @@ pub struct DumpPlan {
     pub root: ProcessId,
     /// Processes with CUDA and a shim.
     pub processes: Vec<Process>,
+    /// Device memory that the driver will save into their host memory, in bytes.
+    pub native_bytes: u64,
     /// Where everything goes.
     pub image: Arc<ImageDirectory>,
     /// CRIU, already checked.
@@ -102,7 +105,7 @@ pub fn dump(plan: &DumpPlan, saved: &dyn Fn()) -> Result<Box<DumpFacts>, DumpFai
         ..Default::default()
     };
     let tree = collect(plan.root)?;
-    check_room(&tree, &plan.image)?;
+    check_room(&tree, plan)?;
     let without_shim = cuda_without_shim(&tree, plan)?;
     let mut pids: Vec<ProcessId> = plan.processes.iter().map(|p| p.pid).collect();
     pids.extend(&without_shim);
@@ -153,14 +156,19 @@ pub fn dump(plan: &DumpPlan, saved: &dyn Fn()) -> Result<Box<DumpFacts>, DumpFai
                 // It has ended already if it failed.
                 let _ = go.send(());
                 criu.join()
-                    .unwrap_or_else(|_| Err(AttemptError::Criu("its thread ended".into())))
+                    .unwrap_or_else(|_| Err(AttemptError::Criu("its thread ended".into()).into()))
             }
-            Err(e) => Err(e),
+            Err(e) => Err(e.into()),
         };
         times.criu_ns = ns(began);
         Ok(outcome)
     })?;
     failpoint::hit("agent:after-criu");
+    let outcome = match outcome {
+        // Nothing to bring back.
+        Err(failure) if failure.lost.is_some() => return Err(failure),
+        other => other.map_err(|failure| failure.error),
+    };
 
     let began = Instant::now();
     if let Some(driver) = &driver
@@ -228,28 +236,37 @@ fn cancelled(plan: &DumpPlan) -> Result<(), AttemptError> {
 }
 
 /// Refuses before anything is frozen what would fail for lack of memory half way.
-fn check_room(tree: &tree::Tree, image: &ImageDirectory) -> Result<(), AttemptError> {
-    let needed: u64 = tree
-        .processes
-        .iter()
-        .map(|&pid| tree::resident_bytes(pid))
-        .sum::<u64>();
+fn check_room(tree: &tree::Tree, plan: &DumpPlan) -> Result<(), AttemptError> {
+    let native = plan.native_bytes;
+    let resident = tree.resident_bytes();
     // Control state adds to it: measured 0.65 GB a process at most; an image is compact otherwise.
-    let needed = needed + needed / 16;
+    let image = resident + resident / 16 + native;
+    // What the driver saves is in the processes' memory as well, until they have it back.
+    let memory = image + native;
     let mib = |bytes: u64| bytes >> 20;
-    if image.free_bytes() < needed {
+    let why = if native > 0 {
+        format!(
+            " ({} MiB of them are GPU memory in the driver's own pools, which phos-ft cannot take over: with PyTorch, use its \
+             own allocator instead of cudaMallocAsync)",
+            mib(native)
+        )
+    } else {
+        String::new()
+    };
+    let free = plan.image.free_bytes();
+    if free < image {
         return Err(AttemptError::Criu(format!(
-            "the image needs about {} MiB and its directory has room for {} MiB: raise --image-limit or free host memory",
-            mib(needed),
-            mib(image.free_bytes())
+            "the image needs about {} MiB{why} and its directory has room for {} MiB: raise --image-limit or free host memory",
+            mib(image),
+            mib(free)
         )));
     }
     if let Some(available) = tree::available_memory()
-        && available < needed
+        && available < memory
     {
         return Err(AttemptError::Criu(format!(
-            "the image needs about {} MiB of host memory and {} MiB are available: free host memory",
-            mib(needed),
+            "the checkpoint needs about {} MiB of host memory{why} and {} MiB are available: free host memory",
+            mib(memory),
             mib(available)
         )));
     }
@@ -297,7 +314,7 @@ fn run_criu(
     facts: &ImageFacts<'_>,
     processes: &[u32],
     ready: impl FnMut() -> bool,
-) -> Result<(), AttemptError> {
+) -> Result<(), DumpFailure> {
     let plan = facts.plan;
     let tcp = tree::tcp_use(plan.root, processes);
     let keep_tcp = match plan.tcp {
@@ -309,6 +326,12 @@ fn run_criu(
         root: plan.root,
         keep_tcp,
         freeze_seconds: u32::try_from(plan.timeouts.freeze.as_secs()).unwrap_or(u32::MAX),
+        bytes: plan.native_bytes + tree::image_bytes(plan.root),
+    };
+    let locks = if keep_tcp {
+        netlock::tables()
+    } else {
+        BTreeSet::new()
     };
     let mut written: Result<(), AttemptError> = Ok(());
     let dumped = plan.criu.dump(&plan.image, options, ready, || {
@@ -316,10 +339,18 @@ fn run_criu(
         written = describe(facts, keep_tcp, &tcp.listening);
         written.is_ok()
     });
+    let mut lost = None;
+    if keep_tcp && dumped.is_err() {
+        netlock::delete_stale(&locks);
+        if tree::tcp_in_repair(processes) {
+            lost = Some("CRIU was killed while it held the job's TCP connections".into());
+        }
+    }
     written?;
     if let Err(e) = dumped {
         keep_log(plan, "criu-dump-failed.log");
-        return Err(AttemptError::Criu(e.to_string()));
+        let error = AttemptError::Criu(e.to_string());
+        return Err(DumpFailure { error, lost });
     }
     if tracing::enabled!(tracing::Level::DEBUG) {
         keep_log(plan, "criu-dump.log");

@@ -537,6 +537,11 @@ impl Init {
         }
     }
 
+    /// Not even the end of the job brought a call of the driver to its end.
+    pub(super) fn give_up_on_driver(&mut self) {
+        self.failed = Some(AgentError::DriverHangs);
+    }
+
     /// The job cannot go on: ends it, so that it is resumed from a checkpoint like after a crash.
     pub(super) fn job_is_lost(&mut self, why: &str) {
         tracing::error!(
@@ -910,6 +915,7 @@ impl Init {
             FromShim::Quiesced { seq, outcome } => {
                 self.attempt_quiesced(pid, seq, outcome.map(drop))
             }
+            FromShim::Native { seq, bytes } => self.attempt_native(pid, seq, bytes),
             FromShim::Detached { seq, outcome } => self.attempt_detached(pid, seq, outcome),
             FromShim::Attached { seq, outcome } => self.shim_attached(pid, seq, outcome),
             FromShim::OutOfMemory { device, bytes } => {

@@ -12,6 +12,7 @@
 //! | [`vault`] | which GPU memory is kept alive |
 //! | [`attempt`], [`dump`] | the steps of a checkpoint |
 //! | [`restore`], [`revive`], [`lingering`] | the steps of a restore |
+//! | [`netlock`], [`netlink`] | what CRIU leaves in the firewall |
 //! | [`files`], [`image`], [`tree`] | what is in an image besides CRIU's part |
 //! | [`criu`], [`control`] | the tools both use |
 //! | [`failpoint`] | where tests make it die |
@@ -35,6 +36,8 @@ mod init;
 mod lingering;
 mod link;
 pub mod namespace;
+mod netlink;
+mod netlock;
 mod restore;
 mod revive;
 mod shims;
@@ -50,7 +53,7 @@ use std::path::PathBuf;
 
 pub use config::{AgentConfig, ConfigError, Shim, Tcp, Timeouts};
 pub use namespace::NamespaceError;
-pub use spawn::SpawnError;
+pub use spawn::{SpawnError, check_program};
 
 /// Why the agent could not do its work. Unless it is about CMD itself, nothing was started.
 #[derive(Debug, thiserror::Error)]
@@ -91,6 +94,12 @@ pub enum AgentError {
         /// Why.
         cause: io::Error,
     },
+    /// A call of the driver hangs.
+    #[error(
+        "the GPU driver does not come back from a call (see the kernel's log: dmesg | grep -i nvrm): end this container or \
+         reset the GPU, then start the job again; it resumes from its newest checkpoint"
+    )]
+    DriverHangs,
     /// The kernel said no.
     #[error("cannot {what}: {cause}")]
     System {
@@ -132,6 +141,7 @@ pub fn run(config: AgentConfig) -> Result<i32, AgentError> {
         return Err(spawn::exec_unprotected(&config).into());
     }
     // Before anything is made.
+    spawn::check_program(&config.command)?;
     config.locate_shim()?;
     match namespace::enter()? {
         namespace::Entered::Outer(code) => Ok(code),

@@ -10,6 +10,8 @@
 //! * The image is read and checked before anything of the old tree is touched.
 //! * The old tree has gone entirely before the image is used: its PIDs, ports and files are needed.
 //! * A failure leaves the agent waiting, so that the sidecar can try an older checkpoint.
+//! * Every stage ends: one that hangs is killed, and a driver that hangs even then ends the agent, so that whoever
+//!   started it starts another.
 //! * The sidecar is not needed after `Restore`: should it vanish, the restore goes on.
 
 use std::collections::BTreeMap;
@@ -25,7 +27,7 @@ use super::init::{Done, Init};
 use super::revive::{ReviveError, RevivePlan, revive};
 use super::shims::ConnectionId;
 use super::spawn::InstalledShim;
-use super::{AgentError, failpoint};
+use super::{AgentError, criu, failpoint};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
@@ -57,6 +59,8 @@ pub(super) struct Restore {
     times: RestoreTimes,
     /// What the job goes back to when this fails.
     before: JobState,
+    /// CRIU or the driver had its time, and everything was killed.
+    overdue: bool,
 }
 
 impl Restore {
@@ -92,6 +96,7 @@ impl Init {
                     gpus,
                     times: RestoreTimes::default(),
                     before,
+                    overdue: false,
                 });
                 self.early_exits.clear();
                 // Also when nothing runs: what is left of an old tree is waited for, and nothing left is noticed
@@ -141,6 +146,9 @@ impl Init {
         };
         restore.stage = Stage::Reviving;
         restore.stage_began = Instant::now();
+        // Files and processes are each as much as the image at most.
+        let work = 2 * criu::patience(restore.directory.used_bytes());
+        restore.deadline = Some(restore.stage_began + work + self.config.timeouts.driver);
         let image = restore.image.clone();
         let directory = Arc::clone(&restore.directory);
         let gpus = restore.gpus.clone();
@@ -284,9 +292,22 @@ impl Init {
         }
     }
 
-    /// Attaching took too long.
+    /// A stage took too long.
     pub(super) fn restore_timed_out(&mut self) {
-        self.restore_failed("processes of the image did not attach in time");
+        let reap = self.config.timeouts.reap;
+        match &mut self.restore {
+            Some(restore) if restore.stage == Stage::Reviving && !restore.overdue => {
+                // The worker's result ends the restore.
+                restore.overdue = true;
+                restore.deadline = Some(Instant::now() + reap);
+                tracing::error!(
+                    "CRIU or the driver does not come to an end: what was restored is killed"
+                );
+                self.kill_everything();
+            }
+            Some(restore) if restore.stage == Stage::Reviving => self.give_up_on_driver(),
+            _ => self.restore_failed("processes of the image did not attach in time"),
+        }
     }
 
     fn advance_restore(&mut self) {

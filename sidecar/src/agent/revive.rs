@@ -18,7 +18,7 @@ use super::files::{self, Action, FilesError};
 use super::image::{AgentImage, CRIU_DIR, FILES_DIR, ImageDirectory};
 use super::namespace::{PidCounter, all_ids};
 use super::stdio::JobEnds;
-use super::{failpoint, lingering, spawn};
+use super::{failpoint, lingering, netlock, spawn};
 use crate::gpu::control::ControlError;
 
 /// What a restore needs to know.
@@ -109,6 +109,11 @@ pub fn revive(plan: RevivePlan) -> Result<(ProcessId, RestoreTimes), ReviveError
     let began = Instant::now();
     put_back_files(image, &plan.directory)?;
     lingering::destroy(&image.listening);
+    if image.tcp_kept {
+        // Of a dump or a restore that was killed. Those of another job's dump under way in this network namespace may be
+        // among them: its connections are inside a tree that stands still.
+        netlock::delete_stale(&BTreeSet::new());
+    }
     times.files_ns = ns(began);
     failpoint::hit("agent:mid-restore");
 

@@ -113,6 +113,38 @@ fn preload(shim: &Path, present: Option<OsString>) -> OsString {
     value
 }
 
+/// Looks for CMD's program the way `execvp` does, so that a wrong name is said before anything is changed.
+///
+/// # Errors
+/// [`SpawnError::Program`].
+pub fn check_program(command: &[OsString]) -> Result<(), SpawnError> {
+    let Some(program) = command.first() else {
+        return Ok(());
+    };
+    let executable = |path: &Path| match std::fs::metadata(path) {
+        Ok(found) if !found.is_file() => Err(io::ErrorKind::PermissionDenied.into()),
+        Ok(_) => rustix::fs::access(path, rustix::fs::Access::EXEC_OK).map_err(io::Error::from),
+        Err(e) => Err(e),
+    };
+    let outcome = if program.as_encoded_bytes().contains(&b'/') {
+        executable(Path::new(program))
+    } else {
+        let mut outcome = Err(io::ErrorKind::NotFound.into());
+        for directory in std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()) {
+            match executable(&directory.join(program)) {
+                Ok(()) => return Ok(()),
+                Err(e) if e.kind() == io::ErrorKind::PermissionDenied => outcome = Err(e),
+                Err(_) => {}
+            }
+        }
+        outcome
+    };
+    outcome.map_err(|cause| SpawnError::Program {
+        program: PathBuf::from(program),
+        cause,
+    })
+}
+
 /// Starts CMD; returns its PID.
 ///
 /// # Errors

@@ -89,6 +89,18 @@ pub fn collect(root: u32) -> io::Result<Tree> {
     Ok(tree)
 }
 
+impl Tree {
+    /// [`resident_bytes`] of all its processes.
+    pub fn resident_bytes(&self) -> u64 {
+        self.processes.iter().map(|&pid| resident_bytes(pid)).sum()
+    }
+}
+
+/// [`resident_bytes`] of a tree; 0 if it cannot be read.
+pub fn image_bytes(root: u32) -> u64 {
+    collect(root).map_or(0, |tree| tree.resident_bytes())
+}
+
 /// Resident bytes that are the process's own (anonymous and shared memory): what CRIU will write, about.
 pub fn resident_bytes(pid: u32) -> u64 {
     let Ok(status) = std::fs::read_to_string(format!("/proc/{pid}/status")) else {
@@ -260,6 +272,30 @@ fn tcp_use_of(sockets: &[TcpSocket], inodes: &BTreeSet<u64>) -> TcpUse {
         listening,
         internal_only: internal && !connected.is_empty(),
     }
+}
+
+/// Whether a TCP socket of one of the processes is in repair mode, as CRIU leaves it when it is killed: the process meets
+/// errors there that nobody expects.
+pub fn tcp_in_repair(processes: &[u32]) -> bool {
+    processes
+        .iter()
+        .any(|&pid| sockets_in_repair(pid).unwrap_or(false))
+}
+
+fn sockets_in_repair(pid: u32) -> Option<bool> {
+    use nix::sys::socket::{getsockopt, sockopt::TcpRepair};
+    use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
+    let process = pidfd_open(Pid::from_raw(pid.cast_signed())?, PidfdFlags::empty()).ok()?;
+    let in_repair = |file: OpenFile| {
+        let fd = i32::try_from(file.fd).ok()?;
+        let socket = pidfd_getfd(&process, fd, PidfdGetfdFlags::empty()).ok()?;
+        // Another kind of socket has no such option.
+        Some(getsockopt(&socket, TcpRepair).ok()? != 0)
+    };
+    let sockets = open_files(pid)
+        .into_iter()
+        .filter(|f| f.link.to_string_lossy().starts_with("socket:["));
+    Some(sockets.filter_map(in_repair).any(|repair| repair))
 }
 
 /// An open file of a process.

@@ -36,12 +36,15 @@ pub const MACHINE: u8 = 78;
 pub const HELP: &str = "\
 Exit codes:
   the job's own code passes through; phos-ft itself ends with
-   0 done                         73 a directory or file cannot be made
-   1 what was asked for failed    75 GPU context broken, start the sidecar again
-  64 wrong command line           76 another node took the job over
-  65 checkpoint unusable          77 privileges are missing
-  66 no such job or checkpoint    78 this machine cannot take the image
-  69 store, agent or sidecar does not answer";
+   0 done                         75 GPU context broken, start the sidecar again
+   1 what was asked for failed    76 another node took the job over
+  64 wrong command line           77 privileges are missing
+  65 checkpoint unusable          78 this machine cannot take the image
+  66 no such job or checkpoint   126 CMD cannot be run
+  69 no answer: store, agent,    127 CMD is not there
+     sidecar
+  71 the system or the driver fails
+  73 a directory or file cannot be made";
 
 fn open(error: &OpenError) -> u8 {
     match error {

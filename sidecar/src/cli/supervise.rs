@@ -25,6 +25,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::args::{AgentArgs, Common, SidecarArgs, TcpArg};
 use super::{exit, fail};
+use crate::agent::AgentError;
 use crate::engine;
 
 /// Set for children; tells them to end with their supervisor.
@@ -56,6 +57,10 @@ pub(super) fn run(
     };
     if let Err(e) = super::agent_config(common, agent, command.to_vec()).validate() {
         return fail(e, exit::USAGE);
+    }
+    if let Err(e) = crate::agent::check_program(command) {
+        let e = AgentError::from(e);
+        return fail(&e, super::agent_code(&e));
     }
     runtime.block_on(async {
         if let Err(code) = check(common).await {

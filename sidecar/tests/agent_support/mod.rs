@@ -151,6 +151,21 @@ impl Agent {
         nix::sys::signal::kill(nix::unistd::Pid::from_raw(self.child.id() as i32), signal).unwrap();
     }
 
+    /// The PID, as the host sees it, of the CRIU that this agent has started.
+    pub fn criu(&self) -> Option<u32> {
+        let namespace = |path: String| std::fs::read_link(path).ok();
+        let ours = namespace(format!("/proc/{}/ns/pid_for_children", self.child.id()))?;
+        std::fs::read_dir("/proc")
+            .unwrap()
+            .flatten()
+            .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
+            .find(|pid| {
+                std::fs::read(format!("/proc/{pid}/cmdline"))
+                    .is_ok_and(|line| line.split(|b| *b == 0).any(|word| word == b"swrk"))
+                    && namespace(format!("/proc/{pid}/ns/pid")).as_ref() == Some(&ours)
+            })
+    }
+
     /// PIDs, as the host sees them, of processes whose command line contains `text`.
     pub fn find(&self, text: &str) -> Vec<u32> {
         let mut found = vec![];

@@ -10,8 +10,8 @@
 //!
 //! # Rules
 //!
-//! * A CRIU that dumps is never killed: it has code of its own running inside the job. It is waited for;
-//!   its own `timeout` option bounds the freezing.
+//! * A CRIU that dumps has code of its own running inside the job: it is killed only when it hangs, far beyond the time
+//!   its work takes. Its own `timeout` option bounds the freezing.
 //! * The child is reaped by the main loop like any other; here only the socket counts.
 
 use std::io;
