@@ -82,7 +82,6 @@ fn kill_9_at_random_times_seeds_20_to_29() -> Result<()> {
 
 /// The job's processes exist before CRIU, the driver and the shim are done with them.
 #[test]
-#[ignore = "an open defect: about one kill in twenty leaves CRIU's restore hanging, which nothing bounds yet"]
 fn kill_9_in_the_middle_of_a_restore() -> Result<()> {
     let world = World::simulated(1, 256)?;
     let spec = JobSpec {

@@ -82,11 +82,21 @@ impl Failure {
     }
 }
 
+/// What the next checkpoint is planned with.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Measured {
+    /// From the beginning of the drain until the dump was there: how long the job was held back anyway. Not the whole
+    /// stop: that may have been longer because of the drain, and would make the next one as long.
+    pub(super) dump: Duration,
+    /// Bytes per second over the link of one GPU, if enough was copied to tell.
+    pub(super) link: Option<u64>,
+}
+
 /// A checkpoint that is visible.
 pub(super) struct Stored {
     pub(super) report: CheckpointReport,
     pub(super) stop: Duration,
-    pub(super) link_rate: Option<u64>,
+    pub(super) measured: Measured,
 }
 
 /// A checkpoint that was dropped after the job went on.
@@ -230,7 +240,7 @@ struct Work {
     rates: BTreeMap<String, f64>,
     changed: u64,
     stop: Duration,
-    link_rate: Option<u64>,
+    measured: Measured,
     seq: u64,
 }
 
@@ -451,6 +461,7 @@ impl Session<'_> {
         let mut dumped: Option<(OwnedFd, Box<DumpFacts>)> = None;
         let mut drained: Option<Ready> = None;
         let drain_began = Instant::now();
+        let mut dump_took = Duration::ZERO;
         let dump_limit = Instant::now() + DUMP;
         let mut hold_limit = None;
         while dumped.is_none() || drained.is_none() {
@@ -473,6 +484,7 @@ impl Session<'_> {
                             return Err(HeldError::Task("the CPU image came without its directory".into()));
                         };
                         parts.insert("dump".into(), ms(quiet.elapsed()));
+                        dump_took = drain_began.elapsed();
                         control.set_due();
                         failpoint::reach(Step::AfterDumped);
                         dumped = Some((directory, facts));
@@ -522,7 +534,7 @@ impl Session<'_> {
         self.engine.status.lock().device_bytes = device_bytes;
         // Of one GPU; less a margin, so that the policy rather takes too little into the stop.
         let seconds = drained.direct_took.as_secs_f64();
-        let link_rate = (drained.direct > (64 << 20) && seconds > 0.0)
+        let link = (drained.direct > (64 << 20) && seconds > 0.0)
             .then(|| (drained.direct as f64 / seconds * 0.8) as u64);
         tracing::debug!(
             seq,
@@ -548,7 +560,10 @@ impl Session<'_> {
             rates,
             changed: changed_bytes,
             stop: Duration::from_nanos(stop_ns),
-            link_rate,
+            measured: Measured {
+                dump: dump_took,
+                link,
+            },
             seq,
         })
     }
@@ -621,7 +636,7 @@ impl Session<'_> {
             })
             .collect();
         let free = host.limit().saturating_sub(host.in_use());
-        let splits = plan::divide(groups, free, self.engine.expected_stop);
+        let splits = plan::divide(groups, free, self.engine.expected_dump);
         let (mut tasks, mut readies) = (Vec::new(), Vec::new());
         for (uuid, split) in uuids.into_iter().zip(splits) {
             let drain = Drain {
@@ -804,7 +819,7 @@ async fn store(work: Work) -> Result<Stored, Dropped> {
         rates,
         changed,
         stop,
-        link_rate,
+        measured,
         seq,
     } = work;
     let cpu_began = Instant::now();
@@ -914,7 +929,7 @@ async fn store(work: Work) -> Result<Stored, Dropped> {
     Ok(Stored {
         report,
         stop,
-        link_rate,
+        measured,
     })
 }
 

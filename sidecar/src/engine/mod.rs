@@ -154,7 +154,8 @@ struct Engine {
     /// Device memory that the driver needs to bring the control state back, per GPU, in bytes: the most that
     /// was measured.
     reserve: BTreeMap<GpuUuid, u64>,
-    expected_stop: Duration,
+    /// What the last checkpoint measured.
+    expected_dump: Duration,
     link_rate: u64,
     /// Snapshots in a row that had to make way for the job.
     crowded: u32,
@@ -329,7 +330,7 @@ pub async fn run(config: Config) -> Result<(), EngineError> {
         },
         demand,
         reserve: BTreeMap::new(),
-        expected_stop: Duration::from_secs(1),
+        expected_dump: Duration::from_secs(1),
         link_rate: 10_000_000_000,
         crowded: 0,
     };

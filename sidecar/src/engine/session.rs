@@ -656,7 +656,7 @@ impl Engine {
         let Stored {
             report,
             stop,
-            link_rate,
+            measured,
         } = stored;
         tracing::info!(
             id = report.id,
@@ -670,9 +670,9 @@ impl Engine {
             seconds = round(report.seconds),
             "checkpoint"
         );
-        self.expected_stop = stop;
+        self.expected_dump = measured.dump;
         self.crowded = self.crowded.saturating_sub(1);
-        if let Some(rate) = link_rate {
+        if let Some(rate) = measured.link {
             self.link_rate = rate;
         }
         for client in self.serving.drain(..) {
