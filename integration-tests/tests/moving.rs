@@ -78,3 +78,35 @@ fn one_gpu() -> Result<()> {
 fn two_gpus() -> Result<()> {
     to_another_node_and_back(2)
 }
+
+/// The driver has two GPUs and the job sees one of them; it is resumed where it sees the other.
+#[test]
+fn to_the_gpu_that_it_did_not_see() -> Result<()> {
+    let world = World::simulated(2, 256)?;
+    let spec = JobSpec {
+        steps: 500,
+        interval: "never".into(),
+        ..JobSpec::default()
+    };
+    let here = spec.with_env("CUDA_VISIBLE_DEVICES", "0");
+    let there = spec.with_env("CUDA_VISIBLE_DEVICES", "1");
+    let reference = world.reference(&here)?;
+
+    let phos = world.start(&here)?;
+    let first = checkpoint(&world, &phos)?;
+    ensure!(gpus(&world, first)?.len() == 1);
+    world.lose_node()?;
+
+    let phos = world.start(&there)?;
+    wait_said(&phos, &["resumed"])?;
+    let moved = checkpoint(&world, &phos).context("a checkpoint after the move")?;
+    ensure!(gpus(&world, moved)?.is_disjoint(&gpus(&world, first)?));
+    kill_job_and_wait(&world, &phos).context("a crash after the move")?;
+    world.lose_node()?;
+
+    let phos = world.start(&here)?;
+    wait_said(&phos, &["resumed"])?;
+    let back = checkpoint(&world, &phos).context("a checkpoint after the move back")?;
+    ensure!(gpus(&world, back)? == gpus(&world, first)?);
+    finish(&world, phos, &reference)
+}

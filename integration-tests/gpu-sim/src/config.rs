@@ -16,6 +16,8 @@ pub struct Config {
     pub stack_mib: u64,
     /// `PHOS_SIM_UUID_SALT`: stands for the identity of the node in the devices' UUIDs.
     pub uuid_salt: Option<String>,
+    /// `CUDA_VISIBLE_DEVICES`, as numbers of devices: those that the process sees, in its order. Unset: all.
+    pub visible: Option<Vec<usize>>,
     /// `PHOS_SIM_NAME`: the model of the devices.
     pub name: String,
     /// `PHOS_SIM_LATE_IMPORTS`: a checkpoint with imports alive passes, and its restore fails and loses the process.
@@ -49,6 +51,12 @@ impl Config {
             context_mib: number("PHOS_SIM_CTX_MIB").map_or(8, |mib| mib.max(0.0) as u64),
             stack_mib: number("PHOS_SIM_STACK_MIB").map_or(0, |mib| mib.max(0.0) as u64),
             uuid_salt: std::env::var("PHOS_SIM_UUID_SALT").ok(),
+            visible: std::env::var("CUDA_VISIBLE_DEVICES").ok().map(|list| {
+                // As the real one, it ends at the first that it does not understand.
+                list.split(',')
+                    .map_while(|number| number.trim().parse().ok())
+                    .collect()
+            }),
             name: std::env::var("PHOS_SIM_NAME")
                 .unwrap_or_else(|_| "phos simulated GPU".to_owned()),
             late_imports: flag("PHOS_SIM_LATE_IMPORTS"),

@@ -94,10 +94,18 @@ fn uuid(salt: &str, index: usize) -> Uuid {
 
 /// The devices of this process.
 pub fn discover(config: &Config) -> Vec<Device> {
-    node(config)
-        .into_iter()
-        .map(|backing| Device {
-            ordinal: backing.index,
+    let all = node(config);
+    let seen = match &config.visible {
+        Some(numbers) => numbers
+            .iter()
+            .map_while(|&number| all.get(number).cloned())
+            .collect(),
+        None => all,
+    };
+    seen.into_iter()
+        .enumerate()
+        .map(|(ordinal, backing)| Device {
+            ordinal,
             uuid: backing.uuid,
             bus: backing.index as u32 + 0x17,
             backing: RwLock::new(Some(backing)),

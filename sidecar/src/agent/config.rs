@@ -109,6 +109,8 @@ pub struct AgentConfig {
     pub allow_unprotected: bool,
     /// TCP connections of the job.
     pub tcp: Tcp,
+    /// The job's `CUDA_VISIBLE_DEVICES`, which the agent does not have itself. Set by the agent.
+    pub visible_devices: Option<OsString>,
     /// Bounds.
     pub timeouts: Timeouts,
 }
@@ -130,6 +132,7 @@ impl AgentConfig {
             grace: Duration::from_secs(30),
             allow_unprotected: false,
             tcp: Tcp::Auto,
+            visible_devices: None,
             timeouts: Timeouts::default(),
         }
     }

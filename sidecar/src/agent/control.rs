@@ -218,6 +218,9 @@ mod tests {
         fn driver_version(&self) -> u32 {
             13000
         }
+        fn gpus(&self) -> Vec<GpuUuid> {
+            Vec::new()
+        }
         fn state(&self, pid: ProcessId) -> Result<ProcessState, ControlError> {
             Ok(self.states.lock().unwrap()[&pid].into())
         }

@@ -125,6 +125,7 @@ pub fn dump(plan: &DumpPlan, saved: &dyn Fn()) -> Result<Box<DumpFacts>, DumpFai
         without_shim: &without_shim,
         criu_version: &plan.criu.version,
         driver_version: driver.as_ref().map_or(0, |d| d.driver_version()),
+        machine_gpus: driver.as_ref().map_or_else(Vec::new, |d| d.gpus()),
     };
     // CRIU starts while the driver saves the control state, and waits for it before it looks at the job.
     let outcome = std::thread::scope(|scope| -> Result<_, DumpFailure> {
@@ -307,6 +308,7 @@ struct ImageFacts<'a> {
     without_shim: &'a [ProcessId],
     criu_version: &'a str,
     driver_version: u32,
+    machine_gpus: Vec<GpuUuid>,
 }
 
 /// `ready` waits until the job may be looked at; false: the attempt is over.
@@ -427,6 +429,7 @@ fn describe(facts: &ImageFacts<'_>, tcp_kept: bool, listening: &[u16]) -> Result
         listening: listening.to_vec(),
         tcp_kept,
         moved: plan.moved.clone(),
+        machine_gpus: facts.machine_gpus.clone(),
     };
     plan.image.write_agent_image(&image).map_err(|e| failed(&e))
 }

@@ -111,27 +111,12 @@ pub struct AgentImage {
     pub listening: Vec<u16>,
     /// Whether TCP connections are in the image (else they come back closed).
     pub tcp_kept: bool,
-    /// GPU as the processes name it → the GPU it was, of a job that was moved: see [`moved`].
+    /// GPU as the processes name it → the GPU it was, of a job that was moved: see [`moved`](super::gpus::moved).
     #[serde(default)]
     pub moved: Vec<(GpuUuid, GpuUuid)>,
-}
-
-/// What processes call their GPUs → where these are, after a restore of an image with `before` onto `pairs` (old GPU →
-/// new GPU, or empty). A process goes on naming the GPU that it saw first, however often it is moved.
-pub fn moved(
-    before: &[(GpuUuid, GpuUuid)],
-    pairs: &[(GpuUuid, GpuUuid)],
-) -> Vec<(GpuUuid, GpuUuid)> {
-    let now = |gpu: GpuUuid| {
-        let pair = pairs.iter().find(|(old, _)| *old == gpu);
-        pair.map_or(gpu, |(_, new)| *new)
-    };
-    let again = before.iter().map(|&(name, at)| (name, now(at)));
-    let first = pairs
-        .iter()
-        .filter(|(old, _)| !before.iter().any(|(_, at)| at == old))
-        .copied();
-    again.chain(first).filter(|(name, at)| name != at).collect()
+    /// Every GPU that the driver had, used or not: see [`complete`](super::gpus::complete). Empty in images of before it was noted.
+    #[serde(default)]
+    pub machine_gpus: Vec<GpuUuid>,
 }
 
 /// Why an image cannot be used or written.
@@ -452,25 +437,8 @@ mod tests {
             listening: vec![],
             tcp_kept: false,
             moved: vec![],
+            machine_gpus: vec![],
         }
-    }
-
-    #[test]
-    fn names_of_gpus_are_followed_from_node_to_node() {
-        let gpu = |n: u8| GpuUuid([n; 16]);
-        let pairs =
-            |list: &[(u8, u8)]| -> Vec<_> { list.iter().map(|&(a, b)| (gpu(a), gpu(b))).collect() };
-        let there = moved(&[], &pairs(&[(1, 11), (2, 12)]));
-        assert_eq!(there, pairs(&[(1, 11), (2, 12)]));
-        assert_eq!(moved(&there, &[]), there, "a restore in place");
-        let further = moved(&there, &pairs(&[(11, 22), (12, 21)]));
-        assert_eq!(further, pairs(&[(1, 22), (2, 21)]));
-        assert_eq!(moved(&further, &pairs(&[(22, 1), (21, 2)])), []);
-        // One of them stays, and one that was never moved is.
-        assert_eq!(
-            moved(&pairs(&[(1, 11)]), &pairs(&[(11, 11), (2, 12)])),
-            pairs(&[(1, 11), (2, 12)])
-        );
     }
 
     #[test]

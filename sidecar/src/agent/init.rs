@@ -10,6 +10,7 @@
 //! up then but the sockets' paths, which the next agent replaces.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::PathBuf;
@@ -120,7 +121,7 @@ pub(super) struct Job {
     pub(super) shim: Option<InstalledShim>,
     /// The socket its shims look for, when it is another than the agent's.
     pub(super) other_socket: Option<PathBuf>,
-    /// What its processes call their GPUs → where these are: see [`image::moved`](super::image::moved).
+    /// What its processes call their GPUs → where these are: see [`moved`](super::gpus::moved).
     pub(super) moved: Vec<(GpuUuid, GpuUuid)>,
 }
 
@@ -184,7 +185,8 @@ pub(super) struct Init {
 ///
 /// # Errors
 /// [`AgentError`].
-pub(super) fn run(config: AgentConfig) -> Result<i32, AgentError> {
+pub(super) fn run(mut config: AgentConfig) -> Result<i32, AgentError> {
+    config.visible_devices = hide_visible_devices();
     let mut init = Init::new(config)?;
     init.begin();
     loop {
@@ -198,6 +200,16 @@ pub(super) fn run(config: AgentConfig) -> Result<i32, AgentError> {
             return Ok(code);
         }
     }
+}
+
+/// Takes `CUDA_VISIBLE_DEVICES` out of the agent's own environment: it is for the job, and the agent has to tell the driver
+/// of every GPU there is when it moves a process.
+fn hide_visible_devices() -> Option<OsString> {
+    const NAME: &str = "CUDA_VISIBLE_DEVICES";
+    let value = std::env::var_os(NAME);
+    // SAFETY: PID 1 of a new namespace, before it starts its first thread.
+    unsafe { std::env::remove_var(NAME) };
+    value
 }
 
 impl Init {

@@ -13,6 +13,7 @@
 //! | [`attempt`], [`dump`] | the steps of a checkpoint |
 //! | [`restore`], [`revive`], [`lingering`] | the steps of a restore |
 //! | [`netlock`], [`netlink`] | what CRIU leaves in the firewall |
+//! | [`gpus`] | which GPU is which after a move |
 //! | [`files`], [`image`], [`tree`] | what is in an image besides CRIU's part |
 //! | [`criu`], [`control`] | the tools both use |
 //! | [`failpoint`] | where tests make it die |
@@ -31,6 +32,7 @@ pub mod criu;
 mod dump;
 pub mod failpoint;
 pub mod files;
+mod gpus;
 pub mod image;
 mod init;
 mod lingering;

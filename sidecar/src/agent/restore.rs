@@ -22,7 +22,8 @@ use phos_protocol::agent::{JobState, RestoreTimes, ToSidecar};
 use phos_protocol::shim::{Refusal, Sequence, ToShim};
 use phos_protocol::types::{GpuUuid, ProcessId};
 
-use super::image::{AgentImage, ImageDirectory, moved};
+use super::gpus::{complete, moved};
+use super::image::{AgentImage, ImageDirectory};
 use super::init::{Done, Init};
 use super::revive::{ReviveError, RevivePlan, revive};
 use super::shims::ConnectionId;
@@ -54,7 +55,10 @@ pub(super) struct Restore {
     stage_began: Instant,
     directory: Arc<ImageDirectory>,
     image: AgentImage,
+    /// Of the GPUs that the job uses: where each was, where it will be. Empty when it stays.
     gpus: Vec<(GpuUuid, GpuUuid)>,
+    /// What the driver is told.
+    pairs: Vec<(GpuUuid, GpuUuid)>,
     members: BTreeMap<ProcessId, Phase>,
     times: RestoreTimes,
     /// What the job goes back to when this fails.
@@ -75,11 +79,14 @@ impl Restore {
     }
 }
 
+/// An image that can be used, and the pairs of GPUs for the driver.
+type Checked = (Arc<ImageDirectory>, AgentImage, Vec<(GpuUuid, GpuUuid)>);
+
 impl Init {
     /// `Restore`.
     pub(super) fn begin_restore(&mut self, gpus: Vec<(GpuUuid, GpuUuid)>) {
-        match self.check_restore() {
-            Ok((directory, image)) => {
+        match self.check_restore(&gpus) {
+            Ok((directory, image, pairs)) => {
                 self.decide_by_nobody();
                 let before = self.job.state;
                 self.restore = Some(Restore {
@@ -94,6 +101,7 @@ impl Init {
                     directory,
                     image,
                     gpus,
+                    pairs,
                     times: RestoreTimes::default(),
                     before,
                     overdue: false,
@@ -110,7 +118,7 @@ impl Init {
         }
     }
 
-    fn check_restore(&mut self) -> Result<(Arc<ImageDirectory>, AgentImage), String> {
+    fn check_restore(&mut self, gpus: &[(GpuUuid, GpuUuid)]) -> Result<Checked, String> {
         if self.restore.is_some() || self.attempt.is_some() {
             return Err("a checkpoint or another restore is under way: try again".into());
         }
@@ -127,7 +135,14 @@ impl Init {
                 ));
             }
         }
-        Ok((directory, image))
+        // Without CUDA in the image no driver is needed, and without a driver the worker says so.
+        let here = self.control.get().map_or_else(|_| Vec::new(), |d| d.gpus());
+        let pairs = if image.processes.is_empty() || here.is_empty() {
+            gpus.to_vec()
+        } else {
+            complete(gpus, &image.machine_gpus, &here).map_err(|e| e.to_string())?
+        };
+        Ok((directory, image, pairs))
     }
 
     /// No process of the old tree is left.
@@ -152,6 +167,7 @@ impl Init {
         let image = restore.image.clone();
         let directory = Arc::clone(&restore.directory);
         let gpus = restore.gpus.clone();
+        let pairs = restore.pairs.clone();
         self.shims.stop_listening();
         self.forget_job();
         let requested: BTreeMap<_, _> = image
@@ -182,7 +198,7 @@ impl Init {
         let plan = RevivePlan {
             directory,
             image,
-            gpus,
+            pairs,
             criu: self.config.criu.clone(),
             control: self.control.clone(),
             ends,

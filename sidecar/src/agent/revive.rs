@@ -28,8 +28,8 @@ pub struct RevivePlan {
     pub directory: Arc<ImageDirectory>,
     /// Its description.
     pub image: AgentImage,
-    /// Old GPU → new GPU, complete or empty.
-    pub gpus: Vec<(GpuUuid, GpuUuid)>,
+    /// Old GPU → new GPU, of every GPU that the driver had, or empty.
+    pub pairs: Vec<(GpuUuid, GpuUuid)>,
     /// `--criu`.
     pub criu: Option<PathBuf>,
     /// The driver.
@@ -141,7 +141,7 @@ pub fn revive(plan: RevivePlan) -> Result<(ProcessId, RestoreTimes), ReviveError
 
     let began = Instant::now();
     if let Some(driver) = driver {
-        restore_all(driver.as_ref(), &pids, &plan.gpus)?;
+        restore_all(driver.as_ref(), &pids, &plan.pairs)?;
     }
     times.control_restore_ns = ns(began);
     Ok((root, times))

@@ -168,6 +168,9 @@ pub fn start(
         .stdout(Stdio::from(ends.stdout))
         .stderr(Stdio::from(ends.stderr))
         .env_remove("PHOS_FAILPOINT");
+    if let Some(devices) = &config.visible_devices {
+        command.env("CUDA_VISIBLE_DEVICES", devices);
+    }
     if let Some(shim) = shim {
         command
             .env(

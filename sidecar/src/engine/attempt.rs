@@ -416,6 +416,7 @@ impl Session<'_> {
         let used: Vec<GpuUuid> = used.map(|uuid| self.engine.gpus.resolve(uuid)).collect();
         let closed = self.engine.gpus.missing(used.iter().copied());
         if !closed.is_empty() && device_bytes > 0 {
+            self.registry.keep(table);
             return Err(HeldError::Closed(closed));
         }
         // Measured before the driver gives its own memory up for the dump: it wants that back.

@@ -97,6 +97,8 @@ pub(super) fn gpu_of(processes: &[Process], allocation: &Allocation) -> Option<G
 #[derive(Default)]
 pub(super) struct Registry {
     held: BTreeMap<AllocationKey, Held>,
+    /// Fds of a table that was not taken over: the agent sends each only once.
+    unclaimed: HashMap<AllocationKey, OwnedFd>,
 }
 
 impl Registry {
@@ -108,12 +110,13 @@ impl Registry {
         gpus: &Gpus,
     ) -> Result<(), TableError> {
         let mut old = std::mem::take(&mut self.held);
+        let mut unclaimed = std::mem::take(&mut self.unclaimed);
         let mut result = Ok(());
         for (entry, fd) in table.entries {
             let allocation = entry.allocation;
             let key = allocation.key;
             let kept = old.remove(&key);
-            let memory = match (fd, kept) {
+            let memory = match (fd.or_else(|| unclaimed.remove(&key)), kept) {
                 (Some(fd), _) => self::import(gpus, processes, &allocation, fd),
                 (None, Some(held)) if held.memory.bytes() == allocation.bytes => Ok(held.memory),
                 (None, _) => Err(TableError::Missing(key)),
@@ -135,6 +138,13 @@ impl Registry {
         result
     }
 
+    /// Keeps the fds of a table that cannot be taken over now, for the next one.
+    pub(super) fn keep(&mut self, table: Table) {
+        let fds = table.entries.into_iter();
+        self.unclaimed
+            .extend(fds.filter_map(|(entry, fd)| Some((entry.allocation.key, fd?))));
+    }
+
     /// Every allocation, by key.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Held> {
         self.held.values()
@@ -147,6 +157,7 @@ impl Registry {
 
     /// Replaces everything, after a restore.
     pub(super) fn replace(&mut self, held: impl IntoIterator<Item = Held>) {
+        self.clear();
         self.held = held.into_iter().map(|h| (h.allocation.key, h)).collect();
     }
 
@@ -154,12 +165,14 @@ impl Registry {
     pub(super) fn remove(&mut self, keys: &[AllocationKey]) {
         for key in keys {
             self.held.remove(key);
+            self.unclaimed.remove(key);
         }
     }
 
     /// Lets go of everything: another agent or another job.
     pub(super) fn clear(&mut self) {
         self.held.clear();
+        self.unclaimed.clear();
     }
 
     /// Keeps only what is named.

@@ -107,6 +107,8 @@ pub trait ControlState: Send + Sync {
     /// # Errors
     /// [`ControlError::Call`].
     fn unlock(&self, pid: ProcessId) -> Result<(), ControlError>;
+    /// Every GPU that the driver shows this process, in its order. Empty: it does not say.
+    fn gpus(&self) -> Vec<GpuUuid>;
 }
 
 type Code = c_uint;
@@ -143,6 +145,49 @@ pub struct Driver {
     checkpoint: unsafe extern "C" fn(c_int, *mut c_void) -> Code,
     restore: unsafe extern "C" fn(c_int, *mut c_void) -> Code,
     unlock: unsafe extern "C" fn(c_int, *mut c_void) -> Code,
+    devices: Option<DeviceCalls>,
+}
+
+/// `cuDeviceGetCount`, `cuDeviceGet`, `cuDeviceGetUuid_v2`.
+#[derive(Clone, Copy)]
+struct DeviceCalls {
+    count: unsafe extern "C" fn(*mut c_int) -> Code,
+    get: unsafe extern "C" fn(*mut c_int, c_int) -> Code,
+    uuid: unsafe extern "C" fn(*mut [u8; 16], c_int) -> Code,
+}
+
+impl DeviceCalls {
+    fn find(library: *mut c_void) -> Option<Self> {
+        let count = symbol(library, c"cuDeviceGetCount")?;
+        let get = symbol(library, c"cuDeviceGet")?;
+        let uuid = symbol(library, c"cuDeviceGetUuid_v2")?;
+        // SAFETY: the documented signatures; `CUuuid` is 16 bytes, `CUdevice` an int.
+        unsafe {
+            Some(Self {
+                count: std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut c_int) -> Code>(
+                    count,
+                ),
+                get: std::mem::transmute::<
+                    *mut c_void,
+                    unsafe extern "C" fn(*mut c_int, c_int) -> Code,
+                >(get),
+                uuid: std::mem::transmute::<
+                    *mut c_void,
+                    unsafe extern "C" fn(*mut [u8; 16], c_int) -> Code,
+                >(uuid),
+            })
+        }
+    }
+
+    fn uuid_of(&self, ordinal: c_int) -> Option<GpuUuid> {
+        let mut device: c_int = 0;
+        let mut uuid = [0_u8; 16];
+        // SAFETY: valid out pointers of the documented sizes.
+        let good = unsafe {
+            (self.get)(&raw mut device, ordinal) == 0 && (self.uuid)(&raw mut uuid, device) == 0
+        };
+        good.then_some(GpuUuid(uuid))
+    }
 }
 
 impl std::fmt::Debug for Driver {
@@ -220,6 +265,7 @@ impl Driver {
         let unlock = find(c"cuCheckpointProcessUnlock", "cuCheckpointProcessUnlock")?;
         let init = find(c"cuInit", "cuInit")?;
         let name = symbol(library, c"cuGetErrorName");
+        let devices = DeviceCalls::find(library);
         // SAFETY: the documented signatures; `CUresult` is a C enum of unsigned int size, argument structs are
         // passed as untyped pointers.
         let driver = unsafe {
@@ -251,6 +297,7 @@ impl Driver {
                     *mut c_void,
                     unsafe extern "C" fn(c_int, *mut c_void) -> Code,
                 >(unlock),
+                devices,
             }
         };
         // SAFETY: the documented signature of cuInit.
@@ -291,7 +338,10 @@ fn hint(result: Code) -> &'static str {
         2 => {
             ": not enough free memory; on a restore, free device memory first (the control state needs 0.3 to 0.8 GiB per process)"
         }
-        1 | 3 | 201 => ": the process has no CUDA state the driver can act on",
+        1 => {
+            ": the process has no CUDA state the driver can act on, or the GPUs do not match those of the checkpoint"
+        }
+        3 | 201 => ": the process has no CUDA state the driver can act on",
         100 | 101 => ": no usable GPU; map the image's GPUs to those of this machine",
         401 => ": the process is in another state than the call needs",
         600 => ": GPU work did not end within the timeout",
@@ -305,6 +355,18 @@ fn hint(result: Code) -> &'static str {
 impl ControlState for Driver {
     fn driver_version(&self) -> u32 {
         self.version
+    }
+
+    fn gpus(&self) -> Vec<GpuUuid> {
+        let Some(calls) = &self.devices else {
+            return Vec::new();
+        };
+        let mut count: c_int = 0;
+        // SAFETY: a valid out pointer.
+        if unsafe { (calls.count)(&raw mut count) } != 0 {
+            return Vec::new();
+        }
+        (0..count).filter_map(|i| calls.uuid_of(i)).collect()
     }
 
     fn state(&self, pid: ProcessId) -> Result<ProcessState, ControlError> {

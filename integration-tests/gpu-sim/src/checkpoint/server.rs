@@ -10,7 +10,7 @@
 
 use super::Operation;
 use super::client::{self, Command, THREAD_NAME};
-use crate::device::{Backing, Uuid};
+use crate::device::{self, Backing, Uuid};
 use crate::driver::Driver;
 use crate::error::{
     ERROR_ILLEGAL_STATE, ERROR_INVALID_VALUE, ERROR_NO_DEVICE, ERROR_NOT_READY,
@@ -20,6 +20,7 @@ use crate::memory::space::HostKind;
 use crate::sync::{lock, read, spawn, write};
 use std::collections::BTreeSet;
 use std::fs;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -35,6 +36,8 @@ const POLL: Duration = Duration::from_millis(1);
 pub struct State {
     state: AtomicI32,
     thread: AtomicI32,
+    /// The node that the process was restored on. Empty: the one that it began on.
+    node: Mutex<Vec<Backing>>,
 }
 
 /// Starts the serving thread.
@@ -104,6 +107,7 @@ fn perform(driver: &'static Driver, command: &Command) -> Res<i32> {
                 state.store(FAILED, Ordering::Release);
                 return Err(error);
             }
+            lock(&driver.checkpoint.node).clone_from(&command.node);
             LOCKED
         }
         Operation::Unlock => {
@@ -183,6 +187,31 @@ fn checkpoint(driver: &'static Driver) -> Res {
     Ok(())
 }
 
+/// No pairs, or one for every GPU of the node that the process was on, used or not and visible or not, to GPUs of this
+/// node, none twice: what driver 580 takes (integration-tests/gpu/pairs.py).
+fn check_pairs(driver: &Driver, command: &Command) -> Res {
+    let pairs = &command.pairs;
+    if pairs.is_empty() {
+        return Ok(());
+    }
+    let mut had = lock(&driver.checkpoint.node).clone();
+    if had.is_empty() {
+        had = device::node(&driver.config);
+    }
+    let complete = had
+        .iter()
+        .all(|gpu| pairs.iter().filter(|(old, _)| *old == gpu.uuid).count() == 1);
+    let new: BTreeSet<Uuid> = pairs.iter().map(|(_, new)| *new).collect();
+    let here = new
+        .iter()
+        .all(|uuid| command.node.iter().any(|gpu| gpu.uuid == *uuid));
+    if complete && here && pairs.len() == had.len() && new.len() == had.len() {
+        Ok(())
+    } else {
+        Err(ERROR_INVALID_VALUE)
+    }
+}
+
 /// The backing of each device after a restore.
 fn plan(driver: &Driver, command: &Command) -> Res<Vec<Option<Backing>>> {
     let used: BTreeSet<usize> = driver
@@ -199,16 +228,13 @@ fn plan(driver: &Driver, command: &Command) -> Res<Vec<Option<Backing>>> {
             .find(|backing| backing.uuid == uuid)
             .cloned()
     };
+    check_pairs(driver, command)?;
     let mut plan = Vec::new();
     for device in &driver.devices {
         let current = read(&device.backing).as_ref().map(|backing| backing.uuid);
         let wanted =
             match current.and_then(|uuid| command.pairs.iter().find(|(old, _)| *old == uuid)) {
-                // A pair that names no GPU of this node is wrong whether or not it is needed.
-                Some((_, new)) => Some(on_node(*new).ok_or(ERROR_INVALID_VALUE)?),
-                None if !command.pairs.is_empty() && used.contains(&device.ordinal) => {
-                    return Err(ERROR_INVALID_VALUE);
-                }
+                Some((_, new)) => on_node(*new),
                 None => current.and_then(on_node),
             };
         if wanted.is_none() && used.contains(&device.ordinal) {
