@@ -116,6 +116,12 @@ pub fn discover(config: &Config) -> Vec<Device> {
         .collect()
 }
 
+/// Whether a GPU of the node that the process began on was hidden from it (`CUDA_VISIBLE_DEVICES`).
+pub fn hidden(driver: &Driver, uuid: Uuid) -> bool {
+    node(&driver.config).iter().any(|gpu| gpu.uuid == uuid)
+        && !driver.devices.iter().any(|device| device.uuid == uuid)
+}
+
 /// The device with a `CUdevice`.
 pub fn get(driver: &Driver, device: i32) -> Res<&Device> {
     usize::try_from(device)

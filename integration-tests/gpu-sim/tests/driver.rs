@@ -809,13 +809,15 @@ fn control() {
             "lock briefly" => tell(cuda.cuCheckpointProcessLock(pid, &[50, 0, 0, 0, 0, 0, 0, 0])),
             "checkpoint" => tell(cuda.cuCheckpointProcessCheckpoint(pid, std::ptr::null())),
             "restore" => tell(cuda.cuCheckpointProcessRestore(pid, std::ptr::null())),
-            "restore on 1" => {
+            "restore on 1" | "restore on 1 alone" => {
                 let mut uuids = [[0; 16]; 2];
                 assert_eq!(cuda.cuDeviceGetUuid_v2(&mut uuids[0], 0), 0);
                 assert_eq!(cuda.cuDeviceGetUuid_v2(&mut uuids[1], 1), 0);
+                let pairs = [[uuids[0], uuids[1]], [uuids[1], uuids[0]]];
+                let count = if operation.ends_with("alone") { 1 } else { 2 };
                 tell(cuda.cuCheckpointProcessRestore(
                     pid,
-                    &[uuids.as_ptr() as u64, 1, 0, 0, 0, 0, 0, 0],
+                    &[pairs.as_ptr() as u64, count, 0, 0, 0, 0, 0, 0],
                 ));
             }
             "unlock" => tell(cuda.cuCheckpointProcessUnlock(pid, std::ptr::null())),
@@ -972,6 +974,8 @@ fn a_process_moves_to_another_gpu() {
     let mut pair = Pair::start(&node);
     assert_eq!(pair.job.ask("close"), "0");
     assert_eq!((pair.order("lock"), pair.order("checkpoint")), (0, 0));
+    // A pair for each GPU, or none.
+    assert_eq!(pair.order("restore on 1 alone"), INVALID_VALUE);
     assert_eq!((pair.order("restore on 1"), pair.order("unlock")), (0, 0));
     assert_eq!((used(&node, 0), used(&node, 1)), (0, 18 * MIB));
     assert_eq!(pair.job.ask("check"), "same");

@@ -140,7 +140,9 @@ impl Init {
         let pairs = if image.processes.is_empty() || here.is_empty() {
             gpus.to_vec()
         } else {
-            complete(gpus, &image.machine_gpus, &here).map_err(|e| e.to_string())?
+            let devices = image.processes.iter().flat_map(|p| &p.devices);
+            let seen: Vec<GpuUuid> = devices.map(|d| d.uuid).collect();
+            complete(gpus, &seen, &image.machine_gpus, &here).map_err(|e| e.to_string())?
         };
         Ok((directory, image, pairs))
     }

@@ -9,8 +9,8 @@ use crate::api::{In, Out, api};
 use crate::device;
 use crate::driver::Driver;
 use crate::error::{
-    ERROR_INVALID_DEVICE, ERROR_INVALID_HANDLE, ERROR_INVALID_VALUE, ERROR_NOT_SUPPORTED,
-    ERROR_UNKNOWN, Res,
+    ERROR_INVALID_DEVICE, ERROR_INVALID_HANDLE, ERROR_INVALID_VALUE, ERROR_NOT_INITIALIZED,
+    ERROR_NOT_SUPPORTED, ERROR_UNKNOWN, Res,
 };
 use crate::memory::phys::{GRANULE, Phys, Use, raise};
 use crate::memory::space::{Mapping, Reserved, Tables, holding};
@@ -326,7 +326,7 @@ fn import(driver: &'static Driver, out: Out<u64>, os_handle: u64, kind: u32) -> 
     // SAFETY: borrowed for this call only; a number that is no descriptor makes the calls on it fail.
     let file = unsafe { BorrowedFd::borrow_raw(fd) };
     let stat = rustix::fs::fstat(file).map_err(|_| ERROR_UNKNOWN)?;
-    let ordinal = driver
+    let device = driver
         .devices
         .iter()
         .find(|device| {
@@ -336,8 +336,12 @@ fn import(driver: &'static Driver, out: Out<u64>, os_handle: u64, kind: u32) -> 
                 .and_then(|backing| device::file_system(&backing.dir))
                 == Some(stat.st_dev)
         })
-        .ok_or(ERROR_UNKNOWN)?
-        .ordinal;
+        .ok_or(ERROR_UNKNOWN)?;
+    // Driver 580 moves a process to a GPU that was hidden from it, and then imports nothing that lies there.
+    if device::hidden(driver, device.backing()?.uuid) {
+        return Err(ERROR_NOT_INITIALIZED);
+    }
+    let ordinal = device.ordinal;
     let size = u64::try_from(stat.st_size).map_err(|_| ERROR_UNKNOWN)?;
     if size == 0 || !size.is_multiple_of(GRANULE) {
         return Err(ERROR_UNKNOWN);
