@@ -124,6 +124,9 @@ if [[ -z $demo ]] && ! lint_ok; then
     lint_ok || die "this Rust has no clippy or no rustfmt, which \`make lint\` needs: install them beside $(command -v rustc)"
 fi
 
+# --- the C library to link against ------------------------------------------------------------------------------------
+scripts/sysroot.sh
+
 # --- CRIU --------------------------------------------------------------------------------------------------------------
 scripts/criu-bundle.sh
 
