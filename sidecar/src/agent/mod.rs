@@ -34,7 +34,7 @@ pub mod files;
 pub mod image;
 mod init;
 mod lingering;
-mod link;
+pub(crate) mod link;
 pub mod namespace;
 mod netlink;
 mod netlock;
