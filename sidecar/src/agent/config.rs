@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use phos_protocol::env;
 
+use super::user::{JobUser, UserError};
+
 /// Where the shim comes from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Shim {
@@ -109,6 +111,8 @@ pub struct AgentConfig {
     pub allow_unprotected: bool,
     /// TCP connections of the job.
     pub tcp: Tcp,
+    /// The user that CMD runs as: USER or USER:GROUP; `None`: the agent's own.
+    pub user: Option<String>,
     /// Bounds.
     pub timeouts: Timeouts,
 }
@@ -130,6 +134,7 @@ impl AgentConfig {
             grace: Duration::from_secs(30),
             allow_unprotected: false,
             tcp: Tcp::Auto,
+            user: None,
             timeouts: Timeouts::default(),
         }
     }
@@ -173,7 +178,20 @@ impl AgentConfig {
         if socket.as_os_str().len() > 107 {
             return Err(ConfigError::LongPath(socket));
         }
+        self.job_user()?;
         Ok(())
+    }
+
+    /// The user that CMD runs as, if it is not the agent's.
+    ///
+    /// # Errors
+    /// [`ConfigError::User`].
+    pub fn job_user(&self) -> Result<Option<JobUser>, ConfigError> {
+        self.user
+            .as_deref()
+            .map(JobUser::find)
+            .transpose()
+            .map_err(ConfigError::User)
     }
 
     /// The shim to preload, if any.
@@ -234,6 +252,9 @@ pub enum ConfigError {
     /// A unix socket path has at most 107 characters.
     #[error("the socket path {0} is longer than 107 characters: use a shorter --run-dir or --job")]
     LongPath(PathBuf),
+    /// No such user.
+    #[error(transparent)]
+    User(UserError),
     /// The shim was not found.
     #[error(
         "libphos_shim.so was not found (looked at: {0}): build it with `make setup`, or name it with --shim or $PHOS_SHIM"

@@ -39,6 +39,7 @@ use super::sidecar_link::{SidecarEvent, SidecarServer};
 use super::signals;
 use super::spawn::{self, InstalledShim, NofileLimit};
 use super::stdio::{Generation, Stdio};
+use super::user::JobUser;
 use super::vault::Vault;
 use super::{AgentError, criu};
 
@@ -143,6 +144,8 @@ pub(super) struct Init {
     signals: SignalFd,
     limit: NofileLimit,
     installed_shim: Option<InstalledShim>,
+    /// Whom the job runs as, if not as this process's user.
+    user: Option<JobUser>,
     pub(super) stdio: Stdio,
     pub(super) control: Control,
     pub(super) criu: Option<criu::Criu>,
@@ -239,6 +242,7 @@ impl Init {
                 moved: Vec::new(),
             },
             installed_shim: shim,
+            user: config.job_user()?,
             stdio,
             control,
             criu: None,
@@ -459,7 +463,8 @@ impl Init {
         let (ends, streams) = self.new_streams()?;
         self.pids.set_next(FIRST_JOB_PID)?;
         let shim = self.installed_shim.as_ref();
-        let pid = spawn::start(&self.config, shim, ends, self.limit)?;
+        let user = self.user.clone();
+        let pid = spawn::start(&self.config, shim, user, ends, self.limit)?;
         self.job.streams = Some(streams);
         Ok(pid)
     }
@@ -472,10 +477,18 @@ impl Init {
             old.finish(Duration::from_millis(500));
         }
         self.low_pids(&[])?;
-        self.stdio.generation().map_err(|cause| AgentError::System {
-            what: "make the job's streams",
-            cause,
-        })
+        let system = |what| move |cause| AgentError::System { what, cause };
+        let (ends, generation) = self
+            .stdio
+            .generation()
+            .map_err(system("make the job's streams"))?;
+        if let Some(user) = &self.user {
+            [&ends.stdin, &ends.stdout, &ends.stderr]
+                .into_iter()
+                .try_for_each(|stream| user.own(stream))
+                .map_err(system("give the job's streams to its user"))?;
+        }
+        Ok((ends, generation))
     }
 
     /// The next processes and threads get low PIDs that are not in `reserved`.
@@ -1134,7 +1147,7 @@ fn has_ended(alive: &OwnedFd) -> bool {
 
 /// Makes the job's run directory and makes sure that no other agent uses it.
 fn open_job_dir(config: &AgentConfig) -> Result<(PathBuf, File), AgentError> {
-    use std::os::unix::fs::DirBuilderExt;
+    use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
     let dir = config.job_dir();
     let failed = |cause| AgentError::RunDir {
         path: dir.clone(),
@@ -1142,9 +1155,11 @@ fn open_job_dir(config: &AgentConfig) -> Result<(PathBuf, File), AgentError> {
     };
     std::fs::DirBuilder::new()
         .recursive(true)
-        .mode(0o755)
+        .mode(0o711)
         .create(&dir)
         .map_err(failed)?;
+    // Whoever made it: a job of another user finds the shim and its socket in it by name, and nobody else lists it.
+    std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(0o711)).map_err(failed)?;
     let lock = File::create(dir.join("agent.lock")).map_err(failed)?;
     // One that was killed takes a moment to go.
     let until = Instant::now() + Duration::from_secs(3);

@@ -6,7 +6,7 @@
 //! | module | its reason to change |
 //! |---|---|
 //! | [`config`] | what can be set |
-//! | [`namespace`], [`signals`], [`stdio`], [`spawn`] | how a job is started and looked after |
+//! | [`namespace`], [`signals`], [`stdio`], [`spawn`], [`user`] | how a job is started and looked after |
 //! | [`init`] | what the main loop listens to |
 //! | [`shims`], [`sidecar_link`], [`link`] | who may connect |
 //! | [`vault`] | which GPU memory is kept alive |
@@ -46,6 +46,7 @@ mod signals;
 mod spawn;
 mod stdio;
 pub mod tree;
+mod user;
 pub mod vault;
 
 use std::io;
@@ -54,6 +55,7 @@ use std::path::PathBuf;
 pub use config::{AgentConfig, ConfigError, Shim, Tcp, Timeouts};
 pub use namespace::NamespaceError;
 pub use spawn::{SpawnError, check_program};
+pub use user::UserError;
 
 /// Why the agent could not do its work. Unless it is about CMD itself, nothing was started.
 #[derive(Debug, thiserror::Error)]

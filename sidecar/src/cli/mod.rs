@@ -150,6 +150,7 @@ fn agent_config(
     config.sidecar_wait = agent.sidecar_wait.0;
     config.grace = agent.grace;
     config.allow_unprotected = agent.allow_unprotected;
+    config.user.clone_from(&agent.user);
     config.tcp = match agent.tcp {
         TcpArg::Auto => Tcp::Auto,
         TcpArg::Close => Tcp::Close,

@@ -226,14 +226,15 @@ pub(crate) fn unix_millis() -> UnixMillis {
     UnixMillis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// Makes the job's run directory, for this user alone.
+/// Makes the job's run directory, for this user to list and write.
 ///
 /// # Errors
 /// It cannot be made.
 pub fn make_run_dir(run_dir: &Path, job: &JobName) -> Result<PathBuf, EngineError> {
     let path = run_dir.join(job.as_str());
     let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true).mode(0o700);
+    // A job of another user passes through it to the shim; only this user lists it.
+    builder.recursive(true).mode(0o711);
     builder
         .create(&path)
         .map_err(|source| EngineError::RunDir {
