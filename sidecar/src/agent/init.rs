@@ -29,6 +29,7 @@ use super::attempt::Attempt;
 use super::config::AgentConfig;
 use super::control::{Control, save_before_kill};
 use super::dump::DumpFailure;
+use super::fence;
 use super::image::ImageDirectory;
 use super::link::{Listener, timespec};
 use super::namespace::{FIRST_JOB_PID, PidCounter, all_ids, free_range};
@@ -177,6 +178,10 @@ pub(super) struct Init {
     saving: Option<Instant>,
     /// Ends of processes nobody knew (yet): a restored job may end before CRIU reports it.
     pub(super) early_exits: BTreeMap<ProcessId, Exit>,
+    /// The epoch in the store that the job's processes belong to; 0: no sidecar said.
+    epoch: u64,
+    /// Another node has the job: who, as the sidecar said. The job is being ended.
+    fenced: Option<String>,
     exit: Option<i32>,
     failed: Option<AgentError>,
     /// Held for the agent's life: one agent per job.
@@ -211,6 +216,7 @@ impl Init {
         let limit = NofileLimit::raise();
         let pids = Arc::new(PidCounter::open()?);
         let (dir, lock) = open_job_dir(&config)?;
+        fence::check(&config.job, &dir)?;
         let shim = config
             .locate_shim()?
             .map(|from| spawn::install_shim(&from, &dir))
@@ -264,6 +270,8 @@ impl Init {
             saving: None,
             killing: None,
             early_exits: BTreeMap::new(),
+            epoch: 0,
+            fenced: None,
             exit: None,
             failed: None,
             _lock: lock,
@@ -606,6 +614,10 @@ impl Init {
         let stopping = self.stopping.is_some();
         self.sidecar
             .send(&ToSidecar::JobExited { exit, stopping }, &[]);
+        if self.fenced.is_some() {
+            self.end_fenced();
+            return;
+        }
         if stopping || exit.is_success() {
             self.exit = Some(exit.shell_code());
             return;
@@ -718,6 +730,36 @@ impl Init {
         }
     }
 
+    /// Another node has taken the job over. What runs here could never be stored again, and two of it would work on the
+    /// same files: it is ended as by SIGTERM, without a last checkpoint, and the next agent in this container is told.
+    fn on_fenced(&mut self, reason: String) {
+        tracing::error!(
+            reason,
+            "another node has this job: it is ended here, without a checkpoint"
+        );
+        fence::note(&self.config.job_dir(), &reason);
+        self.fenced = Some(reason);
+        if self.job.root.is_none() {
+            self.end_fenced();
+            return;
+        }
+        self.stopping = Some(Stopping {
+            sidecar_until: None,
+            kill_at: Instant::now() + self.config.grace,
+            signalled: false,
+            killed: false,
+        });
+        self.signal_job();
+    }
+
+    fn end_fenced(&mut self) {
+        self.failed = self.fenced.take().map(|reason| AgentError::Fenced {
+            job: self.config.job.clone(),
+            reason,
+            note: fence::path(&self.config.job_dir()),
+        });
+    }
+
     /// Something has been decided: nobody is waited for.
     pub(super) fn decide_by_nobody(&mut self) {
         self.decide_by = None;
@@ -767,6 +809,7 @@ impl Init {
                         .map(|w| w.to_string_lossy().into_owned())
                         .collect(),
                     seq: self.last_seq,
+                    epoch: self.epoch,
                 };
                 self.sidecar.send(&welcome, &[]);
                 self.tell_unsupported(false);
@@ -807,6 +850,8 @@ impl Init {
                 self.images.remove(&seq);
             }
             ToAgent::MemoryReleased => self.memory_released(),
+            ToAgent::TakenOver { epoch } => self.epoch = epoch,
+            ToAgent::Fenced { reason } => self.on_fenced(reason),
             ToAgent::Terminate => {
                 if self.stopping.as_ref().is_some_and(|s| !s.signalled) {
                     self.signal_job();

@@ -13,6 +13,7 @@
 //! | [`attempt`], [`dump`] | the steps of a checkpoint |
 //! | [`restore`], [`revive`], [`lingering`] | the steps of a restore |
 //! | [`netlock`], [`netlink`] | what CRIU leaves in the firewall |
+//! | [`fence`] | that a job which another node has is not started here |
 //! | [`files`], [`image`], [`tree`] | what is in an image besides CRIU's part |
 //! | [`criu`], [`control`] | the tools both use |
 //! | [`failpoint`] | where tests make it die |
@@ -30,6 +31,7 @@ pub mod control;
 pub mod criu;
 mod dump;
 pub mod failpoint;
+mod fence;
 pub mod files;
 pub mod image;
 mod init;
@@ -88,6 +90,20 @@ pub enum AgentError {
         /// Its directory.
         path: PathBuf,
     },
+    /// Another node has this job.
+    #[error(
+        "another node has job {job}: {reason}. To bring it back here, end it there, then remove {} (or the container with its \
+         volumes) and start it here",
+        .note.display()
+    )]
+    Fenced {
+        /// The job.
+        job: String,
+        /// Who has it, as the sidecar said.
+        reason: String,
+        /// The note that keeps it from starting here.
+        note: PathBuf,
+    },
     /// A socket cannot be made.
     #[error("cannot listen at {}: {cause}. Make the directory writable, or choose another with --run-dir", .path.display())]
     Socket {
@@ -119,6 +135,7 @@ impl AgentError {
         match self {
             Self::Spawn(e) => e.exit_code(),
             Self::Config(_) => 2,
+            Self::Fenced { .. } => 76,
             _ => 1,
         }
     }

@@ -130,6 +130,16 @@ pub enum EngineError {
     System(std::io::Error),
 }
 
+impl EngineError {
+    /// Whether another node has the job.
+    pub fn is_fenced(&self) -> bool {
+        matches!(
+            self,
+            EngineError::Fenced(_) | EngineError::Job(JobError::Fenced { .. })
+        )
+    }
+}
+
 /// What outlives a connection.
 struct Engine {
     job: Job,
@@ -401,12 +411,12 @@ impl Engine {
         }
     }
 
-    /// Takes the job over, once.
-    async fn take_over(&mut self) -> Result<(), EngineError> {
+    /// Takes the job over, once; `mark` names the agent whose job it is.
+    async fn take_over(&mut self, mark: &str) -> Result<(), EngineError> {
         if self.epoch.is_some() {
             return Ok(());
         }
-        let holder = format!("{} (pid {})", hostname(), std::process::id());
+        let holder = format!("{} (pid {}, {mark})", hostname(), std::process::id());
         let taken = self
             .job
             .take_over(&holder, unix_millis())
