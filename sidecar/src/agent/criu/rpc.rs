@@ -18,7 +18,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use prost::Message;
@@ -79,11 +79,10 @@ impl Worker {
         for (i, file) in (0..).zip(inherited) {
             moves.push((file.fd.as_raw_fd(), FIRST_INHERITED + i));
         }
-        let mut command = Command::new(program);
+        let mut command = super::command(program);
         command
             .arg("swrk")
             .arg(SOCKET.to_string())
-            .env_remove("LD_PRELOAD")
             .env_remove("CRTOOLS_SCRIPT_ACTION")
             .current_dir("/")
             .stdin(Stdio::null())
