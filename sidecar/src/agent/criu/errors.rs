@@ -85,6 +85,11 @@ const KNOWN: &[(&str, &str)] = &[
          program that has it, wait a minute, or restore in a fresh container",
     ),
     (
+        "Can't get rlimit",
+        "a process of the job is another user than the job's main process: add SYS_RESOURCE, where the host grants it, or start \
+         the whole job as that user (--user)",
+    ),
+    (
         "Fail to make dir /tmp",
         "CRIU makes directories in /tmp: give a container with a read-only root file system a `tmpfs: [/tmp]`",
     ),
