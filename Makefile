@@ -8,10 +8,10 @@ export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
 # One after another: they share the target directory.
 .NOTPARALLEL:
-.PHONY: help setup build demo test unit slow e2e lint fmt ptx bench fuzz gpubundle advisories clean
+.PHONY: help setup build demo demo-compose test unit slow e2e docker images dist lint fmt ptx bench fuzz gpubundle advisories clean
 
 help: ## this list
-	@sed -nE 's/^([a-z0-9]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
 
 setup: ## install what building and testing need (as root; quick when it is there)
 	scripts/setup.sh
@@ -24,7 +24,13 @@ demo: ## train, checkpoint, kill, lose the node, resume: needs root, no GPU
 	$(CARGO) build --workspace --locked
 	$(CARGO) run --quiet --locked -p phos-integration-tests --bin phos-demo
 
-test: setup lint unit slow e2e ## everything that CI checks
+demo-compose: ## the same in containers, with an S3 server and the loss of a node: needs root, no GPU
+	scripts/setup.sh --demo-compose
+	$(CARGO) build --workspace --locked
+	scripts/docker-images.sh debug
+	$(CARGO) run --quiet --locked -p phos-integration-tests --bin phos-demo-compose
+
+test: setup lint unit slow e2e docker ## everything that CI checks
 
 lint: ## generated files, formatting, clippy, dependencies, scripts
 	scripts/ptx.sh --check
@@ -32,7 +38,8 @@ lint: ## generated files, formatting, clippy, dependencies, scripts
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) deny --workspace --locked check bans licenses sources
-	shellcheck scripts/*.sh .ci/run
+	shellcheck -x scripts/*.sh scripts/cc docker/entrypoint .ci/run
+	scripts/docker-check.sh
 
 unit: build ## unit and property tests, kernels on the host
 	scripts/kernel-test.sh
@@ -45,6 +52,17 @@ e2e: build ## end-to-end tests with CRIU on the simulated GPU (as root)
 	scripts/criu-check.sh
 	scripts/with-s3.sh $(CARGO) nextest run --workspace --locked --profile e2e
 
+docker: images ## end-to-end tests with docker compose (as root)
+	$(CARGO) nextest run --workspace --locked --profile docker
+
+images: build ## the images that they run
+	scripts/docker-images.sh debug
+
+dist: ## phos-ft, shim and CRIU in .build/dist, for glibc 2.31 and newer: what docker/Dockerfile takes
+	scripts/sysroot.sh
+	$(CARGO) build --release --locked -p phos-ft -p phos-shim
+	scripts/dist.sh
+
 bench: ## figures of this machine's CPU paths; integration-tests/gpu has those of a GPU
 	$(CARGO) bench --workspace --locked
 
@@ -55,6 +73,7 @@ fuzz: ## fuzz every decoder for SECONDS (60) each; `make test` replays the corpu
 # What integration-tests/gpu/h200.py needs on a machine without Rust and without a network.
 gpubundle: ## release binaries, shim and CRIU in .build/gpu-bundle, for integration-tests/gpu
 	scripts/criu-bundle.sh --bundle
+	scripts/sysroot.sh
 	$(CARGO) build --release --locked -p phos-ft -p phos-shim
 	rm -rf .build/gpu-bundle
 	mkdir -p .build/gpu-bundle/bin

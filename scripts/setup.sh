@@ -4,6 +4,7 @@
 # new enough Rust, which must be there before. May be run again at any time; quick when everything is there.
 #   scripts/setup.sh            everything
 #   scripts/setup.sh --demo     what `make demo` needs: no test tools
+#   scripts/setup.sh --demo-compose    and Docker and the S3 server, for `make demo-compose`
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=$root/.build
@@ -13,10 +14,12 @@ say() { printf 'setup: %s\n' "$*" >&2; }
 die() { say "error: $*"; exit 1; }
 
 demo=
+docker=
 case ${1:-} in
 '') ;;
 --demo) demo=1 ;;
-*) die "usage: $0 [--demo]" ;;
+--demo-compose) demo=1 docker=1 ;;
+*) die "usage: $0 [--demo|--demo-compose]" ;;
 esac
 
 # --- distribution packages ---------------------------------------------------------------------------------------------
@@ -27,14 +30,15 @@ packages=(
     # Unpacking and adjusting the CRIU bundle.
     patchelf debian-archive-keyring
     python3 python3-venv
+    # Base images; and on Ubuntu, whose own sources name no archive that has a new enough CRIU, it knows Debian's.
+    debootstrap
 )
-# Ubuntu's own sources name no archive that has a new enough CRIU; debootstrap knows Debian's.
-(
-    # shellcheck disable=SC1091 # the machine's
-    . /etc/os-release
-    [[ $ID == debian ]]
-) || packages+=(debootstrap)
 [[ -n $demo ]] || packages+=(shellcheck)
+if [[ -z $demo || -n $docker ]]; then
+    # Whoever brought an engine and a Compose of their own keeps them.
+    command -v dockerd >/dev/null || docker info &>/dev/null || packages+=(docker.io)
+    docker compose version &>/dev/null || command -v docker-compose >/dev/null || packages+=(docker-compose)
+fi
 
 missing=()
 for package in "${packages[@]}"; do
@@ -124,9 +128,22 @@ if [[ -z $demo ]] && ! lint_ok; then
     lint_ok || die "this Rust has no clippy or no rustfmt, which \`make lint\` needs: install them beside $(command -v rustc)"
 fi
 
+# --- the C library to link against ------------------------------------------------------------------------------------
+scripts/sysroot.sh
+
 # --- CRIU --------------------------------------------------------------------------------------------------------------
 scripts/criu-bundle.sh
 
+[[ -z $demo || -n $docker ]] || exit 0
+
+# --- Python ------------------------------------------------------------------------------------------------------------
+if ! cmp -s scripts/requirements.txt "$build/venv/.requirements"; then
+    say "installing $(grep -v '^#' scripts/requirements.txt | paste -sd' ')"
+    rm -rf "$build/venv"
+    python3 -m venv "$build/venv"
+    "$build/venv/bin/pip" install --quiet --disable-pip-version-check -r scripts/requirements.txt
+    cp scripts/requirements.txt "$build/venv/.requirements"
+fi
 [[ -z $demo ]] || exit 0
 
 # --- test tools --------------------------------------------------------------------------------------------------------
@@ -145,12 +162,4 @@ tool() {
 tool cargo-nextest 0.9.143 --no-default-features --features default-no-update
 tool cargo-deny 0.20.2
 
-# --- Python ------------------------------------------------------------------------------------------------------------
-if ! cmp -s scripts/requirements.txt "$build/venv/.requirements"; then
-    say "installing $(grep -v '^#' scripts/requirements.txt | paste -sd' ')"
-    rm -rf "$build/venv"
-    python3 -m venv "$build/venv"
-    "$build/venv/bin/pip" install --quiet --disable-pip-version-check -r scripts/requirements.txt
-    cp scripts/requirements.txt "$build/venv/.requirements"
-fi
 say "everything is there"

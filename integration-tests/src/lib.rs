@@ -10,6 +10,7 @@
 //! * Binaries are the ones built beside this test (`target/<profile>/`), or those in
 //!   `PHOS_BIN_DIR`.
 
+pub mod docker;
 mod gpu;
 mod processes;
 mod rewrite;

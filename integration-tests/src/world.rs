@@ -67,8 +67,8 @@ pub struct Checkpoint {
 }
 
 #[derive(Debug, Deserialize)]
-struct Listing {
-    checkpoints: Vec<Checkpoint>,
+pub(crate) struct Listing {
+    pub(crate) checkpoints: Vec<Checkpoint>,
 }
 
 /// What the job is and how phos-ft runs it.

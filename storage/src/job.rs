@@ -512,6 +512,18 @@ impl Job {
         }
     }
 
+    /// Who began an epoch, as it said itself; `None` if there is no such record.
+    pub async fn holder_of(&self, epoch: Epoch) -> Result<Option<String>, JobError> {
+        // An epoch has the number of the record that began it.
+        Ok(match self.find_record(epoch.0).await? {
+            Some(Ok(HeadRecord {
+                kind: RecordKind::TakenOver { holder },
+                ..
+            })) => Some(holder),
+            _ => None,
+        })
+    }
+
     /// Where the job's history stands now.
     pub async fn state(&self) -> Result<JobState, JobError> {
         let mut walk = Walk::new(self, 1).await?;

@@ -121,6 +121,17 @@ pub enum ToAgent {
     MemoryReleased,
     /// Answer to `Terminating`: the last checkpoint is stored (or will not be): end the job.
     Terminate,
+    /// The job was taken over in the store: its processes belong to this epoch from now on.
+    TakenOver {
+        /// The epoch.
+        epoch: u64,
+    },
+    /// Another node has taken the job over: what runs here goes on beside it for nothing. End it, and do not start it
+    /// again in this container.
+    Fenced {
+        /// Who has it now, for the log.
+        reason: String,
+    },
 }
 
 /// A process of the job that uses CUDA.
@@ -175,6 +186,9 @@ pub enum ToSidecar {
         command: Vec<String>,
         /// The last checkpoint attempt the agent knows of.
         seq: Sequence,
+        /// The epoch that the job's processes belong to, as a sidecar said; 0 when none has. A sidecar that finds another
+        /// one in force in the store must not take the job over again.
+        epoch: u64,
     },
     /// Another sidecar is connected.
     Busy,

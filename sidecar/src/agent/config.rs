@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use phos_protocol::env;
 
+use super::user::{JobUser, UserError};
+
 /// Where the shim comes from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Shim {
@@ -111,6 +113,8 @@ pub struct AgentConfig {
     pub tcp: Tcp,
     /// The job's `CUDA_VISIBLE_DEVICES`, which the agent does not have itself. Set by the agent.
     pub visible_devices: Option<OsString>,
+    /// The user that CMD runs as: USER or USER:GROUP; `None`: the agent's own.
+    pub user: Option<String>,
     /// Bounds.
     pub timeouts: Timeouts,
 }
@@ -133,6 +137,7 @@ impl AgentConfig {
             allow_unprotected: false,
             tcp: Tcp::Auto,
             visible_devices: None,
+            user: None,
             timeouts: Timeouts::default(),
         }
     }
@@ -176,7 +181,20 @@ impl AgentConfig {
         if socket.as_os_str().len() > 107 {
             return Err(ConfigError::LongPath(socket));
         }
+        self.job_user()?;
         Ok(())
+    }
+
+    /// The user that CMD runs as, if it is not the agent's.
+    ///
+    /// # Errors
+    /// [`ConfigError::User`].
+    pub fn job_user(&self) -> Result<Option<JobUser>, ConfigError> {
+        self.user
+            .as_deref()
+            .map(JobUser::find)
+            .transpose()
+            .map_err(ConfigError::User)
     }
 
     /// The shim to preload, if any.
@@ -237,6 +255,9 @@ pub enum ConfigError {
     /// A unix socket path has at most 107 characters.
     #[error("the socket path {0} is longer than 107 characters: use a shorter --run-dir or --job")]
     LongPath(PathBuf),
+    /// No such user.
+    #[error(transparent)]
+    User(UserError),
     /// The shim was not found.
     #[error(
         "libphos_shim.so was not found (looked at: {0}): build it with `make setup`, or name it with --shim or $PHOS_SHIM"

@@ -30,6 +30,7 @@ use super::attempt::Attempt;
 use super::config::AgentConfig;
 use super::control::{Control, save_before_kill};
 use super::dump::DumpFailure;
+use super::fence;
 use super::image::ImageDirectory;
 use super::link::{Listener, timespec};
 use super::namespace::{FIRST_JOB_PID, PidCounter, all_ids, free_range};
@@ -40,6 +41,7 @@ use super::sidecar_link::{SidecarEvent, SidecarServer};
 use super::signals;
 use super::spawn::{self, InstalledShim, NofileLimit};
 use super::stdio::{Generation, Stdio};
+use super::user::JobUser;
 use super::vault::Vault;
 use super::{AgentError, criu};
 
@@ -144,6 +146,8 @@ pub(super) struct Init {
     signals: SignalFd,
     limit: NofileLimit,
     installed_shim: Option<InstalledShim>,
+    /// Whom the job runs as, if not as this process's user.
+    user: Option<JobUser>,
     pub(super) stdio: Stdio,
     pub(super) control: Control,
     pub(super) criu: Option<criu::Criu>,
@@ -175,6 +179,10 @@ pub(super) struct Init {
     saving: Option<Instant>,
     /// Ends of processes nobody knew (yet): a restored job may end before CRIU reports it.
     pub(super) early_exits: BTreeMap<ProcessId, Exit>,
+    /// The epoch in the store that the job's processes belong to; 0: no sidecar said.
+    epoch: u64,
+    /// Another node has the job: who, as the sidecar said. The job is being ended.
+    fenced: Option<String>,
     exit: Option<i32>,
     failed: Option<AgentError>,
     /// Held for the agent's life: one agent per job.
@@ -220,6 +228,7 @@ impl Init {
         let limit = NofileLimit::raise();
         let pids = Arc::new(PidCounter::open()?);
         let (dir, lock) = open_job_dir(&config)?;
+        fence::check(&config.job, &dir)?;
         let shim = config
             .locate_shim()?
             .map(|from| spawn::install_shim(&from, &dir))
@@ -251,6 +260,7 @@ impl Init {
                 moved: Vec::new(),
             },
             installed_shim: shim,
+            user: config.job_user()?,
             stdio,
             control,
             criu: None,
@@ -272,6 +282,8 @@ impl Init {
             saving: None,
             killing: None,
             early_exits: BTreeMap::new(),
+            epoch: 0,
+            fenced: None,
             exit: None,
             failed: None,
             _lock: lock,
@@ -471,7 +483,8 @@ impl Init {
         let (ends, streams) = self.new_streams()?;
         self.pids.set_next(FIRST_JOB_PID)?;
         let shim = self.installed_shim.as_ref();
-        let pid = spawn::start(&self.config, shim, ends, self.limit)?;
+        let user = self.user.clone();
+        let pid = spawn::start(&self.config, shim, user, ends, self.limit)?;
         self.job.streams = Some(streams);
         Ok(pid)
     }
@@ -484,10 +497,18 @@ impl Init {
             old.finish(Duration::from_millis(500));
         }
         self.low_pids(&[])?;
-        self.stdio.generation().map_err(|cause| AgentError::System {
-            what: "make the job's streams",
-            cause,
-        })
+        let system = |what| move |cause| AgentError::System { what, cause };
+        let (ends, generation) = self
+            .stdio
+            .generation()
+            .map_err(system("make the job's streams"))?;
+        if let Some(user) = &self.user {
+            [&ends.stdin, &ends.stdout, &ends.stderr]
+                .into_iter()
+                .try_for_each(|stream| user.own(stream))
+                .map_err(system("give the job's streams to its user"))?;
+        }
+        Ok((ends, generation))
     }
 
     /// The next processes and threads get low PIDs that are not in `reserved`.
@@ -605,6 +626,10 @@ impl Init {
         let stopping = self.stopping.is_some();
         self.sidecar
             .send(&ToSidecar::JobExited { exit, stopping }, &[]);
+        if self.fenced.is_some() {
+            self.end_fenced();
+            return;
+        }
         if stopping || exit.is_success() {
             self.exit = Some(exit.shell_code());
             return;
@@ -717,6 +742,36 @@ impl Init {
         }
     }
 
+    /// Another node has taken the job over. What runs here could never be stored again, and two of it would work on the
+    /// same files: it is ended as by SIGTERM, without a last checkpoint, and the next agent in this container is told.
+    fn on_fenced(&mut self, reason: String) {
+        tracing::error!(
+            reason,
+            "another node has this job: it is ended here, without a checkpoint"
+        );
+        fence::note(&self.config.job_dir(), &reason);
+        self.fenced = Some(reason);
+        if self.job.root.is_none() {
+            self.end_fenced();
+            return;
+        }
+        self.stopping = Some(Stopping {
+            sidecar_until: None,
+            kill_at: Instant::now() + self.config.grace,
+            signalled: false,
+            killed: false,
+        });
+        self.signal_job();
+    }
+
+    fn end_fenced(&mut self) {
+        self.failed = self.fenced.take().map(|reason| AgentError::Fenced {
+            job: self.config.job.clone(),
+            reason,
+            note: fence::path(&self.config.job_dir()),
+        });
+    }
+
     /// Something has been decided: nobody is waited for.
     pub(super) fn decide_by_nobody(&mut self) {
         self.decide_by = None;
@@ -766,6 +821,7 @@ impl Init {
                         .map(|w| w.to_string_lossy().into_owned())
                         .collect(),
                     seq: self.last_seq,
+                    epoch: self.epoch,
                 };
                 self.sidecar.send(&welcome, &[]);
                 self.tell_unsupported(false);
@@ -806,6 +862,8 @@ impl Init {
                 self.images.remove(&seq);
             }
             ToAgent::MemoryReleased => self.memory_released(),
+            ToAgent::TakenOver { epoch } => self.epoch = epoch,
+            ToAgent::Fenced { reason } => self.on_fenced(reason),
             ToAgent::Terminate => {
                 if self.stopping.as_ref().is_some_and(|s| !s.signalled) {
                     self.signal_job();
@@ -1146,7 +1204,7 @@ fn has_ended(alive: &OwnedFd) -> bool {
 
 /// Makes the job's run directory and makes sure that no other agent uses it.
 fn open_job_dir(config: &AgentConfig) -> Result<(PathBuf, File), AgentError> {
-    use std::os::unix::fs::DirBuilderExt;
+    use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
     let dir = config.job_dir();
     let failed = |cause| AgentError::RunDir {
         path: dir.clone(),
@@ -1154,9 +1212,11 @@ fn open_job_dir(config: &AgentConfig) -> Result<(PathBuf, File), AgentError> {
     };
     std::fs::DirBuilder::new()
         .recursive(true)
-        .mode(0o755)
+        .mode(0o711)
         .create(&dir)
         .map_err(failed)?;
+    // Whoever made it: a job of another user finds the shim and its socket in it by name, and nobody else lists it.
+    std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(0o711)).map_err(failed)?;
     let lock = File::create(dir.join("agent.lock")).map_err(failed)?;
     // One that was killed takes a moment to go.
     let until = Instant::now() + Duration::from_secs(3);

@@ -6,7 +6,7 @@
 //! | module | its reason to change |
 //! |---|---|
 //! | [`config`] | what can be set |
-//! | [`namespace`], [`signals`], [`stdio`], [`spawn`] | how a job is started and looked after |
+//! | [`namespace`], [`signals`], [`stdio`], [`spawn`], [`user`] | how a job is started and looked after |
 //! | [`init`] | what the main loop listens to |
 //! | [`shims`], [`sidecar_link`], [`link`] | who may connect |
 //! | [`vault`] | which GPU memory is kept alive |
@@ -14,6 +14,7 @@
 //! | [`restore`], [`revive`], [`lingering`] | the steps of a restore |
 //! | [`netlock`], [`netlink`] | what CRIU leaves in the firewall |
 //! | [`gpus`] | which GPU is which after a move |
+//! | [`fence`] | that a job which another node has is not started here |
 //! | [`files`], [`image`], [`tree`] | what is in an image besides CRIU's part |
 //! | [`criu`], [`control`] | the tools both use |
 //! | [`failpoint`] | where tests make it die |
@@ -31,12 +32,13 @@ pub mod control;
 pub mod criu;
 mod dump;
 pub mod failpoint;
+mod fence;
 pub mod files;
 mod gpus;
 pub mod image;
 mod init;
 mod lingering;
-mod link;
+pub(crate) mod link;
 pub mod namespace;
 mod netlink;
 mod netlock;
@@ -48,6 +50,7 @@ mod signals;
 mod spawn;
 mod stdio;
 pub mod tree;
+mod user;
 pub mod vault;
 
 use std::io;
@@ -56,6 +59,7 @@ use std::path::PathBuf;
 pub use config::{AgentConfig, ConfigError, Shim, Tcp, Timeouts};
 pub use namespace::NamespaceError;
 pub use spawn::{SpawnError, check_program};
+pub use user::UserError;
 
 /// Why the agent could not do its work. Unless it is about CMD itself, nothing was started.
 #[derive(Debug, thiserror::Error)]
@@ -88,6 +92,20 @@ pub enum AgentError {
         /// Its directory.
         path: PathBuf,
     },
+    /// Another node has this job.
+    #[error(
+        "another node has job {job}: {reason}. To bring it back here, end it there, then remove {} (or the container with its \
+         volumes) and start it here",
+        .note.display()
+    )]
+    Fenced {
+        /// The job.
+        job: String,
+        /// Who has it, as the sidecar said.
+        reason: String,
+        /// The note that keeps it from starting here.
+        note: PathBuf,
+    },
     /// A socket cannot be made.
     #[error("cannot listen at {}: {cause}. Make the directory writable, or choose another with --run-dir", .path.display())]
     Socket {
@@ -119,6 +137,7 @@ impl AgentError {
         match self {
             Self::Spawn(e) => e.exit_code(),
             Self::Config(_) => 2,
+            Self::Fenced { .. } => 76,
             _ => 1,
         }
     }

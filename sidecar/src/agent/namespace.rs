@@ -77,7 +77,7 @@ pub enum Entered {
 }
 
 /// What CRIU and the agent need. Numbers: `capability.h`.
-const NEEDED: [(u32, &str); 8] = [
+const NEEDED: [(u32, &str); 9] = [
     (0, "CAP_CHOWN"),
     (1, "CAP_DAC_OVERRIDE"),
     (5, "CAP_KILL"),
@@ -86,6 +86,8 @@ const NEEDED: [(u32, &str); 8] = [
     (12, "CAP_NET_ADMIN"),
     (19, "CAP_SYS_PTRACE"),
     (21, "CAP_SYS_ADMIN"),
+    // Of a restore alone (time namespace): found out now, not when it is needed.
+    (25, "CAP_SYS_TIME"),
 ];
 
 /// Names of the capabilities that are needed and not effective.

@@ -1,6 +1,7 @@
 //! The server for shims: one connection per process with CUDA.
 //!
-//! Who may connect: processes of the job, that is of this PID namespace, under their own PID. While the job is
+//! Who may connect: processes of the job, that is descendants of this process, under their own PID; whatever user they
+//! have become. A process that somebody else started beside it in the container (`docker exec`) is none. While the job is
 //! detached nothing listens: shims wait for the path of the socket to appear.
 
 use std::collections::BTreeMap;
@@ -60,6 +61,29 @@ pub enum ShimEvent {
     Closed(ConnectionId, Option<String>),
 }
 
+/// Whether a process descends from this one, which is PID 1: one that was put into the namespace from outside has a
+/// parent of number 0.
+fn is_descendant(pid: ProcessId) -> bool {
+    let mut pid = pid;
+    // A tree is not deeper than it has processes; a process that ends meanwhile ends the search.
+    for _ in 0..4096 {
+        match pid {
+            0 => return false,
+            1 => return true,
+            _ => {}
+        }
+        let Ok(status) = std::fs::read_to_string(format!("/proc/{pid}/status")) else {
+            return false;
+        };
+        let parent = status
+            .lines()
+            .find_map(|line| line.strip_prefix("PPid:")?.trim().parse().ok());
+        let Some(parent) = parent else { return false };
+        pid = parent;
+    }
+    false
+}
+
 impl ShimServer {
     /// Listens at each path.
     ///
@@ -95,6 +119,14 @@ impl ShimServer {
                     tracing::warn!(
                         uid = peer.uid,
                         "a process outside the job tried to connect as a shim: refused"
+                    );
+                    continue;
+                }
+                if !is_descendant(peer.pid) {
+                    tracing::warn!(
+                        pid = peer.pid,
+                        uid = peer.uid,
+                        "a process that is not of the job tried to connect as a shim: refused"
                     );
                     continue;
                 }

@@ -16,6 +16,7 @@ use phos_protocol::env;
 use super::config::AgentConfig;
 use super::signals;
 use super::stdio::JobEnds;
+use super::user::JobUser;
 
 /// Why CMD could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -152,6 +153,7 @@ pub fn check_program(command: &[OsString]) -> Result<(), SpawnError> {
 pub fn start(
     config: &AgentConfig,
     shim: Option<&InstalledShim>,
+    user: Option<JobUser>,
     ends: JobEnds,
     limit: NofileLimit,
 ) -> Result<u32, SpawnError> {
@@ -179,6 +181,7 @@ pub fn start(
             )
             .env(env::SHIM_SOCKET, config.shim_socket());
     }
+    set_home(&mut command, user.as_ref());
     let filter = io_uring_filter();
     // SAFETY: between fork and exec only system calls are made, on data that was allocated before.
     unsafe {
@@ -189,7 +192,9 @@ pub fn start(
             limit.set()?;
             close_the_rest()?;
             install_filter(&filter)?;
-            signals::unblock_all()
+            signals::unblock_all()?;
+            // Last: what stands above needs root.
+            user.as_ref().map_or(Ok(()), JobUser::become_it)
         });
     }
     let spawned = {
@@ -203,6 +208,13 @@ pub fn start(
             program: PathBuf::from(program),
             cause,
         }),
+    }
+}
+
+fn set_home(command: &mut Command, user: Option<&JobUser>) {
+    let present = std::env::var_os("HOME").map(PathBuf::from);
+    if let Some(home) = user.and_then(|user| user.home(present.as_deref())) {
+        command.env("HOME", home);
     }
 }
 
@@ -234,7 +246,16 @@ pub fn exec_unprotected(config: &AgentConfig) -> SpawnError {
             cause: io::ErrorKind::NotFound.into(),
         };
     };
-    let cause = Command::new(program).args(arguments).exec();
+    let mut command = Command::new(program);
+    command.args(arguments);
+    // Who is that user already (a container without `user: root`) needs no change, and may not make one.
+    let root = rustix::process::geteuid().is_root();
+    if let Some(user) = config.job_user().ok().flatten().filter(|_| root) {
+        set_home(&mut command, Some(&user));
+        // SAFETY: called before exec in this very process; only system calls are made.
+        unsafe { command.pre_exec(move || user.become_it()) };
+    }
+    let cause = command.exec();
     SpawnError::Program {
         program: PathBuf::from(program),
         cause,

@@ -185,6 +185,10 @@ pub struct AgentArgs {
     /// Start the job unprotected, instead of refusing, where privileges are missing.
     #[arg(long)]
     pub allow_unprotected: bool,
+    /// Run the job as this user: USER or USER:GROUP, names of the image's /etc/passwd and /etc/group or numbers. phos-ft
+    /// itself needs root. [default: as phos-ft]
+    #[arg(long, value_name = "USER", env = "PHOS_USER")]
+    pub user: Option<String>,
     /// TCP connections of the job at a restore.
     #[arg(long, default_value = "auto", value_name = "HOW")]
     pub tcp: TcpArg,

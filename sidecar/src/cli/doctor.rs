@@ -3,7 +3,6 @@
 //! Changes nothing but what it removes again: a probe object in the store, a file in the run directory.
 
 use std::path::PathBuf;
-use std::process::Command;
 
 use serde::Serialize;
 
@@ -212,7 +211,10 @@ fn check_criu(lines: &mut Lines, explicit: Option<PathBuf>) {
                 format!("{} at {}", criu.version, criu.program.display()),
                 "",
             );
-            match Command::new(&criu.program).arg("check").output() {
+            match crate::agent::criu::command(&criu.program)
+                .arg("check")
+                .output()
+            {
                 Ok(output) if output.status.success() => {
                     lines.add(Verdict::Ok, "criu check", "looks good", "")
                 }

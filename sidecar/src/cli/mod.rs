@@ -150,6 +150,7 @@ fn agent_config(
     config.sidecar_wait = agent.sidecar_wait.0;
     config.grace = agent.grace;
     config.allow_unprotected = agent.allow_unprotected;
+    config.user.clone_from(&agent.user);
     config.tcp = match agent.tcp {
         TcpArg::Auto => Tcp::Auto,
         TcpArg::Close => Tcp::Close,
@@ -177,6 +178,7 @@ fn agent_code(error: &AgentError) -> u8 {
         AgentError::RunDir { .. } | AgentError::Socket { .. } => exit::CANNOT_CREATE,
         AgentError::AlreadyRunning { .. } => exit::UNAVAILABLE,
         AgentError::System { .. } | AgentError::DriverHangs => exit::SYSTEM,
+        AgentError::Fenced { .. } => exit::FENCED,
         // 126 and 127, as a shell has them.
         AgentError::Spawn(_) => u8::try_from(error.exit_code()).unwrap_or(exit::FAILED),
     }

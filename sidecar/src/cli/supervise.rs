@@ -132,6 +132,9 @@ fn agent_command(common: &Common, agent: &AgentArgs, job: &[OsString]) -> Comman
     if let Some(limit) = agent.image_limit {
         command.arg("--image-limit").arg(limit.to_string());
     }
+    if let Some(user) = &agent.user {
+        command.arg("--user").arg(user);
+    }
     if agent.allow_unprotected {
         command.arg("--allow-unprotected");
     }

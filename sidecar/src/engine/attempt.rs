@@ -140,6 +140,8 @@ enum HeldError {
     Gpu(GpuError),
     Cancelled(String),
     Late,
+    /// Another node has the job.
+    Fenced(EngineError),
     Task(String),
 }
 
@@ -216,6 +218,11 @@ impl HeldError {
                 ),
                 FailureKind::Permanent,
             ),
+            HeldError::Fenced(e) => {
+                let mut failure = Failure::new(e.to_string(), FailureKind::Final);
+                failure.fatal = Some(e);
+                failure
+            }
             HeldError::Task(e) => Failure::new(e, FailureKind::Transient),
         }
     }
@@ -287,8 +294,12 @@ impl Session<'_> {
 
     async fn attempt_once(&mut self, trigger: Trigger) -> Result<(), HeldError> {
         let began = Instant::now();
-        if let Err(e) = self.engine.take_over().await {
-            return Err(HeldError::Task(e.to_string()));
+        if let Err(e) = self.take_over().await {
+            return Err(if e.is_fenced() {
+                HeldError::Fenced(e)
+            } else {
+                HeldError::Task(e.to_string())
+            });
         }
         let Some(epoch) = self.engine.epoch else {
             return Err(HeldError::Task("the job is not ours".into()));

@@ -9,7 +9,7 @@
 //! * Dropping the link closes the socket; the agent then ends whatever attempt is under way.
 
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +18,8 @@ use phos_protocol::agent::{ToAgent, ToSidecar};
 use phos_protocol::channel::{self, RecvError, SendError};
 use rustix::net::{AddressFamily, Shutdown, SocketAddrUnix, SocketFlags, SocketType};
 use tokio::sync::mpsc;
+
+use crate::agent::link::peer;
 
 /// Longest time that a packet may take to be taken by the agent's socket.
 const SEND_TIMEOUT: Duration = Duration::from_secs(10);
@@ -94,13 +96,12 @@ impl Link {
                 source: e.into(),
             },
         })?;
-        let peer = rustix::net::sockopt::socket_peercred(&socket)
-            .map_err(|e| ConnectError::Socket(e.into()))?;
-        let own = rustix::process::geteuid();
-        if peer.uid != own && !peer.uid.is_root() {
+        let peer =
+            peer(socket.as_fd()).ok_or_else(|| ConnectError::Socket(io::Error::last_os_error()))?;
+        if peer.uid != rustix::process::geteuid().as_raw() && peer.uid != 0 {
             return Err(ConnectError::Foreign {
                 path: here(),
-                uid: peer.uid.as_raw(),
+                uid: peer.uid,
             });
         }
         let _ = rustix::net::sockopt::set_socket_timeout(

@@ -130,6 +130,16 @@ pub enum EngineError {
     System(std::io::Error),
 }
 
+impl EngineError {
+    /// Whether another node has the job.
+    pub fn is_fenced(&self) -> bool {
+        matches!(
+            self,
+            EngineError::Fenced(_) | EngineError::Job(JobError::Fenced { .. })
+        )
+    }
+}
+
 /// What outlives a connection.
 struct Engine {
     job: Job,
@@ -226,14 +236,15 @@ pub(crate) fn unix_millis() -> UnixMillis {
     UnixMillis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// Makes the job's run directory, for this user alone.
+/// Makes the job's run directory, for this user to list and write.
 ///
 /// # Errors
 /// It cannot be made.
 pub fn make_run_dir(run_dir: &Path, job: &JobName) -> Result<PathBuf, EngineError> {
     let path = run_dir.join(job.as_str());
     let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true).mode(0o700);
+    // A job of another user passes through it to the shim; only this user lists it.
+    builder.recursive(true).mode(0o711);
     builder
         .create(&path)
         .map_err(|source| EngineError::RunDir {
@@ -400,12 +411,12 @@ impl Engine {
         }
     }
 
-    /// Takes the job over, once.
-    async fn take_over(&mut self) -> Result<(), EngineError> {
+    /// Takes the job over, once; `mark` names the agent whose job it is.
+    async fn take_over(&mut self, mark: &str) -> Result<(), EngineError> {
         if self.epoch.is_some() {
             return Ok(());
         }
-        let holder = format!("{} (pid {})", hostname(), std::process::id());
+        let holder = format!("{} (pid {}, {mark})", hostname(), std::process::id());
         let taken = self
             .job
             .take_over(&holder, unix_millis())

@@ -38,6 +38,12 @@ pub(super) enum WaitError {
     Timeout(Duration),
 }
 
+/// How a holder names the agent whose job it is: so that an epoch whose sidecar died before the agent heard of it is known to
+/// have been this agent's.
+fn mark(agent: u64) -> String {
+    format!("agent {agent:016x}")
+}
+
 /// Why a session ended.
 pub(super) enum SessionEnd {
     /// Connect again.
@@ -69,6 +75,10 @@ pub(super) struct Session<'e> {
     pub(super) registry: Registry,
     pub(super) command: Vec<String>,
     pub(super) seq: Sequence,
+    /// The epoch that the job's processes belong to, as the agent knows it; 0: it does not.
+    job_epoch: u64,
+    /// Chosen by the agent when it started.
+    agent: u64,
     ended: Option<Ended>,
     termination: Option<Termination>,
     running: bool,
@@ -98,6 +108,8 @@ impl<'e> Session<'e> {
             registry: Registry::default(),
             command: Vec::new(),
             seq: 0,
+            job_epoch: 0,
+            agent: 0,
             ended: None,
             termination: None,
             running: false,
@@ -115,12 +127,13 @@ impl<'e> Session<'e> {
                     restarts,
                     command,
                     seq,
-                } => Ok(Some((version, agent, job, restarts, command, seq))),
+                    epoch,
+                } => Ok(Some((version, agent, job, restarts, command, seq, epoch))),
                 ToSidecar::Busy => Ok(None),
                 other => Err(other),
             })
             .await?;
-        let Some((version, agent, job, restarts, command, seq)) = welcome else {
+        let Some((version, agent, job, restarts, command, seq, epoch)) = welcome else {
             return Ok(None);
         };
         tracing::info!(%version, agent = format!("{agent:016x}"), ?job, "connected to the agent");
@@ -138,6 +151,8 @@ impl<'e> Session<'e> {
         }
         session.command = command;
         session.seq = seq;
+        session.job_epoch = epoch;
+        session.agent = agent;
         Ok(Some((session, job)))
     }
 
@@ -150,8 +165,56 @@ impl<'e> Session<'e> {
                 Ok(SessionEnd::Lost(e.to_string()))
             }
             Err(Stop::Over) => Ok(SessionEnd::Over),
-            Err(Stop::Engine(e)) => Err(e),
+            Err(Stop::Engine(e)) => {
+                // A store that lost its history fences as well. That ends this sidecar and not the job: the next one finds no
+                // other holder.
+                if e.is_fenced() && matches!(self.other_holder().await, Ok(Some(_))) {
+                    // Whoever is not connected any more has ended, or hears it from the next sidecar.
+                    let _ = self.link.send(&ToAgent::Fenced {
+                        reason: e.to_string(),
+                    });
+                }
+                Err(e)
+            }
         }
+    }
+
+    /// Who else has the job: the holder of the epoch in force, if it is neither the one that the job here belongs to nor
+    /// one that a sidecar of this agent began and died before it could say so.
+    async fn other_holder(&self) -> Result<Option<(u64, String)>, JobError> {
+        let job = &self.engine.job;
+        let Some(now) = job.state().await?.epoch else {
+            return Ok(None);
+        };
+        if now.0 == self.job_epoch {
+            return Ok(None);
+        }
+        let holder = job.holder_of(now).await?.unwrap_or_default();
+        Ok((!holder.contains(&mark(self.agent))).then_some((now.0, holder)))
+    }
+
+    /// Takes the job over, once, and tells the agent. A job that runs already and belongs to an epoch which is no longer
+    /// in force was taken over by another node while no sidecar was here: it is not taken back.
+    pub(super) async fn take_over(&mut self) -> Result<(), EngineError> {
+        if self.engine.epoch.is_none()
+            && self.job_epoch != 0
+            && let Some((now, holder)) = self.other_holder().await.map_err(EngineError::Job)?
+        {
+            return Err(EngineError::Fenced(format!(
+                "job {} was taken over by {holder} in epoch {now}, while the job here, of epoch {}, had no sidecar",
+                self.engine.job.name(),
+                self.job_epoch
+            )));
+        }
+        self.engine.take_over(&mark(self.agent)).await?;
+        if let Some(epoch) = self.engine.epoch
+            && epoch.0 != self.job_epoch
+        {
+            self.job_epoch = epoch.0;
+            // If it has gone, the next connection finds out.
+            let _ = self.link.send(&ToAgent::TakenOver { epoch: epoch.0 });
+        }
+        Ok(())
     }
 
     async fn serve(&mut self, job: JobState) -> Result<SessionEnd, Stop> {
@@ -457,7 +520,7 @@ impl<'e> Session<'e> {
     async fn begin(&mut self) -> Result<bool, Stop> {
         // What this machine or this command rules out is found before the history changes hands.
         self.refuse_early().await?;
-        self.engine.take_over().await?;
+        self.take_over().await?;
         match self.restore_newest(true).await? {
             Some(_) => self.job_is(true),
             None => return self.start_afresh().await,
@@ -466,7 +529,7 @@ impl<'e> Session<'e> {
     }
 
     async fn start_afresh(&mut self) -> Result<bool, Stop> {
-        self.engine.take_over().await?;
+        self.take_over().await?;
         self.link.send(&ToAgent::Start)?;
         let started = self
             .answer(ANSWER, |message, _| match message {
@@ -497,7 +560,7 @@ impl<'e> Session<'e> {
         // A checkpoint whose job was attached again is whole without the job: the newest there is.
         self.settle_flight().await?;
         if exit.is_success() {
-            self.engine.take_over().await?;
+            self.take_over().await?;
             self.engine.mark_completed(0).await?;
             tracing::info!("the job ended successfully");
             self.engine.status.state("ended successfully");
@@ -541,7 +604,7 @@ impl<'e> Session<'e> {
             }
         };
         self.pause(after).await?;
-        self.engine.take_over().await?;
+        self.take_over().await?;
         if self.restore_newest(false).await?.is_some() {
             self.job_is(true);
             return Ok(false);

@@ -85,6 +85,15 @@ const KNOWN: &[(&str, &str)] = &[
          program that has it, wait a minute, or restore in a fresh container",
     ),
     (
+        "Can't get rlimit",
+        "a process of the job is another user than the job's main process: add SYS_RESOURCE, where the host grants it, or start \
+         the whole job as that user (--user)",
+    ),
+    (
+        "Fail to make dir /tmp",
+        "CRIU makes directories in /tmp: give a container with a read-only root file system a `tmpfs: [/tmp]`",
+    ),
+    (
         "Operation not permitted",
         "a capability is missing: run as root with SYS_PTRACE, SYS_ADMIN, NET_ADMIN and SYS_TIME, seccomp and AppArmor unconfined",
     ),
@@ -152,8 +161,12 @@ const KNOWN: &[(&str, &str)] = &[
     ),
 ];
 
-/// Lines that are logged as errors and are none: CRIU does without (hosts that do not grant SYS_RESOURCE).
-const HARMLESS: &[&str] = &["rlimit: Can't setup RLIMIT_NOFILE"];
+/// Lines that are logged as errors and are none: CRIU does without (hosts that do not grant SYS_RESOURCE, containers without
+/// /dev/net/tun).
+const HARMLESS: &[&str] = &[
+    "rlimit: Can't setup RLIMIT_NOFILE",
+    "tun: Unable to create tun",
+];
 
 /// Reads a log and makes the error of it. `message` is what CRIU answered.
 pub fn from_log(what: &'static str, log: &Path, message: Option<&str>) -> CriuError {
@@ -205,6 +218,18 @@ mod tests {
         assert!(text.contains("/a/log.txt"), "{text}");
         assert!(text.contains("another length"), "{text}");
         assert!(text.contains("Restoring FAILED"), "{text}");
+    }
+
+    #[test]
+    fn what_is_no_error_in_a_container_hides_none() {
+        let log = "(0.03) Error (criu/tun.c:85): tun: Unable to create tun: No such file or directory\n\
+                   (0.12) Error (criu/kerndat.c:1087): Fail to make dir /tmp/.criu.move_mount_set_group.eCItaV: Read-only file system\n";
+        let message = "Error (criu/tun.c:85): tun: Unable to create tun: No such file or directory";
+        let text = explain("dump", log, Some(message)).to_string();
+        assert!(
+            text.contains("tmpfs: [/tmp]") && !text.contains("tun"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -16,11 +16,12 @@ mod rpc;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 pub use errors::CriuError;
 pub use rpc::Inherited;
-use rpc::{Worker, proto};
+use rpc::{RealIds, Worker, proto};
 
 use super::config::AgentConfig;
 use super::image::{CRIU_DIR, ImageDirectory};
@@ -35,6 +36,9 @@ const SET_UP: Duration = Duration::from_secs(60);
 /// 1.3 s for 3.7 GB. CRIU itself waits for ever for a process that is killed while it brings it back.
 const WORK: Duration = Duration::from_secs(30);
 const BYTES_PER_SECOND: u64 = 50_000_000;
+
+/// The loader of a bundle (scripts/criu-bundle.sh).
+const LOADER: &str = "lib/ld-linux-x86-64.so.2";
 
 /// Name of the log of a dump in `criu/`.
 pub const DUMP_LOG: &str = "dump.log";
@@ -113,12 +117,34 @@ fn usual_places() -> Vec<PathBuf> {
     places
 }
 
+/// The command that is CRIU. That of a bundle is run through its own loader, as its wrapper does it: an image need not have
+/// the shell that the wrapper is written for.
+pub fn command(program: &Path) -> Command {
+    let bundle = program.parent().unwrap_or(Path::new("/"));
+    let (loader, binary) = (bundle.join(LOADER), bundle.join("bin/criu"));
+    let mut command = if loader.is_file() && binary.is_file() {
+        let mut command = Command::new(loader);
+        command
+            .args(["--argv0", "criu", "--library-path"])
+            .arg(bundle.join("lib"))
+            .arg(binary);
+        command
+    } else {
+        Command::new(program)
+    };
+    // Meant for the job.
+    command
+        .env_remove("LD_PRELOAD")
+        .env_remove("LD_LIBRARY_PATH");
+    command
+}
+
 /// Asks a program for its version.
 ///
 /// # Errors
 /// [`CriuError::TooOld`], [`CriuError::Start`], [`CriuError::Died`].
 pub fn check(program: &Path) -> Result<Criu, CriuError> {
-    let worker = Worker::start(program, &[])?;
+    let worker = Worker::start(program, &[], None)?;
     let request = proto::Request {
         r#type: proto::RequestType::Version.into(),
         ..Default::default()
@@ -201,7 +227,7 @@ impl Criu {
         mut frozen: impl FnMut() -> bool,
     ) -> Result<(), CriuError> {
         let images = open_criu_dir(image)?;
-        let worker = Worker::start(&self.program, &[])?;
+        let worker = Worker::start(&self.program, &[], RealIds::of(options.root))?;
         let request = proto::Request {
             r#type: proto::RequestType::Dump.into(),
             opts: Some(proto::Options {
@@ -246,7 +272,7 @@ impl Criu {
         inherited: Vec<Inherited>,
     ) -> Result<u32, CriuError> {
         let images = open_criu_dir(image)?;
-        let worker = Worker::start(&self.program, &inherited)?;
+        let worker = Worker::start(&self.program, &inherited, None)?;
         let request = proto::Request {
             r#type: proto::RequestType::Restore.into(),
             opts: Some(proto::Options {

@@ -1,0 +1,465 @@
+//! Containers: the services of `docker/compose.two-nodes.yaml`, brought up, cut off and killed.
+//!
+//! # Rules
+//!
+//! * Everything of a [`Stack`] has its project's name, and is gone, volumes included, when it is dropped.
+//! * Compose is used for what users do with it (`up`, `stop`, `restart`); what failing machines do is done with Docker.
+//! * The images are made by `scripts/docker-images.sh`.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::trace::LossTrace;
+use crate::world::{Checkpoint, Listing, wait_for};
+
+/// Long enough for anything that works, on a loaded machine.
+pub const LIMIT: Duration = Duration::from_secs(120);
+
+/// The project's root.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .unwrap_or(Path::new("."))
+        .to_path_buf()
+}
+
+/// Runs a program to its end; its standard output.
+///
+/// # Errors
+/// When it fails; what it said is quoted.
+pub fn run(command: &mut Command) -> Result<String> {
+    let output = outcome(command)?;
+    ensure!(
+        output.status.success(),
+        "{command:?} ended with {}: {}{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn outcome(command: &mut Command) -> Result<Output> {
+    command
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("running {command:?}"))
+}
+
+/// `docker ARGUMENT…`; its standard output.
+///
+/// # Errors
+/// As [`run`].
+pub fn docker(arguments: &[&str]) -> Result<String> {
+    run(Command::new("docker").args(arguments))
+}
+
+/// What of the compose file is set by variables.
+#[derive(Debug, Clone)]
+pub struct Services {
+    /// The trainer's image.
+    pub image: String,
+    /// The trainer's command.
+    pub command: Vec<String>,
+    /// `--user`.
+    pub user: String,
+    /// `--interval`.
+    pub interval: String,
+    /// Further variables.
+    pub env: Vec<(String, String)>,
+}
+
+impl Default for Services {
+    fn default() -> Self {
+        Services {
+            image: "phos-trainer:trixie".into(),
+            command: Vec::new(),
+            user: "0:0".into(),
+            interval: "2s".into(),
+            env: Vec::new(),
+        }
+    }
+}
+
+/// A node, as its services are named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Node {
+    /// The first.
+    A,
+    /// The one that takes over.
+    B,
+}
+
+impl Node {
+    /// Its trainer service.
+    pub fn trainer(self) -> &'static str {
+        match self {
+            Node::A => "trainer-a",
+            Node::B => "trainer-b",
+        }
+    }
+
+    /// Its phos-ft service.
+    pub fn sidecar(self) -> &'static str {
+        match self {
+            Node::A => "phos-ft-a",
+            Node::B => "phos-ft-b",
+        }
+    }
+
+    fn letter(self) -> &'static str {
+        match self {
+            Node::A => "a",
+            Node::B => "b",
+        }
+    }
+}
+
+/// A compose project.
+pub struct Stack {
+    project: String,
+    /// What its services are made of.
+    pub services: Services,
+    log: PathBuf,
+}
+
+impl Stack {
+    /// A project of its own with the S3 server up. `log` is the loss log's path in the trainer's container.
+    ///
+    /// # Errors
+    /// No Docker, no images: their makers are named.
+    pub fn new(services: Services, log: &str) -> Result<Stack> {
+        for image in [&services.image, "phos-ft-sim", "phos-s3"] {
+            docker(&["image", "inspect", "-f", "ok", image]).with_context(|| {
+                format!("the image {image} is missing: scripts/docker-images.sh makes it")
+            })?;
+        }
+        let stack = Stack {
+            project: format!("phos{:08x}", rand::random::<u32>()),
+            services,
+            log: log.into(),
+        };
+        stack.up(&["s3"])?;
+        Ok(stack)
+    }
+
+    /// The name of the project.
+    pub fn project(&self) -> &str {
+        &self.project
+    }
+
+    fn compose_command(&self) -> Command {
+        let plugin = Command::new("docker")
+            .args(["compose", "version"])
+            .output()
+            .is_ok_and(|o| o.status.success());
+        let mut command = if plugin {
+            let mut command = Command::new("docker");
+            command.arg("compose");
+            command
+        } else {
+            Command::new("docker-compose")
+        };
+        command
+            .arg("--project-name")
+            .arg(&self.project)
+            .arg("--file")
+            .arg(root().join("docker/compose.two-nodes.yaml"))
+            .env("TRAINER_IMAGE", &self.services.image)
+            .env("TRAINER_COMMAND", self.services.command.join(" "))
+            .env("TRAINER_USER", &self.services.user)
+            .env("PHOS_INTERVAL", &self.services.interval)
+            .env("COMPOSE_HTTP_TIMEOUT", "300")
+            .envs(self.services.env.iter().cloned());
+        command
+    }
+
+    /// `docker compose ARGUMENT…`.
+    ///
+    /// # Errors
+    /// As [`run`].
+    pub fn compose(&self, arguments: &[&str]) -> Result<String> {
+        run(self.compose_command().args(arguments))
+    }
+
+    /// `docker compose up -d SERVICE…` with what they depend on.
+    ///
+    /// # Errors
+    /// As [`run`].
+    pub fn up(&self, services: &[&str]) -> Result<()> {
+        self.compose(&[&["up", "-d"], services].concat()).map(drop)
+    }
+
+    /// A service's container.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn container(&self, service: &str) -> Result<String> {
+        let ids = docker(&[
+            "ps",
+            "-aq",
+            "--no-trunc",
+            "--filter",
+            &format!("label=com.docker.compose.project={}", self.project),
+            "--filter",
+            &format!("label=com.docker.compose.service={service}"),
+        ])?;
+        ids.lines()
+            .next()
+            .map(str::to_owned)
+            .with_context(|| format!("no container of {service}"))
+    }
+
+    /// What `docker inspect` says of a service's container, by a template of its.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn inspect(&self, service: &str, template: &str) -> Result<String> {
+        let said = docker(&["inspect", "-f", template, &self.container(service)?])?;
+        Ok(said.trim().to_owned())
+    }
+
+    /// `docker exec` in a service's container.
+    ///
+    /// # Errors
+    /// As [`run`].
+    pub fn exec(&self, service: &str, arguments: &[&str]) -> Result<String> {
+        docker(&[&["exec", &self.container(service)?], arguments].concat())
+    }
+
+    /// What a service's container has said.
+    ///
+    /// # Errors
+    /// There is no container.
+    pub fn said(&self, service: &str) -> Result<String> {
+        let output = outcome(Command::new("docker").args(["logs", &self.container(service)?]))?;
+        Ok(format!(
+            "{}{}",
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        ))
+    }
+
+    /// The losses that a node's trainer has logged.
+    ///
+    /// # Errors
+    /// There is no log, or it is not one.
+    pub fn losses(&self, node: Node) -> Result<LossTrace> {
+        let dir = tempfile::tempdir()?;
+        let copy = dir.path().join("loss.log");
+        let from = format!("{}:{}", self.container(node.trainer())?, self.log.display());
+        docker(&["cp", &from, &copy.display().to_string()])?;
+        LossTrace::read(&copy)
+    }
+
+    /// The last step in a node's log.
+    pub fn last_step(&self, node: Node) -> Option<u64> {
+        self.losses(node).ok()?.last_step()
+    }
+
+    /// Waits until a node's trainer has logged `step`.
+    ///
+    /// # Errors
+    /// It does not; what the services said is quoted.
+    pub fn wait_step(&self, node: Node, step: u64) -> Result<u64> {
+        wait_for(&format!("step {step} on node {node:?}"), LIMIT, || {
+            self.last_step(node).filter(|&last| last >= step)
+        })
+        .map_err(|e| e.context(self.tail(node)))
+    }
+
+    /// `phos-ft list` in a node's sidecar, oldest first.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub fn checkpoints(&self, node: Node) -> Result<Vec<Checkpoint>> {
+        let text = self.exec(
+            node.sidecar(),
+            &[
+                "phos-ft",
+                "list",
+                "--json",
+                "--job=train",
+                "--store=s3://phos/try",
+            ],
+        )?;
+        let listing: Listing = serde_json::from_str(&text).with_context(|| text.clone())?;
+        let mut list = listing.checkpoints;
+        list.sort_by_key(|c| c.number);
+        Ok(list)
+    }
+
+    /// Waits for a checkpoint newer than `after`.
+    ///
+    /// # Errors
+    /// None comes; what the services said is quoted.
+    pub fn wait_checkpoint(&self, node: Node, after: u64) -> Result<u64> {
+        wait_for(&format!("a checkpoint after {after}"), LIMIT, || {
+            let newest = self
+                .checkpoints(node)
+                .ok()
+                .and_then(|c| Some(c.last()?.number));
+            if let Some(newest) = newest.filter(|&newest| newest > after) {
+                return Some(Ok(newest));
+            }
+            let status = self.inspect(node.trainer(), "{{.State.Status}}").ok()?;
+            (status == "exited").then(|| Err(anyhow::anyhow!("the trainer ended before")))
+        })
+        .and_then(|found| found)
+        .map_err(|e| e.context(self.tail(node)))
+    }
+
+    /// Waits until a service has said something.
+    ///
+    /// # Errors
+    /// It does not; what it said is quoted.
+    pub fn wait_said(&self, service: &str, words: &str) -> Result<()> {
+        wait_for(&format!("{service} to say {words:?}"), LIMIT, || {
+            self.said(service).ok()?.contains(words).then_some(())
+        })
+        .map_err(|e| e.context(tail(&self.said(service).unwrap_or_default())))
+    }
+
+    /// Waits until a service's container is not running; its exit code.
+    ///
+    /// # Errors
+    /// It goes on.
+    pub fn wait_ended(&self, service: &str) -> Result<i32> {
+        wait_for(&format!("{service} to end"), LIMIT, || {
+            let state = self
+                .inspect(service, "{{.State.Status}} {{.State.ExitCode}}")
+                .ok()?;
+            let (status, code) = state.split_once(' ')?;
+            (status == "exited").then(|| code.parse().ok())?
+        })
+        .map_err(|e| e.context(tail(&self.said(service).unwrap_or_default())))
+    }
+
+    /// Waits until a node's job has ended well; its losses.
+    ///
+    /// # Errors
+    /// It has not, or has no log.
+    pub fn finish(&self, node: Node) -> Result<LossTrace> {
+        let code = self.wait_ended(node.trainer())?;
+        ensure!(
+            code == 0,
+            "the trainer ended with {code}:\n{}",
+            self.tail(node)
+        );
+        self.losses(node)
+    }
+
+    /// The same training without phos-ft, in the same image: what every other run must equal.
+    ///
+    /// # Errors
+    /// It fails.
+    pub fn reference(&self) -> Result<LossTrace> {
+        self.reference_with(&[])
+    }
+
+    /// The same with further arguments.
+    ///
+    /// # Errors
+    /// It fails.
+    pub fn reference_with(&self, more: &[&str]) -> Result<LossTrace> {
+        let name = format!("{}-reference", self.project);
+        let command: Vec<&str> = self.services.command.iter().map(String::as_str).collect();
+        let mut arguments = vec![
+            "run",
+            "--name",
+            &name,
+            "--tmpfs=/run/phos-gpu-sim/dev0:size=512m,mode=1777",
+            "--tmpfs=/run/phos-gpu-sim/proc:mode=777",
+            "--user",
+            &self.services.user,
+            "--network=none",
+            "--entrypoint",
+        ];
+        let (program, rest) = command.split_first().context("no command")?;
+        arguments.extend([*program, self.services.image.as_str()]);
+        arguments.extend(rest);
+        // Pacing has no part in the result; the losses are on its standard output as well.
+        arguments.extend(["--step-ms", "0", "--log", "/dev/null"]);
+        arguments.extend(more);
+        let ended = docker(&arguments);
+        let _ = docker(&["rm", "-f", &name]);
+        let text = ended.context("the undisturbed run")?;
+        let file = tempfile::NamedTempFile::new()?;
+        std::fs::write(file.path(), text)?;
+        LossTrace::read(file.path())
+    }
+
+    /// The node is lost: its containers killed, they and its volumes removed.
+    ///
+    /// # Errors
+    /// Docker does not do it.
+    pub fn destroy(&self, node: Node) -> Result<()> {
+        for service in [node.trainer(), node.sidecar()] {
+            docker(&["rm", "-f", "-v", &self.container(service)?])?;
+        }
+        for volume in ["phos", "run", "gpu", "data"] {
+            let name = format!("{}_{volume}-{}", self.project, node.letter());
+            docker(&["volume", "rm", "-f", &name])?;
+        }
+        Ok(())
+    }
+
+    /// Cuts a node off from the store, or puts it back.
+    ///
+    /// # Errors
+    /// Docker does not do it.
+    pub fn connect(&self, node: Node, connected: bool) -> Result<()> {
+        let network = format!("{}_{}", self.project, node.letter());
+        let container = self.container(node.sidecar())?;
+        let verb = if connected { "connect" } else { "disconnect" };
+        docker(&["network", verb, &network, &container]).map(drop)
+    }
+
+    /// The last words of a node's services.
+    pub fn tail(&self, node: Node) -> String {
+        [node.trainer(), node.sidecar()]
+            .map(|service| {
+                let said = self.said(service).unwrap_or_default();
+                format!("---- {service}\n{}", tail(&said))
+            })
+            .join("\n")
+    }
+}
+
+fn tail(said: &str) -> String {
+    // Without the losses.
+    let lines: Vec<&str> = said
+        .lines()
+        .filter(|line| !line.starts_with(|c: char| c.is_ascii_digit()) || line.contains('T'))
+        .collect();
+    lines[lines.len().saturating_sub(40)..].join("\n")
+}
+
+impl Drop for Stack {
+    fn drop(&mut self) {
+        if std::env::var_os("PHOS_KEEP_STACK").is_some() {
+            eprintln!("the stack {} is kept", self.project);
+            return;
+        }
+        if std::thread::panicking() {
+            for node in [Node::A, Node::B] {
+                eprintln!("{}", self.tail(node));
+            }
+        }
+        let _ = self.compose(&["down", "--volumes", "--timeout", "0", "--remove-orphans"]);
+    }
+}
+
+/// Fails with the first step at which two runs differ.
+///
+/// # Errors
+/// They differ.
+pub fn same(trace: &LossTrace, reference: &LossTrace) -> Result<()> {
+    if let Some(step) = trace.first_difference(reference) {
+        bail!("the loss trace differs from the undisturbed run at step {step}");
+    }
+    Ok(())
+}

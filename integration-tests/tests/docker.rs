@@ -1,0 +1,661 @@
+//! Containers: trainer and sidecar as services, real Docker, real CRIU, an S3 server over HTTP. Needs root, an engine and the
+//! images of `scripts/docker-images.sh`; `make docker` sees to both.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use phos_integration_tests::docker::{LIMIT, Node, Services, Stack, docker, same};
+use phos_integration_tests::wait_for;
+use rand::{RngExt, SeedableRng};
+
+const LOG: &str = "/work/loss.log";
+
+/// A trainer of so many steps, 20 ms each, that logs to `log`.
+fn training(steps: u64, log: &str, more: &[&str]) -> Services {
+    let steps = steps.to_string();
+    let command = [
+        "phos-trainer",
+        "--steps",
+        &steps,
+        "--step-ms",
+        "20",
+        "--log",
+        log,
+    ];
+    Services {
+        command: command
+            .into_iter()
+            .chain(more.iter().copied())
+            .map(str::to_owned)
+            .collect(),
+        ..Services::default()
+    }
+}
+
+/// Kills the trainer's container and brings it back by `up`; the job goes on where a checkpoint was.
+fn kill_and_resume(stack: &Stack, node: Node) -> Result<()> {
+    let at = stack.last_step(node).unwrap_or(0);
+    docker(&["kill", &stack.container(node.trainer())?])?;
+    stack.up(&[node.trainer()])?;
+    // It could not have come so far from the beginning.
+    stack.wait_said(node.sidecar(), "resumed")?;
+    stack.wait_step(node, at + 1).map(drop)
+}
+
+// ------------------------------------------------------------------------------------------------------- base systems
+
+/// One image: a checkpoint, `docker kill`, resumed, the losses those of an undisturbed run.
+fn survives_a_kill(services: Services, log: &str) -> Result<()> {
+    let stack = Stack::new(services, log)?;
+    let reference = stack.reference()?;
+    stack.up(&[Node::A.trainer()])?;
+    stack.wait_checkpoint(Node::A, 0)?;
+    kill_and_resume(&stack, Node::A)?;
+    same(&stack.finish(Node::A)?, &reference)
+}
+
+#[test]
+fn debian_11_with_glibc_2_31() -> Result<()> {
+    survives_a_kill(
+        Services {
+            image: "phos-trainer:bullseye".into(),
+            ..training(500, LOG, &["--workers", "2"])
+        },
+        LOG,
+    )
+}
+
+#[test]
+fn debian_12() -> Result<()> {
+    survives_a_kill(
+        Services {
+            image: "phos-trainer:bookworm".into(),
+            ..training(500, LOG, &[])
+        },
+        LOG,
+    )
+}
+
+#[test]
+fn debian_13() -> Result<()> {
+    survives_a_kill(training(500, LOG, &["--graph"]), LOG)
+}
+
+#[test]
+fn an_image_without_a_shell() -> Result<()> {
+    survives_a_kill(
+        Services {
+            image: "phos-trainer:noshell".into(),
+            ..training(500, LOG, &[])
+        },
+        LOG,
+    )
+}
+
+#[test]
+fn a_read_only_root_file_system() -> Result<()> {
+    let mut services = training(500, "/data/loss.log", &[]);
+    services
+        .env
+        .push(("TRAINER_READ_ONLY".into(), "true".into()));
+    survives_a_kill(services, "/data/loss.log")
+}
+
+#[test]
+fn a_job_of_another_user_has_no_privilege_before_and_after_a_restore() -> Result<()> {
+    let stack = Stack::new(
+        Services {
+            user: "train".into(),
+            ..training(500, LOG, &["--workers", "1"])
+        },
+        LOG,
+    )?;
+    let reference = stack.reference()?;
+    stack.up(&[Node::A.trainer()])?;
+    let unprivileged = || -> Result<()> {
+        // The job's first process.
+        let status = stack.exec(Node::A.trainer(), &["cat", "/proc/10000/status"])?;
+        let field = |name: &str| {
+            status
+                .lines()
+                .find_map(|line| line.strip_prefix(name))
+                .map(|value| value.split_whitespace().collect::<Vec<_>>().join(" "))
+                .unwrap_or_default()
+        };
+        ensure!(field("Uid:") == "1000 1000 1000 1000", "{status}");
+        ensure!(field("Gid:") == "1000 1000 1000 1000", "{status}");
+        ensure!(field("CapEff:") == "0000000000000000", "{status}");
+        ensure!(field("CapPrm:") == "0000000000000000", "{status}");
+        Ok(())
+    };
+    stack.wait_checkpoint(Node::A, 0)?;
+    unprivileged()?;
+    kill_and_resume(&stack, Node::A)?;
+    unprivileged()?;
+    same(&stack.finish(Node::A)?, &reference)
+}
+
+// ------------------------------------------------------------------------------------------------------- the entrypoint
+
+/// `docker run` of a trainer's image under the agent alone, with the program from the phos-ft image's own folder.
+fn agent_alone(flags: &[&str], agent: &[&str], command: &[&str]) -> Result<Command> {
+    let mut run = Command::new("docker");
+    run.args(["run", "--rm", "-i", "--network=none"])
+        .args(["--cap-add=SYS_PTRACE", "--cap-add=SYS_ADMIN"])
+        .args(["--cap-add=NET_ADMIN"])
+        .args(["--security-opt=seccomp=unconfined"])
+        .args(["--security-opt=apparmor=unconfined"])
+        .arg(format!("--volume={}:/opt/phos:ro", program()?))
+        .args(flags)
+        .args(["--entrypoint=/opt/phos/bin/phos-ft", "phos-trainer:trixie"])
+        .args(["run", "--sidecar-wait=0s"])
+        .args(agent)
+        .arg("--")
+        .args(command);
+    Ok(run)
+}
+
+/// What the phos-ft image puts into the volume.
+fn program() -> Result<String> {
+    let dist = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.build/dist-debug");
+    let dist = dist
+        .canonicalize()
+        .context("no .build/dist-debug: scripts/docker-images.sh debug makes it")?;
+    Ok(dist.display().to_string())
+}
+
+#[test]
+fn the_agent_as_entrypoint_changes_nothing_that_the_job_sees() -> Result<()> {
+    let script = "read line; echo \"$line|$PWD|$GREETING|$(id -un)|$(id -G)|$HOME\"; echo to-stderr >&2; \
+                  echo again >/dev/stdout; exit 7";
+    let mut command = agent_alone(
+        &["--cap-add=SYS_TIME", "--workdir=/tmp", "--env=GREETING=hi"],
+        &["--user=train"],
+        &["sh", "-c", script],
+    )?;
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    std::io::Write::write_all(
+        &mut child.stdin.take().context("no stdin")?,
+        b"from outside\n",
+    )?;
+    let output = child.wait_with_output()?;
+    let (out, err) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    ensure!(output.status.code() == Some(7), "{}: {err}", output.status);
+    ensure!(
+        out == "from outside|/tmp|hi|train|1000|/work\nagain\n",
+        "{out}"
+    );
+    ensure!(err.contains("to-stderr"), "{err}");
+    Ok(())
+}
+
+#[test]
+fn signals_reach_the_job() -> Result<()> {
+    let name = format!("phos-signals-{:08x}", rand::random::<u32>());
+    let mut command = agent_alone(
+        &["--cap-add=SYS_TIME", "--name", &name],
+        &[],
+        &[
+            "sh",
+            "-c",
+            "trap 'echo usr1' USR1; trap 'echo bye; exit 9' TERM; echo ready; while :; do sleep 0.05; done",
+        ],
+    )?;
+    let child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let said = |what: &str| {
+        wait_for(what, LIMIT, || {
+            let said = docker(&["logs", &name]).ok()?;
+            said.contains(what).then_some(())
+        })
+    };
+    let tried = (|| {
+        said("ready")?;
+        docker(&["kill", "--signal=USR1", &name])?;
+        said("usr1")?;
+        docker(&["stop", &name]).map(drop)
+    })();
+    if tried.is_err() {
+        let _ = docker(&["kill", &name]);
+    }
+    let output = child.wait_with_output()?;
+    tried?;
+    ensure!(output.status.code() == Some(9), "{}", output.status);
+    ensure!(String::from_utf8_lossy(&output.stdout).contains("bye"));
+    Ok(())
+}
+
+#[test]
+fn a_missing_capability_is_named_and_the_job_trains_all_the_same() -> Result<()> {
+    let mut command = agent_alone(
+        &[
+            "--tmpfs=/run/phos-gpu-sim/dev0:size=256m,mode=1777",
+            "--tmpfs=/run/phos-gpu-sim/proc:mode=777",
+        ],
+        &["--allow-unprotected"],
+        &["phos-trainer", "--steps", "20"],
+    )?;
+    let output = command.stdin(Stdio::null()).output()?;
+    let err = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{}: {err}", output.status);
+    ensure!(err.contains("CAP_SYS_TIME"), "{err}");
+    ensure!(String::from_utf8_lossy(&output.stdout).lines().count() == 20);
+
+    let mut doctor = Command::new("docker");
+    doctor
+        .args(["run", "--rm", "--network=none", "--cap-add=SYS_ADMIN"])
+        .args(["phos-ft-sim", "doctor", "--store=/tmp/store"]);
+    let output = doctor.stdin(Stdio::null()).output()?;
+    let out = String::from_utf8_lossy(&output.stdout);
+    ensure!(!output.status.success(), "{out}");
+    let line = out
+        .lines()
+        .find(|line| line.contains("missing:"))
+        .with_context(|| out.to_string())?;
+    for name in ["SYS_PTRACE", "NET_ADMIN", "SYS_TIME"] {
+        ensure!(line.contains(name), "{line}");
+    }
+    ensure!(!line.contains("SYS_ADMIN"), "{line}");
+    Ok(())
+}
+
+// ------------------------------------------------------------------------------------------------------- who may connect
+
+/// A client in Perl, which every Debian image has: connects to a packet socket and says what became of it.
+const CLIENT: &str = r#"
+use Socket; socket(S, AF_UNIX, SOCK_SEQPACKET, 0) or die "socket: $!\n";
+connect(S, sockaddr_un($ARGV[0])) or do { print "refused: $!\n"; exit 0 };
+my $n = sysread(S, my $bytes, 65536);
+print defined $n && $n == 0 ? "closed\n" : defined $n ? "answered\n" : "error: $!\n";
+"#;
+
+#[test]
+fn who_is_not_of_the_job_gets_nothing_from_the_sockets() -> Result<()> {
+    let stack = Stack::new(training(100_000, LOG, &[]), LOG)?;
+    stack.up(&[Node::A.trainer()])?;
+    stack.wait_checkpoint(Node::A, 0)?;
+    let trainer = stack.container(Node::A.trainer())?;
+    let connect = |user: &str, socket: &str| {
+        let path = format!("/run/phos/train/{socket}");
+        docker(&["exec", "-u", user, &trainer, "perl", "-e", CLIENT, &path])
+    };
+    for socket in ["agent.sock", "sidecar.sock"] {
+        let said = connect("1000", socket)?;
+        ensure!(said.contains("Permission denied"), "{socket}: {said}");
+    }
+    // Nobody else lists what lies there.
+    let listed = Command::new("docker")
+        .args(["exec", "-u", "1000", &trainer, "ls", "/run/phos/train"])
+        .output()?;
+    ensure!(!listed.status.success(), "{listed:?}");
+    // Even where somebody opened the file to all, the agent looks at who connects.
+    docker(&[
+        "exec",
+        &trainer,
+        "chmod",
+        "666",
+        "/run/phos/train/agent.sock",
+    ])?;
+    let said = connect("1000", "agent.sock")?;
+    ensure!(said == "closed\n", "{said}");
+    stack.wait_said(
+        Node::A.trainer(),
+        "a stranger tried to connect as sidecar: refused",
+    )?;
+    // Not of the job, whoever it is: neither a user nor root, beside it in the container nor from another.
+    for user in ["1000", "0"] {
+        let said = connect(user, "shim.sock")?;
+        ensure!(said == "closed\n", "{user}: {said}");
+    }
+    stack.wait_said(
+        Node::A.trainer(),
+        "a process that is not of the job tried to connect as a shim: refused",
+    )?;
+    docker(&[
+        "run",
+        "--rm",
+        "--network=none",
+        &format!("--volume={}_run-a:/run/phos", stack.project()),
+        "phos-trainer:trixie",
+        "perl",
+        "-e",
+        CLIENT,
+        "/run/phos/train/shim.sock",
+    ])
+    .and_then(|said| {
+        ensure!(said == "closed\n", "{said}");
+        Ok(())
+    })?;
+    stack.wait_said(
+        Node::A.trainer(),
+        "a process outside the job tried to connect as a shim: refused",
+    )?;
+    // The job and its sidecar have not noticed.
+    let newest = stack.wait_checkpoint(Node::A, 0)?;
+    stack.wait_checkpoint(Node::A, newest)?;
+    Ok(())
+}
+
+#[test]
+fn nothing_listens_on_tcp() -> Result<()> {
+    let stack = Stack::new(training(100_000, LOG, &[]), LOG)?;
+    stack.up(&[Node::A.trainer()])?;
+    stack.wait_checkpoint(Node::A, 0)?;
+    for service in [Node::A.trainer(), Node::A.sidecar()] {
+        let table = stack.exec(service, &["cat", "/proc/net/tcp", "/proc/net/tcp6"])?;
+        let listening: Vec<&str> = table
+            .lines()
+            .filter(|line| line.split_whitespace().nth(3) == Some("0A"))
+            // Docker's own name server, 127.0.0.11.
+            .filter(|line| !line.contains("0B00007F:"))
+            .collect();
+        ensure!(listening.is_empty(), "{service}: {listening:#?}");
+        let ports = stack.inspect(service, "{{json .NetworkSettings.Ports}}")?;
+        ensure!(!ports.contains("HostPort"), "{service}: {ports}");
+    }
+    // The sidecar has no capability at all, the trainer is not privileged.
+    let status = stack.exec(Node::A.sidecar(), &["cat", "/proc/1/status"])?;
+    ensure!(status.contains("CapEff:\t0000000000000000"), "{status}");
+    ensure!(status.contains("CapBnd:\t0000000000000000"), "{status}");
+    let privileged = stack.inspect(Node::A.trainer(), "{{.HostConfig.Privileged}}")?;
+    ensure!(privileged == "false", "{privileged}");
+    Ok(())
+}
+
+// ------------------------------------------------------------------------------------------------------- stop and restart
+
+#[test]
+fn docker_stop_takes_a_last_checkpoint_and_up_resumes_it() -> Result<()> {
+    let stack = Stack::new(
+        Services {
+            // None by itself.
+            interval: "1h".into(),
+            ..training(500, LOG, &["--workers", "2"])
+        },
+        LOG,
+    )?;
+    let reference = stack.reference()?;
+    stack.up(&[Node::A.trainer()])?;
+    stack.wait_step(Node::A, 50)?;
+    let began = Instant::now();
+    stack.compose(&["stop", Node::A.trainer()])?;
+    ensure!(
+        began.elapsed() < Duration::from_secs(60),
+        "it took {:?}",
+        began.elapsed()
+    );
+    // Not killed: as the job itself ends at SIGTERM.
+    ensure!(stack.wait_ended(Node::A.trainer())? == 143);
+    let stopped_at = stack.last_step(Node::A).context("no step")?;
+    let checkpoints = stack.checkpoints(Node::A)?;
+    let last = checkpoints.last().context("no checkpoint was taken")?;
+    ensure!(last.trigger == "terminate", "{last:?}");
+    stack.compose(&["stop", Node::A.sidecar()])?;
+    stack.up(&[Node::A.trainer()])?;
+    let trace = stack.finish(Node::A)?;
+    // From there, and not from the beginning: the log of the container goes on, and repeats no step.
+    ensure!(trace.last_step() > Some(stopped_at));
+    let said = stack.said(Node::A.sidecar())?;
+    ensure!(said.contains("resumed"), "{}", stack.tail(Node::A));
+    same(&trace, &reference)
+}
+
+#[test]
+fn twenty_restarts_in_any_order_under_a_running_job() -> Result<()> {
+    let stack = Stack::new(training(1600, LOG, &["--workers", "1"]), LOG)?;
+    let reference = stack.reference()?;
+    stack.up(&[Node::A.trainer()])?;
+    stack.wait_checkpoint(Node::A, 0)?;
+    let seed = rand::random();
+    eprintln!("seed {seed}");
+    let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
+    for n in 1..=20 {
+        let at = stack.last_step(Node::A).unwrap_or(0);
+        match rng.random_range(0..5) {
+            // As rude as it gets: no last checkpoint.
+            0 => {
+                docker(&["kill", &stack.container(Node::A.trainer())?])?;
+                stack.up(&[Node::A.trainer()])?;
+            }
+            1 => stack
+                .compose(&["restart", Node::A.trainer(), Node::A.sidecar()])
+                .map(drop)?,
+            2 => stack.compose(&["restart", Node::A.trainer()]).map(drop)?,
+            // The job does not notice.
+            _ => {
+                stack.compose(&["restart", Node::A.sidecar()])?;
+                ensure!(
+                    stack.last_step(Node::A) >= Some(at),
+                    "restart {n} lost steps"
+                );
+            }
+        }
+        // It runs.
+        let now = stack.last_step(Node::A).unwrap_or(0);
+        stack
+            .wait_step(Node::A, now + 1)
+            .with_context(|| format!("restart {n}"))?;
+        if stack.last_step(Node::A) > Some(1300) {
+            ensure!(n >= 10, "the job was over after {n} restarts");
+            break;
+        }
+    }
+    same(&stack.finish(Node::A)?, &reference)
+}
+
+#[test]
+fn a_newer_release_arrives_under_a_running_job() -> Result<()> {
+    let mut stack = Stack::new(training(900, LOG, &[]), LOG)?;
+    let reference = stack.reference()?;
+    stack.up(&[Node::A.trainer()])?;
+    stack.wait_checkpoint(Node::A, 0)?;
+    let release = |of: &Stack| -> Result<String> {
+        let exe = of.exec(Node::A.trainer(), &["readlink", "/proc/1/exe"])?;
+        Ok(exe.trim().to_owned())
+    };
+    let old = release(&stack)?;
+
+    // The same programs under another name: what an upgrade is to the volume.
+    let newer = "phos-ft-sim:newer";
+    let mut build = Command::new("docker")
+        .args(["build", "-q", "-t", newer, "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()?;
+    std::io::Write::write_all(
+        &mut build.stdin.take().context("no stdin")?,
+        b"FROM phos-ft-sim\nRUN echo 00000000000newer >/usr/lib/phos-ft/release\n",
+    )?;
+    ensure!(build.wait()?.success());
+    stack.services.env.push(("PHOS_IMAGE".into(), newer.into()));
+    let at = stack.last_step(Node::A).unwrap_or(0);
+    stack.compose(&["up", "-d", "--no-deps", Node::A.sidecar()])?;
+    // The job has not noticed, and its agent goes on with what it was started from.
+    stack.wait_step(Node::A, at + 1)?;
+    ensure!(release(&stack)? == old);
+    let newest = stack.wait_checkpoint(Node::A, 0)?;
+    stack.wait_checkpoint(Node::A, newest)?;
+    // The next start has the new one.
+    stack.compose(&["restart", Node::A.trainer()])?;
+    stack.wait_said(Node::A.sidecar(), "resumed")?;
+    let new = release(&stack)?;
+    ensure!(new != old && new.contains("00000000000newer"), "{new}");
+    same(&stack.finish(Node::A)?, &reference)
+}
+
+#[test]
+fn a_sidecar_that_dies_at_any_step_of_a_checkpoint_comes_back() -> Result<()> {
+    let mut stack = Stack::new(training(100_000, LOG, &["--workers", "1"]), LOG)?;
+    stack.up(&[Node::A.trainer()])?;
+    let mut newest = stack.wait_checkpoint(Node::A, 0)?;
+    let pid = stack.inspect(Node::A.trainer(), "{{.State.Pid}}")?;
+    for step in [
+        "after-quiesce",
+        "after-name",
+        "after-dump-request",
+        "after-dumped",
+        "before-attach",
+        "after-attach",
+        "mid-drain",
+        "before-manifest",
+        "before-head",
+        "after-head",
+    ] {
+        let once = format!("/run/phos/died-{step}");
+        stack.services.env = vec![
+            ("PHOS_FAILPOINT".into(), format!("sidecar:{step}")),
+            ("PHOS_FAILPOINT_ONCE".into(), once.clone()),
+        ];
+        stack.compose(&["up", "-d", "--no-deps", Node::A.sidecar()])?;
+        // It has died, Docker has brought it back, and the next checkpoint is stored.
+        wait_for(&format!("the sidecar to die at {step}"), LIMIT, || {
+            stack.exec(Node::A.trainer(), &["test", "-e", &once]).ok()
+        })?;
+        newest = stack.wait_checkpoint(Node::A, newest)?;
+        let restarts = stack.inspect(Node::A.sidecar(), "{{.RestartCount}}")?;
+        ensure!(restarts != "0", "{step}: it was not restarted");
+        let at = stack.last_step(Node::A).unwrap_or(0);
+        stack.wait_step(Node::A, at + 1)?;
+    }
+    // The same container, never resumed.
+    ensure!(stack.inspect(Node::A.trainer(), "{{.State.Pid}}")? == pid);
+    stack.compose(&["stop", Node::A.trainer()])?;
+    let trace = stack.losses(Node::A)?;
+    let whole = trace.last_step().context("no step")?;
+    ensure!(trace.len() as u64 == whole + 1);
+    let steps = (whole + 1).to_string();
+    same(&trace, &stack.reference_with(&["--steps", &steps])?)
+}
+
+// ------------------------------------------------------------------------------------------------------- the network
+
+#[test]
+fn a_store_that_is_out_for_a_minute_costs_the_job_nothing() -> Result<()> {
+    let stack = Stack::new(training(100_000, LOG, &[]), LOG)?;
+    stack.up(&[Node::A.trainer()])?;
+    stack.wait_checkpoint(Node::A, 0)?;
+    let rate = |of: &Stack, time: Duration| -> Result<f64> {
+        let from = of.last_step(Node::A).context("no step")?;
+        let began = Instant::now();
+        wait_for("time to pass", LIMIT, || {
+            (began.elapsed() >= time).then_some(())
+        })?;
+        let to = of.last_step(Node::A).context("no step")?;
+        Ok((to - from) as f64 / began.elapsed().as_secs_f64())
+    };
+    let before = rate(&stack, Duration::from_secs(10))?;
+    let s3 = stack.container("s3")?;
+    let newest = stack.wait_checkpoint(Node::A, 0)?;
+    // It answers nothing at first, then there is no way to it.
+    docker(&["pause", &s3])?;
+    let silent = rate(&stack, Duration::from_secs(30));
+    stack.connect(Node::A, false)?;
+    docker(&["unpause", &s3])?;
+    let absent = rate(&stack, Duration::from_secs(30))?;
+    stack.connect(Node::A, true)?;
+    let silent = silent?;
+    eprintln!("steps a second: {before:.1} before, {silent:.1} silent, {absent:.1} absent");
+    // The job's own pace is 20 ms a step and more; a machine under load slows it as well.
+    for (name, found) in [("silent", silent), ("absent", absent)] {
+        ensure!(
+            found > before * 0.7,
+            "{found:.1} steps a second while the store was {name}, {before:.1} before"
+        );
+    }
+    stack.wait_checkpoint(Node::A, newest + 1)?;
+    Ok(())
+}
+
+/// What is said of a node that lost its job to B.
+fn is_fenced(stack: &Stack) -> Result<()> {
+    stack.wait_said(Node::A.trainer(), "another node has this job")?;
+    // Docker starts its container again; it refuses.
+    wait_for("the fenced agent to be started again", LIMIT, || {
+        let restarts = stack.inspect(Node::A.trainer(), "{{.RestartCount}}").ok()?;
+        (restarts != "0").then_some(())
+    })?;
+    stack.wait_said(Node::A.trainer(), "another node has job train")?;
+    let code = wait_for("the code of the fenced agent", LIMIT, || {
+        let state = stack
+            .inspect(Node::A.trainer(), "{{.State.Status}} {{.State.ExitCode}}")
+            .ok()?;
+        state.strip_prefix("restarting ").map(str::to_owned)
+    })?;
+    ensure!(code == "76", "{code}");
+    Ok(())
+}
+
+/// A is cut off, B goes on from A's checkpoint, A is connected again (`meanwhile` happens to it before): A ends its job, B's
+/// losses are those of an undisturbed run, and the history is whole.
+fn partitioned(meanwhile: impl FnOnce(&Stack) -> Result<()>) -> Result<()> {
+    let stack = Stack::new(training(1000, LOG, &["--ballast-mib", "32"]), LOG)?;
+    let reference = stack.reference()?;
+    stack.up(&[Node::A.trainer()])?;
+    let first = stack.wait_checkpoint(Node::A, 0)?;
+    // In the middle of a checkpoint: the job is held, or runs while what was changed goes to the store.
+    wait_for("a checkpoint to be under way", LIMIT, || {
+        let status = ["phos-ft", "status", "--json", "--job=train"];
+        let text = stack.exec(Node::A.sidecar(), &status).ok()?;
+        let status: serde_json::Value = serde_json::from_str(&text).ok()?;
+        let state = status["state"].as_str()?;
+        ["checkpointing", "storing"]
+            .iter()
+            .any(|word| state.contains(word))
+            .then_some(())
+    })?;
+    stack.connect(Node::A, false)?;
+    let cut_at = stack.last_step(Node::A).context("no step")?;
+    // Training goes on.
+    stack.wait_step(Node::A, cut_at + 20)?;
+
+    stack.up(&[Node::B.trainer()])?;
+    stack.wait_said(Node::B.sidecar(), "resumed")?;
+    let taken = stack.wait_checkpoint(Node::B, first)?;
+    meanwhile(&stack)?;
+    stack.connect(Node::A, true)?;
+    is_fenced(&stack)?;
+    // Nothing of A's came after B's.
+    let numbers = |of: &Stack| -> Result<BTreeSet<u64>> {
+        Ok(of.checkpoints(Node::B)?.iter().map(|c| c.number).collect())
+    };
+    ensure!(numbers(&stack)?.contains(&taken));
+    stack.wait_checkpoint(Node::B, taken)?;
+    let trace = stack.finish(Node::B)?;
+    for number in numbers(&stack)? {
+        let number = number.to_string();
+        stack.exec(
+            Node::B.sidecar(),
+            &[
+                "phos-ft",
+                "show",
+                &number,
+                "--json",
+                "--job=train",
+                "--store=s3://phos/try",
+            ],
+        )?;
+    }
+    same(&trace, &reference)
+}
+
+#[test]
+fn a_node_cut_off_in_the_middle_of_a_checkpoint_is_fenced_when_it_comes_back() -> Result<()> {
+    partitioned(|_| Ok(()))
+}
+
+#[test]
+fn a_sidecar_restarted_while_it_was_cut_off_does_not_take_the_job_back() -> Result<()> {
+    partitioned(|stack| stack.compose(&["restart", Node::A.sidecar()]).map(drop))
+}

@@ -1,0 +1,77 @@
+"""Compares the compose files of docker/: what compose.yaml shows to users is what the tests run.
+
+    docker-check.py NAME=RESOLVED.yaml...     each as `docker compose config` prints it
+
+Called by docker-check.sh.
+"""
+
+import sys
+
+import yaml
+
+# What a service of the tests may have of its own, with the reason in the compose file.
+DIFFERS = {
+    "trainer": {"image", "command", "volumes", "networks", "environment", "deploy", "tmpfs", "depends_on", "read_only"},
+    "phos-ft": {"image", "command", "volumes", "networks", "environment", "deploy", "tmpfs", "depends_on", "hostname"},
+}
+CAPABILITIES = {"SYS_PTRACE", "SYS_ADMIN", "NET_ADMIN", "SYS_TIME"}
+
+
+def mounts(service: dict) -> set:
+    """Where volumes of phos-ft are mounted, and whether for reading only."""
+    found = set()
+    for volume in service.get("volumes", []):
+        if isinstance(volume, dict):
+            target, read_only = volume["target"], volume.get("read_only", False)
+        else:
+            parts = volume.split(":")
+            target, read_only = parts[1], parts[2:] == ["ro"]
+        if target in ("/opt/phos", "/run/phos"):
+            found.add((target, read_only))
+    return found
+
+
+def flags(service: dict) -> set:
+    """The names of phos-ft's flags in a command."""
+    words = service.get("command") or []
+    words = words.split() if isinstance(words, str) else words
+    return {word.split("=")[0] for word in words}
+
+
+def main() -> int:
+    files = {}
+    for argument in sys.argv[1:]:
+        name, path = argument.split("=", 1)
+        with open(path, encoding="utf-8") as file:
+            files[name] = yaml.safe_load(file)["services"]
+    shown = files["compose.yaml"]
+    wrong = []
+    trainer, sidecar = shown["trainer"], shown["phos-ft"]
+    if set(trainer.get("cap_add", [])) != CAPABILITIES:
+        wrong.append(f"compose.yaml: the trainer's capabilities are {trainer.get('cap_add')}")
+    if sidecar.get("cap_drop") != ["ALL"] or sidecar.get("cap_add"):
+        wrong.append("compose.yaml: the sidecar has capabilities")
+    for name, services in files.items():
+        for service, entries in services.items():
+            kind = next((kind for kind in DIFFERS if service.startswith(kind)), None)
+            if kind is None:
+                continue
+            if entries.get("privileged"):
+                wrong.append(f"{name}: {service} is privileged")
+            if entries.get("ports"):
+                wrong.append(f"{name}: {service} has ports")
+            of = shown[kind]
+            for key in sorted((set(of) | set(entries)) - DIFFERS[kind]):
+                if of.get(key) != entries.get(key):
+                    wrong.append(f"{name}: {service}: {key} is {entries.get(key)}, in compose.yaml {of.get(key)}")
+            if mounts(of) != mounts(entries):
+                wrong.append(f"{name}: {service}: mounts {mounts(entries)}, in compose.yaml {mounts(of)}")
+            if kind == "phos-ft" and flags(of) != flags(entries):
+                wrong.append(f"{name}: {service}: flags {flags(entries)}, in compose.yaml {flags(of)}")
+    for line in wrong:
+        print(f"docker-check: {line}", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
