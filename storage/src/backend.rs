@@ -313,6 +313,20 @@ impl Backend {
     }
 }
 
+/// Whether the address means a directory of this machine that is not there.
+pub(crate) fn is_missing_directory(address: &str) -> bool {
+    let path = if address.contains("://") {
+        let url = Url::parse(address)
+            .ok()
+            .filter(|url| url.scheme() == "file");
+        url.and_then(|url| url.to_file_path().ok())
+    } else {
+        Some(PathBuf::from(address)).filter(|path| !path.as_os_str().is_empty())
+    };
+    // Any other error is told by opening it.
+    path.is_some_and(|path| matches!(path.try_exists(), Ok(false)))
+}
+
 /// Opens the store that an address means.
 pub(crate) fn connect(address: &str, retry: &RetryPolicy) -> Result<Backend, OpenError> {
     let backend = |store: Arc<dyn ObjectStore>, base, medium| {

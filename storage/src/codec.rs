@@ -22,6 +22,16 @@ pub enum Codec {
 }
 
 impl Codec {
+    /// Its name, for people and programs.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Zero => "zero",
+            Self::Raw => "raw",
+            Self::Zstd => "zstd",
+        }
+    }
+
     /// The codec of a number in a pack or manifest.
     pub(crate) const fn from_u8(number: u8) -> Option<Self> {
         match number {

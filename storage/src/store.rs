@@ -209,6 +209,17 @@ impl Store {
         Self::with_backend(backend, address, options).await
     }
 
+    /// Opens a store to look at it: `None` if it is a directory that is not there, which is not made.
+    pub async fn open_existing(
+        address: &str,
+        options: StoreOptions,
+    ) -> Result<Option<Self>, OpenError> {
+        if backend::is_missing_directory(address) {
+            return Ok(None);
+        }
+        Self::open(address, options).await.map(Some)
+    }
+
     /// Opens a store on any object store below a prefix: for tests that inject failures.
     pub async fn from_object_store(
         store: Arc<dyn ObjectStore>,
