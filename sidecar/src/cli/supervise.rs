@@ -152,6 +152,7 @@ fn sidecar_command(common: &Common, sidecar: &SidecarArgs, first: bool) -> Comma
         .arg(sidecar.max_restarts.to_string())
         .arg("--restart-window")
         .arg(time(sidecar.restart_window))
+        .args(sidecar.keep.flags())
         .stdin(Stdio::null())
         .stdout(Stdio::null());
     if let (true, Some(from)) = (first, sidecar.from) {

@@ -336,7 +336,7 @@ impl Session<'_> {
                 } else {
                     Ok(())
                 };
-                tokio::spawn(writer.abort());
+                tokio::spawn(writer.abort(unix_millis()));
                 abandoned.map_err(HeldError::Wait)?;
                 Err(e)
             }
@@ -784,7 +784,7 @@ async fn fly(work: Work) -> Result<Stored, Dropped> {
         Ok(stored) => Ok(stored),
         Err(mut dropped) => {
             control.cancel(dropped.message.clone());
-            writer.abort().await;
+            writer.abort(unix_millis()).await;
             dropped.stop = stop;
             Err(dropped)
         }
@@ -906,6 +906,13 @@ async fn store(work: Work) -> Result<Stored, Dropped> {
             ..dropped(e.to_string(), kind)
         }
     })?;
+    if commit.resumed.chunks > 0 {
+        tracing::info!(
+            bytes = commit.resumed.bytes,
+            packs = commit.resumed.packs,
+            "an unfinished checkpoint was gone on with: that much was not uploaded again"
+        );
+    }
     failpoint::reach(Step::AfterHead);
     parts.insert("commit".into(), ms(commit_began.elapsed()));
     tracing::debug!(

@@ -4,7 +4,8 @@
 //! * [`attempt`]: one checkpoint; [`registry`]: the job's memory; [`gpus`]; [`plan`]; [`drain`];
 //!   [`pipeline`]; [`cpu_image`]; [`image`]: what the manifest says;
 //! * [`restore`] and [`checks`]: the way back;
-//! * [`control`] and [`status`]: the sidecar's own socket.
+//! * [`control`] and [`status`]: the sidecar's own socket;
+//! * [`tidy`]: collection after checkpoints; [`hold`]: what a reader needs stays.
 //!
 //! # Consistency
 //!
@@ -28,6 +29,7 @@ mod cpu_image;
 mod drain;
 mod failpoint;
 mod gpus;
+mod hold;
 mod image;
 mod link;
 mod pipeline;
@@ -37,6 +39,7 @@ mod registry;
 mod restore;
 mod session;
 pub mod status;
+mod tidy;
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::DirBuilderExt;
@@ -45,6 +48,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use phos_policies::restart::{RestartBudget, Restarts};
+use phos_policies::retention::Retention;
 use phos_policies::schedule::{Schedule, ScheduleConfig, ScheduleError};
 use phos_protocol::env::AGENT_SOCKET_FILE;
 use phos_protocol::types::GpuUuid;
@@ -63,6 +67,10 @@ use self::link::Link;
 use self::pipeline::Control;
 use self::session::{Session, SessionEnd};
 use self::status::{Report, Shared};
+use self::tidy::Tidy;
+
+pub use self::hold::{Reading, reader};
+pub use self::tidy::keep;
 
 /// What the sidecar is told.
 #[derive(Debug, Clone)]
@@ -83,6 +91,8 @@ pub struct Config {
     pub restarts: RestartBudget,
     /// Resume from this checkpoint first.
     pub from: Option<CheckpointNumber>,
+    /// Which checkpoints to keep.
+    pub retention: Retention,
 }
 
 /// Why the sidecar ended without its job being over.
@@ -161,6 +171,8 @@ struct Engine {
     crowded: u32,
     /// See [`Config`].
     quiesce_timeout: Duration,
+    /// What removes old checkpoints.
+    tidy: Tidy,
 }
 
 /// SIGTERM and SIGINT.
@@ -219,7 +231,7 @@ pub(crate) fn random_u64() -> u64 {
 }
 
 /// The time, for people.
-pub(crate) fn unix_millis() -> UnixMillis {
+pub fn unix_millis() -> UnixMillis {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
@@ -333,6 +345,7 @@ pub async fn run(config: Config) -> Result<(), EngineError> {
         expected_dump: Duration::from_secs(1),
         link_rate: 10_000_000_000,
         crowded: 0,
+        tidy: Tidy::new(config.retention),
     };
     let outcome = engine.serve(&directory.join(AGENT_SOCKET_FILE)).await;
     engine.settle().await;
