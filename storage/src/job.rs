@@ -832,7 +832,7 @@ impl Job {
                         manifest: Some(manifest),
                         skipped,
                     };
-                    return Ok((found, Some(named), walk.newest()));
+                    return Ok((found, Some(named), walk.tail()));
                 }
                 Some(reason) => skip(reason),
             }
@@ -841,7 +841,8 @@ impl Job {
             manifest: None,
             skipped,
         };
-        Ok((found, None, walk.newest()))
+        // Packs were listed then: what the walk met beyond it may name newer ones.
+        Ok((found, None, walk.tail()))
     }
 
     /// All visible checkpoints with their manifests, newest first, or with the reason why one cannot be used. That their
