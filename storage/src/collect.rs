@@ -991,10 +991,9 @@ impl Collector<'_> {
     async fn upload(&mut self, pack: PackBuilder) -> Result<(), StoreFault> {
         let id = pack.id();
         let (pieces, length) = pack.finish();
-        let part_size = self.job.options().part_size;
         self.job
             .backend()
-            .write_pack(&self.job.pack_key(&id), pieces, part_size)
+            .write_pack(&self.job.pack_key(&id), pieces, self.job.options())
             .await?;
         self.moves.lengths.insert(id, length);
         Ok(())

@@ -66,7 +66,7 @@ mod verify;
 mod writer;
 
 pub use chunk_list::ChunkList;
-pub use codec::Codec;
+pub use codec::{Codec, Encoding, EncodingPolicy, PlainZstd, Pressure, Sample};
 pub use collect::{Candidate, CollectError, CollectOptions, Collected, GiveWay, Keep};
 pub use diff::{AllocationDiff, Change, Diff, FileDiff};
 pub use digest::Digest;
@@ -89,7 +89,7 @@ pub use pack::{PackError, PackIndex, PackIndexEntry};
 pub use probe::ProbeError;
 pub use reader::{ReadError, Reader};
 pub use retry::RetryPolicy;
-pub use store::{Compute, OpenError, Store, StoreOptions};
+pub use store::{Compute, OpenError, Pacer, Store, StoreOptions};
 pub use verify::{DamagedPack, Verified, VerifyOptions, VerifyProgress};
 pub use writer::{
     CheckpointWriter, Commit, CommitError, PutError, PutOutcome, Resumed, WriteStats,
@@ -102,4 +102,4 @@ pub const CHUNK_SIZE: usize = 1 << 20;
 pub const MAX_CHUNK_SIZE: usize = 4 << 20;
 
 /// Version of the layout of a store as a whole, as written in its `phos-format` object.
-pub const STORE_FORMAT: u16 = 2;
+pub const STORE_FORMAT: u16 = 3;

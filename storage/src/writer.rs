@@ -19,7 +19,7 @@
 //! `leftovers`), or to collection: a writer never deletes packs, as another one may lean on them by then.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -27,7 +27,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::backend::Medium;
-use crate::codec::{self, Codec};
+use crate::codec::{self, Codec, Pressure};
 use crate::collect::{Candidate, CollectOptions};
 use crate::collection::ManifestRef;
 use crate::fault::{FaultKind, StoreFault};
@@ -225,6 +225,8 @@ struct Inner {
     packer: tokio::sync::Mutex<Packer>,
     upload_slots: Arc<Semaphore>,
     encoders: Arc<Semaphore>,
+    /// Whether a chunk had to wait for an encoder since the last pack was closed.
+    encoders_are_full: AtomicBool,
     shared: Arc<Shared>,
     new_bytes: AtomicU64,
     encoded_bytes: AtomicU64,
@@ -279,6 +281,7 @@ impl CheckpointWriter {
             packer: tokio::sync::Mutex::default(),
             upload_slots: Arc::new(Semaphore::new(options.uploads.max(1))),
             encoders: Arc::new(Semaphore::new(options.encoders.max(1))),
+            encoders_are_full: AtomicBool::new(false),
             shared: Arc::default(),
             new_bytes: AtomicU64::new(0),
             encoded_bytes: AtomicU64::new(0),
@@ -351,6 +354,9 @@ impl CheckpointWriter {
 
     async fn encode(&self, digest: Digest, bytes: Bytes) -> Result<(Codec, Bytes), PutError> {
         let failed = |detail: String| PutError::Encode { digest, detail };
+        if self.inner.encoders.available_permits() == 0 {
+            self.inner.encoders_are_full.store(true, Ordering::Relaxed);
+        }
         let permit = self
             .inner
             .encoders
@@ -358,7 +364,7 @@ impl CheckpointWriter {
             .acquire_owned()
             .await
             .map_err(|_| PutError::Closed)?;
-        let level = self.inner.job.options().zstd_level;
+        let policy = self.inner.job.options().encoding.clone();
         // The permit moves into the task: a dropped put does not make room before its task has ended.
         let task = self.inner.job.options().compute.run(move || {
             let _permit = permit;
@@ -369,7 +375,7 @@ impl CheckpointWriter {
                     found,
                 });
             }
-            codec::encode(&bytes, level).map_err(|error| PutError::Encode {
+            codec::encode(&bytes, policy.as_ref()).map_err(|error| PutError::Encode {
                 digest,
                 detail: error.to_string(),
             })
@@ -410,6 +416,10 @@ impl CheckpointWriter {
         if packer.open.is_none() {
             return Ok(());
         }
+        self.inner.job.options().encoding.pack_closed(Pressure {
+            link_is_full: self.inner.upload_slots.available_permits() == 0,
+            encoders_are_full: self.inner.encoders_are_full.swap(false, Ordering::Relaxed),
+        });
         let permit = self
             .inner
             .upload_slots
@@ -430,7 +440,7 @@ impl CheckpointWriter {
             let _permit = permit;
             match job
                 .backend()
-                .write_pack(&job.pack_key(&id), pieces, job.options().part_size)
+                .write_pack(&job.pack_key(&id), pieces, job.options())
                 .await
             {
                 Ok(()) => {

@@ -18,7 +18,7 @@ use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use phos_storage::{
     Candidate, CheckpointNumber, CollectOptions, CommitError, Digest, Epoch, Job, JobError, PackId,
-    PutError, PutOutcome, Store,
+    PutError, PutOutcome, STORE_FORMAT, Store,
 };
 
 /// A store of its own kind, empty, and what keeps it alive.
@@ -649,7 +649,8 @@ mod bodies {
             .await
             .unwrap_err();
         assert!(
-            error.to_string().contains("format 7") && error.to_string().contains("up to 2"),
+            error.to_string().contains("format 7")
+                && error.to_string().contains(&format!("up to {STORE_FORMAT}")),
             "{error}"
         );
         assert!(store.initialise().await.is_err());

@@ -146,6 +146,10 @@ pub struct SidecarArgs {
     /// Resume from this checkpoint instead of the newest one.
     #[arg(long, value_name = "ID", value_parser = checkpoint)]
     pub from: Option<CheckpointNumber>,
+    /// Most that uploads to the store may take of the link, a second, such as 100MB or 1GiB. Checkpoints take longer
+    /// then, also the last one before the job ends. [default: no limit]
+    #[arg(long, value_name = "SIZE", value_parser = upload_limit)]
+    pub upload_limit: Option<u64>,
     /// Which checkpoints to keep.
     #[command(flatten)]
     pub keep: RetentionArgs,
@@ -413,6 +417,17 @@ fn host_buffer(text: &str) -> Result<u64, String> {
     Ok(bytes)
 }
 
+fn upload_limit(text: &str) -> Result<u64, String> {
+    let size = text.strip_suffix("/s").unwrap_or(text);
+    let bytes = size::parse(size).map_err(|e| e.to_string())?;
+    if bytes < 64 << 10 {
+        return Err(format!(
+            "{text} a second would not store a checkpoint in a day: give at least 64KiB"
+        ));
+    }
+    Ok(bytes)
+}
+
 fn checkpoint(text: &str) -> Result<CheckpointNumber, String> {
     text.parse()
         .map_err(|_| format!("{text:?} is not a checkpoint's number: `phos-ft list` shows them"))
@@ -456,6 +471,8 @@ mod tests {
             parse("phos-ft restore 12").unwrap().command,
             Some(Command::Restore { id: Some(_), .. })
         ));
+        let limited = parse("phos-ft --upload-limit 100MiB/s").unwrap();
+        assert_eq!(limited.sidecar.upload_limit, Some(100 << 20));
         let kept = RetentionArgs {
             keep_last: Some(5),
             keep_hourly: None,
@@ -501,6 +518,10 @@ mod tests {
         "error: the following required arguments were not provided:"
     )]
     #[case("phos-ft --max-restarts -1", "error: unexpected argument '-1' found")]
+    #[case(
+        "phos-ft --upload-limit 10",
+        "error: invalid value '10' for '--upload-limit <SIZE>': 10 a second would not store a checkpoint in a day: give at least 64KiB"
+    )]
     #[case(
         "phos-ft --keep-last 0",
         "error: invalid value '0' for '--keep-last <N>': 0 is not in 1..4294967296"

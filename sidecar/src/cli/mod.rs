@@ -150,6 +150,7 @@ fn run_sidecar(common: &Common, sidecar: &SidecarArgs) -> u8 {
         restarts: sidecar.budget(),
         from: sidecar.from,
         retention: sidecar.keep.rules(),
+        upload_limit: sidecar.upload_limit,
     };
     let outcome = runtime.block_on(engine::run(config));
     // Workers that still wait for a store must not hold the process back.

@@ -293,6 +293,7 @@ impl Session<'_> {
         let Some(epoch) = self.engine.epoch else {
             return Err(HeldError::Task("the job is not ours".into()));
         };
+        self.engine.encoding.checkpoint_begins(self.engine.interval);
         // Reads what is stored, the first time; before the stop.
         let job = self.engine.job.clone();
         let mut begin = Box::pin(async move { job.begin(epoch).await });

@@ -40,6 +40,7 @@ mod restore;
 mod session;
 pub mod status;
 mod tidy;
+mod uploads;
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::DirBuilderExt;
@@ -68,6 +69,7 @@ use self::pipeline::Control;
 use self::session::{Session, SessionEnd};
 use self::status::{Report, Shared};
 use self::tidy::Tidy;
+use self::uploads::{Adaptive, Limit};
 
 pub use self::hold::{Reading, reader};
 pub use self::tidy::keep;
@@ -93,6 +95,8 @@ pub struct Config {
     pub from: Option<CheckpointNumber>,
     /// Which checkpoints to keep.
     pub retention: Retention,
+    /// Most bytes a second that uploads may take of the link.
+    pub upload_limit: Option<u64>,
 }
 
 /// Why the sidecar ended without its job being over.
@@ -173,6 +177,9 @@ struct Engine {
     quiesce_timeout: Duration,
     /// What removes old checkpoints.
     tidy: Tidy,
+    /// How chunks are written.
+    encoding: Arc<Adaptive>,
+    interval: Option<Duration>,
 }
 
 /// SIGTERM and SIGINT.
@@ -260,7 +267,11 @@ pub fn make_run_dir(run_dir: &Path, job: &JobName) -> Result<PathBuf, EngineErro
 /// # Errors
 /// Why it cannot be used.
 pub async fn open_store(address: &str) -> Result<Store, EngineError> {
-    let store = Store::open(address, store_options()).await?;
+    open_store_with(address, store_options()).await
+}
+
+async fn open_store_with(address: &str, options: StoreOptions) -> Result<Store, EngineError> {
+    let store = Store::open(address, options).await?;
     store.probe().await?;
     store.initialise().await?;
     Ok(store)
@@ -286,7 +297,13 @@ pub async fn run(config: Config) -> Result<(), EngineError> {
         interval: config.interval,
         ..ScheduleConfig::default()
     })?;
-    let store = open_store_patiently(&config.store).await?;
+    let encoding = Arc::new(Adaptive::default());
+    let mut options = store_options();
+    options.encoding = encoding.clone();
+    if let Some(limit) = config.upload_limit {
+        options.pacer = Some(Limit::new(limit));
+    }
+    let store = open_store_patiently(&config.store, &options).await?;
     let host_buffer = config.host_buffer;
     let gpus = tokio::task::spawn_blocking(move || {
         let mut gpus = Gpus::discover(host_buffer);
@@ -346,6 +363,8 @@ pub async fn run(config: Config) -> Result<(), EngineError> {
         link_rate: 10_000_000_000,
         crowded: 0,
         tidy: Tidy::new(config.retention),
+        encoding,
+        interval: config.interval,
     };
     let outcome = engine.serve(&directory.join(AGENT_SOCKET_FILE)).await;
     engine.settle().await;
@@ -353,10 +372,10 @@ pub async fn run(config: Config) -> Result<(), EngineError> {
 }
 
 /// Opens the store; waits for one that is merely not reachable now, since the job may be running.
-async fn open_store_patiently(address: &str) -> Result<Store, EngineError> {
+async fn open_store_patiently(address: &str, options: &StoreOptions) -> Result<Store, EngineError> {
     let mut wait = Duration::from_secs(1);
     loop {
-        match open_store(address).await {
+        match open_store_with(address, options.clone()).await {
             Err(EngineError::Open(e)) if !e.is_permanent() => {
                 tracing::error!(error = %e, "the store cannot be opened yet");
             }
