@@ -45,8 +45,8 @@ unit: build ## unit and property tests, kernels on the host
 	scripts/kernel-test.sh
 	scripts/with-s3.sh $(CARGO) nextest run --workspace --locked
 
-slow: build ## 10,000 seeds of the storage simulation
-	$(CARGO) nextest run --workspace --locked --profile slow
+slow: build ## 10,000 seeds of the storage simulation, 300 SIGKILLs against the S3 server
+	scripts/with-s3.sh $(CARGO) nextest run --workspace --locked --profile slow
 
 e2e: build ## end-to-end tests with CRIU on the simulated GPU (as root)
 	scripts/criu-check.sh

@@ -1,4 +1,5 @@
-//! When to checkpoint, how to drain, whether to restart, what fits into a grace time, which checkpoints to keep.
+//! When to checkpoint, how to drain, whether to restart, what fits into a grace time, which checkpoints to keep, how to
+//! encode and how fast to send.
 //!
 //! # Rules
 //!
@@ -10,6 +11,8 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 pub mod drain;
+pub mod encoding;
+pub mod pace;
 pub mod restart;
 pub mod retention;
 pub mod schedule;

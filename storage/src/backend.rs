@@ -27,7 +27,7 @@ use url::Url;
 
 use crate::fault::{FaultKind, StoreFault};
 use crate::retry::RetryPolicy;
-use crate::store::OpenError;
+use crate::store::{OpenError, StoreOptions};
 use crate::unfinished::{Unfinished, Uploads};
 
 /// Parts of a multipart upload in flight at once, for one pack.
@@ -172,8 +172,9 @@ impl Backend {
         &self,
         key: &str,
         pieces: Vec<Bytes>,
-        part_size: usize,
+        options: &StoreOptions,
     ) -> Result<(), StoreFault> {
+        let (part_size, pacer) = (options.part_size, options.pacer.as_ref());
         if self.medium == Medium::Discard {
             return Ok(());
         }
@@ -183,6 +184,9 @@ impl Backend {
             .run(|| async {
                 let fault = |error: object_store::Error| StoreFault::new("write", key, &error);
                 if total <= part_size {
+                    if let Some(pacer) = pacer {
+                        pacer.take(total as u64).await;
+                    }
                     let payload: PutPayload = pieces.iter().cloned().collect();
                     return self
                         .store
@@ -198,6 +202,9 @@ impl Backend {
                         // Best effort: what is left is an incomplete upload, which is invisible.
                         let _ = upload.abort().await;
                         return Err(fault(error));
+                    }
+                    if let Some(pacer) = pacer {
+                        pacer.take(piece.len() as u64).await;
                     }
                     upload.put(piece.clone());
                 }
@@ -311,6 +318,20 @@ impl Backend {
             })
             .await
     }
+}
+
+/// Whether the address means a directory of this machine that is not there.
+pub(crate) fn is_missing_directory(address: &str) -> bool {
+    let path = if address.contains("://") {
+        let url = Url::parse(address)
+            .ok()
+            .filter(|url| url.scheme() == "file");
+        url.and_then(|url| url.to_file_path().ok())
+    } else {
+        Some(PathBuf::from(address)).filter(|path| !path.as_os_str().is_empty())
+    };
+    // Any other error is told by opening it.
+    path.is_some_and(|path| matches!(path.try_exists(), Ok(false)))
 }
 
 /// Opens the store that an address means.

@@ -35,6 +35,11 @@
 //! on what was visible in A or later; all of that is protected (3) until a collection that it saw. What it then lacks it
 //! stores itself.
 //!
+//! # Readers, and what unfinished checkpoints left
+//!
+//! Notes of readers protect what they name (see `hold`); the note of a writer, dead or alive, protects its packs, so that
+//! the next checkpoint can go on with them (see `leftovers`).
+//!
 //! # What retention removes goes one collection later
 //!
 //! A checkpoint that a collection stops keeping was still visible in its A, so its packs are swept by the next one:
@@ -63,6 +68,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use futures::{StreamExt, TryStreamExt, stream};
 use serde::Serialize;
 
@@ -74,6 +80,7 @@ use crate::envelope::EnvelopeError;
 use crate::fault::{FaultKind, StoreFault};
 use crate::head::{HeadRecord, RecordKind};
 use crate::history::{Entry, History};
+use crate::hold::ReaderNote;
 use crate::index::PackSet;
 use crate::job::{Appended, Job, JobError, Log, Note, SkippedCheckpoint, Usage};
 use crate::manifest::{Location, ManifestError, PackEntry};
@@ -205,8 +212,10 @@ pub struct Collected {
     pub other_objects: u64,
     /// Uploads that a dead writer left unfinished, ended.
     pub unfinished_uploads: u64,
-    /// Packs that nothing visible names, left because a writer may need them.
+    /// Packs that nothing visible names, left because a writer or reader may need them.
     pub protected_packs: u64,
+    /// Readers (restores, exports, verifications) that said within the last hour that they are at it.
+    pub readers: u64,
     /// Why nothing was swept, if so: checkpoints to be kept that cannot be read.
     pub blocked: Vec<SkippedCheckpoint>,
 }
@@ -223,12 +232,28 @@ pub struct Candidate {
 /// The numbers to keep, of those given (oldest first). The newest is kept whatever it says.
 pub type Keep<'a> = dyn Fn(&[Candidate]) -> BTreeSet<CheckpointNumber> + Send + Sync + 'a;
 
+/// Asked before each step of a collection, so that it is not in the way of something more important.
+pub trait GiveWay: Send + Sync {
+    /// Returns when the collection may go on.
+    fn turn(&self) -> BoxFuture<'_, ()>;
+}
+
+/// Nothing is more important.
+struct Always;
+
+impl GiveWay for Always {
+    fn turn(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
 /// What was listed: between A and B.
 struct Listed {
     packs: PackSet,
     manifests: Vec<String>,
     collections: Vec<String>,
     notes: Vec<(Nonce, Result<collection::WriterNote, String>)>,
+    readers: Vec<(Nonce, Option<ReaderNote>)>,
 }
 
 /// What one round came to.
@@ -253,6 +278,7 @@ struct Moves {
 struct Collector<'a> {
     job: &'a Job,
     keep: &'a Keep<'a>,
+    way: &'a dyn GiveWay,
     options: CollectOptions,
     now: UnixMillis,
     epoch: Option<Epoch>,
@@ -269,12 +295,24 @@ impl Job {
         options: CollectOptions,
         now: UnixMillis,
     ) -> Result<Collected, CollectError> {
+        self.collect_giving_way(keep, options, now, &Always).await
+    }
+
+    /// [`Self::collect`] in the background: `way` is asked before each step.
+    pub async fn collect_giving_way(
+        &self,
+        keep: &Keep<'_>,
+        options: CollectOptions,
+        now: UnixMillis,
+        way: &dyn GiveWay,
+    ) -> Result<Collected, CollectError> {
         if self.backend().medium() == Medium::Discard {
             return Ok(Collected::default());
         }
         let mut collector = Collector {
             job: self,
             keep,
+            way,
             options,
             now,
             epoch: options.epoch,
@@ -314,6 +352,7 @@ impl Collector<'_> {
     /// One attempt; `None`: the history changed, look again.
     async fn attempt(&mut self, first: bool) -> Result<Option<Round>, CollectError> {
         let job = self.job;
+        self.way.turn().await;
         let before = job.history().await?;
         if let Some(reason) = &before.damage {
             let reason = format!("the newest collection cannot be read: {reason}");
@@ -381,6 +420,7 @@ impl Collector<'_> {
         self.done.kept = kept.iter().copied().collect();
         self.done.blocked = blocked;
         self.done.protected_packs = marked.protected(&listed.packs);
+        self.done.readers = marked.readers;
         let sizes: u64 = packs
             .iter()
             .filter_map(|id| listed.packs.present.get(id))
@@ -433,7 +473,7 @@ impl Collector<'_> {
             self.clean(&listed, &marked, &now, epoch).await?;
         }
         Ok(Some(Round {
-            more: !removed.is_empty() || !moved.is_empty(),
+            more: !removed.is_empty() || !moved.is_empty() || !marked.dead.is_empty(),
         }))
     }
 
@@ -473,6 +513,7 @@ impl Collector<'_> {
             manifests: names(manifests),
             collections: names(collections),
             notes: self.job.notes().await?,
+            readers: self.job.readers().await?,
         })
     }
 
@@ -547,9 +588,10 @@ impl Collector<'_> {
             }
         }
         for (nonce, note) in &listed.notes {
+            marked.noted.insert(*nonce);
             let note = match note {
                 Ok(note) if note.epoch < epoch => {
-                    marked.dead.push(*nonce);
+                    marked.dead.push(self.job.note_key(nonce));
                     continue;
                 }
                 Ok(note) => note,
@@ -561,6 +603,7 @@ impl Collector<'_> {
                 }
             };
             marked.alive.insert(*nonce);
+            marked.adopted.extend(&note.adopts);
             marked.oldest_seen = Some(marked.oldest_seen.map_or(note.seen, |s| s.min(note.seen)));
             for named in &note.leans_on {
                 if !marked.leaned.insert(named.name.clone())
@@ -588,8 +631,44 @@ impl Collector<'_> {
                 }
             }
         }
+        // Of a writer whose packs a living one took, the note stays: it says what is known of them.
+        let adopted: Vec<String> = (marked.adopted.iter())
+            .map(|nonce| self.job.note_key(nonce))
+            .collect();
+        marked.dead.retain(|key| !adopted.contains(key));
+        for (nonce, note) in &listed.readers {
+            match note {
+                Some(note) if note.counts(self.now) => {
+                    marked.readers += 1;
+                    for named in &note.reads {
+                        self.protect_read(&mut marked, named).await?;
+                    }
+                }
+                _ => marked.dead.push(self.job.reader_key(nonce)),
+            }
+        }
         self.job.trim_usages(&marked);
         Ok(marked)
+    }
+
+    /// Leaves alone what a reader reads.
+    async fn protect_read(
+        &self,
+        marked: &mut Marked,
+        named: &ManifestRef,
+    ) -> Result<(), CollectError> {
+        if !marked.leaned.insert(named.name.clone()) {
+            return Ok(());
+        }
+        let Some(number) = collection::number_in(&named.name) else {
+            return Ok(());
+        };
+        // One that cannot be read any more protects nothing: its reader has it in memory at best, and would be told.
+        if let Ok(usage) = self.job.usage(number, named).await? {
+            let packs = usage.packs.iter().map(|(pack, _)| pack.id);
+            marked.leaned_packs.extend(packs);
+        }
+        Ok(())
     }
 
     /// Which checkpoints stay visible.
@@ -711,7 +790,10 @@ impl Collector<'_> {
     async fn delete_all(&self, keys: Vec<String>) -> Result<(), StoreFault> {
         let backend = self.job.backend();
         stream::iter(keys)
-            .map(|key| async move { backend.delete(&key).await })
+            .map(|key| async move {
+                self.way.turn().await;
+                backend.delete(&key).await
+            })
             .buffer_unordered(DELETES)
             .try_collect()
             .await
@@ -727,9 +809,7 @@ impl Collector<'_> {
         epoch: Epoch,
     ) -> Result<(), CollectError> {
         let job = self.job;
-        let mut keys: Vec<String> = (marked.dead.iter())
-            .map(|nonce| job.note_key(nonce))
-            .collect();
+        let mut keys: Vec<String> = marked.dead.clone();
         // A writer compares with all collections since its note; who began later reads the newest one. Those after the
         // newest were never decided, as their numbers went to other records.
         let newest = now.collection.as_ref();
@@ -854,6 +934,7 @@ impl Collector<'_> {
         let mut open: Option<PackBuilder> = None;
         let mut sequence = 0;
         for (pack, wanted) in chosen {
+            self.way.turn().await;
             let Some(chunks) = self.fetch(&pack, wanted).await? else {
                 continue;
             };
@@ -910,10 +991,9 @@ impl Collector<'_> {
     async fn upload(&mut self, pack: PackBuilder) -> Result<(), StoreFault> {
         let id = pack.id();
         let (pieces, length) = pack.finish();
-        let part_size = self.job.options().part_size;
         self.job
             .backend()
-            .write_pack(&self.job.pack_key(&id), pieces, part_size)
+            .write_pack(&self.job.pack_key(&id), pieces, self.job.options())
             .await?;
         self.moves.lengths.insert(id, length);
         Ok(())
@@ -1041,14 +1121,21 @@ pub(crate) struct Marked {
     damaged: HashMap<u64, String>,
     /// Checkpoints that name packs that are not whole.
     broken: HashMap<u64, String>,
+    /// Writers whose notes stand, dead or alive.
+    noted: HashSet<Nonce>,
     /// Living writers, and what they lean on.
     alive: HashSet<Nonce>,
     leaned: HashSet<String>,
     leaned_packs: HashSet<PackId>,
     unknown_leans: Vec<SkippedCheckpoint>,
     oldest_seen: Option<u64>,
-    /// Writers that can never commit again and whose notes still stand.
-    dead: Vec<Nonce>,
+    /// Writers whose packs a living one took over.
+    adopted: HashSet<Nonce>,
+    /// How many readers are at it.
+    readers: u64,
+    /// Keys of notes of writers that can never commit again, and of readers that did not say for long that they are
+    /// still at it.
+    dead: Vec<String>,
 }
 
 impl Marked {
@@ -1056,9 +1143,12 @@ impl Marked {
         self.damaged.contains_key(&number) || self.broken.contains_key(&number)
     }
 
-    /// Whether a writer may need a pack.
+    /// Whether a writer or reader may need a pack. Packs of a dead writer whose note still stands may be about to be
+    /// gone on with (see `leftovers`): the note goes first, with this collection, and the packs with the next one.
     fn protects(&self, pack: &PackId) -> bool {
-        self.alive.contains(&pack.writer) || self.leaned_packs.contains(pack)
+        self.noted.contains(&pack.writer)
+            || self.adopted.contains(&pack.writer)
+            || self.leaned_packs.contains(pack)
     }
 
     fn protected(&self, packs: &PackSet) -> u64 {

@@ -143,6 +143,13 @@ pub(crate) struct WriterNote {
     pub seen: u64,
     /// The manifests whose chunks it may name.
     pub leans_on: Vec<ManifestRef>,
+    /// It leaves its packs to collection, whatever becomes of it; so others may take them. One of an older phos-ft
+    /// deletes them when it fails.
+    #[serde(default)]
+    pub keeps_packs: bool,
+    /// Writers that ended and whose packs it may name (see `leftovers`).
+    #[serde(default)]
+    pub adopts: Vec<Nonce>,
 }
 
 impl WriterNote {
@@ -210,8 +217,9 @@ mod tests {
         }
 
         #[test]
-        fn a_note_comes_back(epoch in any::<u64>(), seen in any::<u64>(), leans_on in prop::collection::vec(manifest_ref(), 0..4)) {
-            let note = WriterNote { epoch: Epoch(epoch), seen, leans_on };
+        fn a_note_comes_back(epoch in any::<u64>(), seen in any::<u64>(), leans_on in prop::collection::vec(manifest_ref(), 0..4), keeps_packs in any::<bool>(), adopts in prop::collection::vec(any::<[u8; 16]>(), 0..3)) {
+            let adopts = adopts.into_iter().map(Nonce).collect();
+            let note = WriterNote { epoch: Epoch(epoch), seen, leans_on, keeps_packs, adopts };
             prop_assert_eq!(WriterNote::decode(&note.encode().unwrap()).unwrap(), note);
         }
 

@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 
-use crate::codec::{self, Codec};
+use crate::codec::{self, Codec, Encoding, EncodingPolicy, Sample};
 use crate::envelope::{self, Kind};
 use crate::manifest::{self, Manifest, ManifestError};
 use crate::pack::{self, PackError, PackIndex};
@@ -68,7 +68,36 @@ pub fn encode_pack(id: PackId, chunks: &[Bytes]) -> Vec<u8> {
 
 /// Encodes a chunk: the number of its codec and its stored bytes.
 pub fn encode_chunk(raw: &[u8], level: i32) -> std::io::Result<(u8, Bytes)> {
-    codec::encode(raw, level).map(|(codec, stored)| (codec as u8, stored))
+    codec::encode(raw, &Any(level)).map(|(codec, stored)| (codec as u8, stored))
+}
+
+/// Encodes a chunk in a given way (zeros and what does not shrink apart).
+pub fn encode_chunk_as(raw: &[u8], encoding: Encoding) -> std::io::Result<(u8, Bytes)> {
+    codec::encode(raw, &Given(encoding)).map(|(codec, stored)| (codec as u8, stored))
+}
+
+/// Always the same.
+#[derive(Debug)]
+struct Given(Encoding);
+
+impl EncodingPolicy for Given {
+    fn choose(&self, _: &Sample<'_>) -> Encoding {
+        self.0
+    }
+}
+
+/// Takes each way by turns, as the chunk says.
+#[derive(Debug)]
+struct Any(i32);
+
+impl EncodingPolicy for Any {
+    fn choose(&self, sample: &Sample<'_>) -> Encoding {
+        match sample.plain() % 4 {
+            0 => Encoding::Planes2(self.0),
+            1 => Encoding::Planes4(self.0),
+            _ => Encoding::Zstd(self.0),
+        }
+    }
 }
 
 /// Decodes a chunk of `raw_length` bytes; the error is what a person would read.

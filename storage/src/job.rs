@@ -11,7 +11,8 @@
 //! reason that the caller must say loudly. One that cannot be read *just now* (time-outs, refused credentials) is an
 //! error: falling back to an older checkpoint over a broken network would lose work for nothing.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 
 use bytes::Bytes;
@@ -26,6 +27,7 @@ use crate::fault::{FaultKind, StoreFault};
 use crate::head::{self, HeadRecord, READS, RecordKind};
 use crate::history::{Step, Walk};
 use crate::index::{Index, PackSet};
+use crate::leftovers::Leftovers;
 use crate::manifest::{self, Manifest, ManifestError, PackEntry};
 use crate::names::{CheckpointNumber, Epoch, JobName, Nonce, PackId, UnixMillis};
 use crate::pack::{self, PackError, PackIndex};
@@ -34,7 +36,7 @@ use crate::store::{Store, StoreOptions};
 use crate::writer::CheckpointWriter;
 
 /// How often something that seems damaged is looked for once more while the log grows: collection may have moved it.
-const LOOKS: u32 = 8;
+pub(crate) const LOOKS: u32 = 8;
 
 const QUARANTINE_KIND: Kind = Kind {
     what: "quarantine note",
@@ -221,8 +223,10 @@ pub(crate) struct Inner {
     /// Held while a record is appended, so that clones do not race each other.
     pub(crate) log: tokio::sync::Mutex<Option<Log>>,
     index: RwLock<Option<Arc<Index>>>,
-    /// Writers of this process that ended and whose notes may still stand in the store.
-    ended: Mutex<Vec<Nonce>>,
+    /// Writers and readers of this process that ended and whose notes may still stand in the store.
+    ended: Mutex<Vec<Ended>>,
+    /// Whether an unfinished checkpoint may have left something (see `leftovers`).
+    look_for_leftovers: AtomicBool,
     /// What manifests name, by their names, for collection.
     pub(crate) usages: Mutex<HashMap<String, Arc<Usage>>>,
 }
@@ -242,28 +246,67 @@ pub(crate) struct Usage {
     pub packs: Vec<(PackEntry, u64)>,
 }
 
-/// A writer's note in the store. Whatever becomes of the writer, the note is taken back in the end: by [`Self::remove`],
-/// else by the next collection of this process, else, when the process is gone, by the epoch after it.
+/// A writer's or reader's note in the store. Whatever becomes of them, the note is taken back in the end: by
+/// [`Self::remove`], else by the next collection of this process, else, when the process is gone, by a collection of a
+/// later epoch (a writer's) or an hour later (a reader's).
 pub(crate) struct Note {
     job: Job,
-    nonce: Nonce,
+    key: String,
+    /// Whose packs may be of use to the next one, if it is a writer's.
+    writer: Option<Nonce>,
     stands: bool,
 }
 
+/// A note that nobody stands for any more.
+struct Ended {
+    key: String,
+    writer: Option<Nonce>,
+}
+
 impl Note {
+    /// A reader's.
+    pub(crate) const fn new(job: Job, key: String) -> Self {
+        Self {
+            job,
+            key,
+            writer: None,
+            stands: true,
+        }
+    }
+
+    /// A writer's.
+    pub(crate) fn of_writer(job: Job, writer: Nonce) -> Self {
+        Self {
+            key: job.note_key(&writer),
+            writer: Some(writer),
+            job,
+            stands: true,
+        }
+    }
+
     /// Takes the note back; on a failure it is left to collection.
     pub(crate) async fn remove(mut self) {
-        let key = self.job.note_key(&self.nonce);
-        if self.job.backend().delete_once(&key).await.is_ok() {
+        if self.job.backend().delete_once(&self.key).await.is_ok() {
             self.stands = false;
         }
+    }
+
+    /// It is not there.
+    pub(crate) fn forget(mut self) {
+        self.stands = false;
     }
 }
 
 impl Drop for Note {
     fn drop(&mut self) {
         if self.stands {
-            self.job.lock_ended().push(self.nonce);
+            if self.writer.is_some() {
+                (self.job.inner.look_for_leftovers).store(true, Ordering::Relaxed);
+            }
+            self.job.lock_ended().push(Ended {
+                key: std::mem::take(&mut self.key),
+                writer: self.writer,
+            });
         }
     }
 }
@@ -306,6 +349,7 @@ impl Job {
             log: tokio::sync::Mutex::new(None),
             index: RwLock::new(None),
             ended: Mutex::default(),
+            look_for_leftovers: AtomicBool::new(false),
             usages: Mutex::default(),
         };
         Self {
@@ -349,7 +393,7 @@ impl Job {
         self.key(&format!("writers/{writer}"))
     }
 
-    fn lock_ended(&self) -> std::sync::MutexGuard<'_, Vec<Nonce>> {
+    fn lock_ended(&self) -> std::sync::MutexGuard<'_, Vec<Ended>> {
         self.inner
             .ended
             .lock()
@@ -459,8 +503,9 @@ impl Job {
                     tail: number,
                     epoch: Some(record.epoch),
                 });
-                // Others may have written since the index was read.
+                // Others may have written since the index was read, or died over it.
                 self.set_index(None);
+                (self.inner.look_for_leftovers).store(true, Ordering::Relaxed);
                 return Ok(TakenOver {
                     epoch: record.epoch,
                     previous: seen.epoch,
@@ -568,12 +613,18 @@ impl Job {
 
     // --- checkpoints -----------------------------------------------------------------------------------------------
 
-    /// All checkpoints, newest first, also those of earlier runs.
-    pub async fn list(&self) -> Result<Listing, JobError> {
-        let durability = match self.backend().medium() {
+    /// How safe what is stored here is.
+    #[must_use]
+    pub fn durability(&self) -> Durability {
+        match self.backend().medium() {
             Medium::Remote => Durability::Remote,
             Medium::Local | Medium::Discard => Durability::Local,
-        };
+        }
+    }
+
+    /// All checkpoints, newest first, also those of earlier runs.
+    pub async fn list(&self) -> Result<Listing, JobError> {
+        let durability = self.durability();
         let mut walk = Walk::new(self, READS).await?;
         let mut listing = Listing::default();
         let mut earlier_run = false;
@@ -618,6 +669,13 @@ impl Job {
 
     /// The manifest of a checkpoint. That its packs are whole is not checked.
     pub async fn manifest(&self, number: CheckpointNumber) -> Result<Manifest, JobError> {
+        Ok(self.manifest_and_name(number).await?.0)
+    }
+
+    pub(crate) async fn manifest_and_name(
+        &self,
+        number: CheckpointNumber,
+    ) -> Result<(Manifest, ManifestRef), JobError> {
         for _ in 0..LOOKS {
             let tail = self.tail_hint().await?;
             match self.manifest_once(number).await {
@@ -633,7 +691,10 @@ impl Job {
         Ok(self.record_numbers().await?.last().copied().unwrap_or(0))
     }
 
-    async fn manifest_once(&self, number: CheckpointNumber) -> Result<Manifest, JobError> {
+    async fn manifest_once(
+        &self,
+        number: CheckpointNumber,
+    ) -> Result<(Manifest, ManifestRef), JobError> {
         let job = || self.name().clone();
         let unusable = |reason| JobError::Unusable {
             job: job(),
@@ -655,7 +716,7 @@ impl Job {
                 break;
             };
             let read = self.read_manifest(number.0, &named).await?;
-            return read.map_err(unusable);
+            return Ok((read.map_err(unusable)?, named));
         }
         match self.find_record(number.0).await? {
             Some(Ok(HeadRecord {
@@ -714,19 +775,29 @@ impl Job {
     ///
     /// Chunks are not read here; a reader checks each one. If one turns out damaged, [`Self::quarantine_pack`] and ask
     /// again.
+    ///
+    /// Collection may take away what it needs while it is read: [`Self::hold_newest`].
     pub async fn newest_restorable(&self) -> Result<Restorable, JobError> {
+        Ok(self.newest_restorable_and_name().await?.0)
+    }
+
+    pub(crate) async fn newest_restorable_and_name(
+        &self,
+    ) -> Result<(Restorable, Option<ManifestRef>), JobError> {
         self.refuse_discard()?;
         let mut looks = 0;
         loop {
             looks += 1;
-            let (found, tail) = self.newest_restorable_once().await?;
+            let (found, named, tail) = self.newest_restorable_once().await?;
             if found.skipped.is_empty() || looks > LOOKS || !self.grew_beyond(tail).await? {
-                return Ok(found);
+                return Ok((found, named));
             }
         }
     }
 
-    async fn newest_restorable_once(&self) -> Result<(Restorable, u64), JobError> {
+    async fn newest_restorable_once(
+        &self,
+    ) -> Result<(Restorable, Option<ManifestRef>, u64), JobError> {
         let mut skipped = Vec::new();
         let mut walk = Walk::new(self, 1).await?;
         // After the log: what is committed meanwhile would seem to lack its packs.
@@ -773,7 +844,7 @@ impl Job {
                         manifest: Some(manifest),
                         skipped,
                     };
-                    return Ok((found, walk.newest()));
+                    return Ok((found, Some(named), walk.tail()));
                 }
                 Some(reason) => skip(reason),
             }
@@ -782,7 +853,8 @@ impl Job {
             manifest: None,
             skipped,
         };
-        Ok((found, walk.newest()))
+        // Packs were listed then: what the walk met beyond it may name newer ones.
+        Ok((found, None, walk.tail()))
     }
 
     /// All visible checkpoints with their manifests, newest first, or with the reason why one cannot be used. That their
@@ -1080,37 +1152,79 @@ impl Job {
     /// in `collect`.
     pub async fn begin(&self, epoch: Epoch) -> Result<CheckpointWriter, JobError> {
         let nonce = self.nonce();
-        let mut note = Note {
-            job: self.clone(),
-            nonce,
-            stands: false,
-        };
+        let mut note: Option<Note> = None;
         loop {
             let index = self.load_index().await?;
+            let mut left = Leftovers::default();
+            if self.inner.look_for_leftovers.load(Ordering::Relaxed)
+                && self.backend().medium() != Medium::Discard
+            {
+                left = self.leftovers(epoch, index.horizon()).await;
+            }
             // From the first attempt on: one that fails may have been done.
-            note.stands = true;
-            self.write_note(nonce, epoch, &index).await?;
-            if let Some(index) = self.catch_up(&index).await? {
+            note.get_or_insert_with(|| Note::of_writer(self.clone(), nonce));
+            self.write_note(nonce, epoch, &index, &left).await?;
+            let Some(current) = self.catch_up(&index).await? else {
+                self.set_index(None);
+                continue;
+            };
+            let packs = left.entries();
+            let swept = self.swept_between(index.horizon(), current.horizon(), &packs);
+            if let Some(reason) = swept.await? {
+                tracing::debug!(reason, "what an unfinished checkpoint left was collected");
+                left = Leftovers::default();
+            }
+            // A collection that did not see our note saw theirs.
+            if !left.writers.is_empty() && !self.notes_stand(&left.writers).await? {
+                left = Leftovers::default();
+            }
+            if let Some(note) = note {
                 return Ok(CheckpointWriter::new(
                     self.clone(),
                     epoch,
                     note,
                     nonce,
-                    index,
+                    current,
+                    left,
                 ));
             }
-            self.set_index(None);
         }
     }
 
-    async fn write_note(&self, nonce: Nonce, epoch: Epoch, index: &Index) -> Result<(), JobError> {
+    async fn write_note(
+        &self,
+        nonce: Nonce,
+        epoch: Epoch,
+        index: &Index,
+        left: &Leftovers,
+    ) -> Result<(), JobError> {
         let note = WriterNote {
             epoch,
             seen: index.horizon(),
             leans_on: index.leans_on(),
+            keeps_packs: true,
+            adopts: left.writers.clone(),
         };
         let bytes = note.encode()?;
         Ok(self.backend().write(&self.note_key(&nonce), bytes).await?)
+    }
+
+    /// Writers of this process that ended without a commit.
+    pub(crate) fn ended_writers(&self) -> Vec<Nonce> {
+        (self.lock_ended().iter())
+            .filter_map(|ended| ended.writer)
+            .collect()
+    }
+
+    /// A writer's note was taken back.
+    pub(crate) fn forget_ended(&self, writer: &Nonce) {
+        self.lock_ended()
+            .retain(|ended| ended.writer != Some(*writer));
+    }
+
+    /// What unfinished checkpoints left is part of a visible one now.
+    pub(crate) fn leftovers_are_used(&self) {
+        (self.inner.look_for_leftovers).store(false, Ordering::Relaxed);
     }
 
     /// Says, with a note, that a collector writes packs of its own.
@@ -1120,13 +1234,19 @@ impl Job {
         epoch: Epoch,
         seen: u64,
     ) -> Result<Note, JobError> {
-        let note = Note {
-            job: self.clone(),
-            nonce,
-            stands: true,
-        };
-        self.write_note(nonce, epoch, &Index::at(seen)).await?;
+        let note = Note::of_writer(self.clone(), nonce);
+        self.write_note(nonce, epoch, &Index::at(seen), &Leftovers::default())
+            .await?;
         Ok(note)
+    }
+
+    /// Whether the notes of all these writers stand.
+    async fn notes_stand(&self, writers: &[Nonce]) -> Result<bool, StoreFault> {
+        let listed = self.backend().list(&self.key("writers")).await?;
+        let standing: HashSet<Nonce> = (listed.iter())
+            .filter_map(|object| crate::collection::parse_note_name(&object.name))
+            .collect();
+        Ok(writers.iter().all(|writer| standing.contains(writer)))
     }
 
     /// The notes of all writers, by their names. Those that end meanwhile are left out; `Err` for one that cannot be
@@ -1157,14 +1277,15 @@ impl Job {
         Ok(found.into_iter().flatten().collect())
     }
 
-    /// Takes back the notes of writers of this process that ended without doing so.
+    /// Takes back the notes of writers and readers of this process that ended without doing so.
     pub(crate) async fn remove_notes_of_ended(&self) -> Result<(), StoreFault> {
-        let ended = std::mem::take(&mut *self.lock_ended());
-        for (at, nonce) in ended.iter().enumerate() {
-            if let Err(fault) = self.backend().delete(&self.note_key(nonce)).await {
-                self.lock_ended().extend(ended.iter().skip(at));
+        let mut ended = std::mem::take(&mut *self.lock_ended());
+        while let Some(last) = ended.last() {
+            if let Err(fault) = self.backend().delete(&last.key).await {
+                self.lock_ended().append(&mut ended);
                 return Err(fault);
             }
+            ended.pop();
         }
         Ok(())
     }

@@ -18,7 +18,8 @@
 //! # Crash consistency
 //!
 //! A process may die between any two requests. What it leaves is packs or a manifest that no record names: invisible,
-//! and never in the way. Pack names are unique to a writer, so nothing is ever overwritten.
+//! and never in the way. Pack names are unique to a writer, so nothing is ever overwritten. What an unfinished checkpoint
+//! stored is used by the next one (`leftovers`); only collections delete packs.
 //!
 //! # Cancellation
 //!
@@ -41,6 +42,7 @@ mod chunk_list;
 mod codec;
 mod collect;
 mod collection;
+mod diff;
 mod digest;
 mod envelope;
 mod fault;
@@ -48,8 +50,10 @@ mod fault;
 pub mod fuzzing;
 mod head;
 mod history;
+mod hold;
 mod index;
 mod job;
+mod leftovers;
 mod manifest;
 mod names;
 mod pack;
@@ -62,12 +66,14 @@ mod verify;
 mod writer;
 
 pub use chunk_list::ChunkList;
-pub use codec::Codec;
-pub use collect::{Candidate, CollectError, CollectOptions, Collected, Keep};
+pub use codec::{Codec, Encoding, EncodingPolicy, PlainZstd, Pressure, Sample};
+pub use collect::{Candidate, CollectError, CollectOptions, Collected, GiveWay, Keep};
+pub use diff::{AllocationDiff, Change, Diff, FileDiff};
 pub use digest::Digest;
 pub use envelope::EnvelopeError;
 pub use fault::{FaultKind, StoreFault};
 pub use head::{HeadRecord, RecordKind};
+pub use hold::{Hold, RENEW_EVERY};
 pub use job::{
     CheckpointSummary, Durability, Job, JobError, JobState, Listing, Restorable, SkippedCheckpoint,
     TakenOver,
@@ -83,9 +89,11 @@ pub use pack::{PackError, PackIndex, PackIndexEntry};
 pub use probe::ProbeError;
 pub use reader::{ReadError, Reader};
 pub use retry::RetryPolicy;
-pub use store::{Compute, OpenError, Store, StoreOptions};
+pub use store::{Compute, OpenError, Pacer, Store, StoreOptions};
 pub use verify::{DamagedPack, Verified, VerifyOptions, VerifyProgress};
-pub use writer::{CheckpointWriter, Commit, CommitError, PutError, PutOutcome, WriteStats};
+pub use writer::{
+    CheckpointWriter, Commit, CommitError, PutError, PutOutcome, Resumed, WriteStats,
+};
 
 /// Size in bytes of a chunk of GPU memory. The last chunk of an allocation may be shorter.
 pub const CHUNK_SIZE: usize = 1 << 20;
@@ -94,4 +102,4 @@ pub const CHUNK_SIZE: usize = 1 << 20;
 pub const MAX_CHUNK_SIZE: usize = 4 << 20;
 
 /// Version of the layout of a store as a whole, as written in its `phos-format` object.
-pub const STORE_FORMAT: u16 = 2;
+pub const STORE_FORMAT: u16 = 3;

@@ -30,7 +30,7 @@ use crate::{Digest, MAX_CHUNK_SIZE, pack};
 pub(crate) const KIND: Kind = Kind {
     what: "manifest",
     magic: *b"PHOSMANI",
-    version: 1,
+    version: 2,
     max_stored: 128 << 20,
     max_plain: 256 << 20,
 };

@@ -14,7 +14,8 @@ use crate::names::{Nonce, PackId};
 
 const MAGIC: [u8; 8] = *b"PHOSPACK";
 const INDEX_MAGIC: [u8; 8] = *b"PHOSPIDX";
-const VERSION: u16 = 1;
+/// What is written. Version 1 knows no byte planes and is otherwise the same.
+const VERSION: u16 = 2;
 /// Length of the header in bytes.
 pub(crate) const HEADER: u64 = 64;
 /// Length of the trailer in bytes.
@@ -172,7 +173,7 @@ pub(crate) fn read_header(bytes: &[u8]) -> Result<PackId, PackError> {
         return Err(damaged("its first bytes are not those of a pack"));
     }
     let version = u16::from_le_bytes(array(bytes, 8).ok_or_else(short)?);
-    if version != VERSION {
+    if !(1..=VERSION).contains(&version) {
         return Err(PackError::Newer { found: version });
     }
     let checksum: [u8; 32] = array(bytes, 32).ok_or_else(short)?;
@@ -192,7 +193,7 @@ pub(crate) fn index_offset(trailer: &[u8], length: u64) -> Result<u64, PackError
         return Err(damaged("it does not end with an index: it was cut off"));
     }
     let version = u16::from_le_bytes(array(trailer, 8).ok_or_else(short)?);
-    if version != VERSION {
+    if !(1..=VERSION).contains(&version) {
         return Err(PackError::Newer { found: version });
     }
     let count = u32::from_le_bytes(array(trailer, 12).ok_or_else(short)?);

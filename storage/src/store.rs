@@ -3,12 +3,14 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use object_store::ObjectStore;
 use object_store::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::STORE_FORMAT;
 use crate::backend::{self, Backend, Created, Medium};
+use crate::codec::{EncodingPolicy, PlainZstd};
 use crate::envelope::{self, EnvelopeError, Kind};
 use crate::fault::{FaultKind, StoreFault};
 use crate::job::{Job, JobError};
@@ -39,8 +41,10 @@ pub struct StoreOptions {
     pub uploads: usize,
     /// Chunks being checked and encoded at once.
     pub encoders: usize,
-    /// zstd level for chunks that shrink.
-    pub zstd_level: i32,
+    /// How chunks are written.
+    pub encoding: Arc<dyn EncodingPolicy>,
+    /// What holds packs back so that others have their share of the link; `None`: nothing does.
+    pub pacer: Option<Arc<dyn Pacer>>,
     /// Ranges being fetched at once by a reader. With `fetch_size` they bound a reader's memory.
     pub fetches: usize,
     /// Most bytes of one range.
@@ -51,6 +55,12 @@ pub struct StoreOptions {
     pub nonces: NonceSource,
     /// Where digests are computed and chunks encoded and decoded.
     pub compute: Compute,
+}
+
+/// Asked before bytes of packs are sent.
+pub trait Pacer: Send + Sync + std::fmt::Debug {
+    /// Returns when so many bytes may be sent.
+    fn take(&self, bytes: u64) -> BoxFuture<'_, ()>;
 }
 
 /// Where work that needs a processor is done.
@@ -90,7 +100,8 @@ impl StoreOptions {
             encoders: std::thread::available_parallelism()
                 .map_or(4, std::num::NonZero::get)
                 .min(16),
-            zstd_level: 1,
+            encoding: Arc::new(PlainZstd { level: 1 }),
+            pacer: None,
             fetches: 8,
             fetch_size: 8 << 20,
             indexed_checkpoints: 3,
@@ -207,6 +218,17 @@ impl Store {
     pub async fn open(address: &str, options: StoreOptions) -> Result<Self, OpenError> {
         let backend = backend::connect(address, &options.retry)?;
         Self::with_backend(backend, address, options).await
+    }
+
+    /// Opens a store to look at it: `None` if it is a directory that is not there, which is not made.
+    pub async fn open_existing(
+        address: &str,
+        options: StoreOptions,
+    ) -> Result<Option<Self>, OpenError> {
+        if backend::is_missing_directory(address) {
+            return Ok(None);
+        }
+        Self::open(address, options).await.map(Some)
     }
 
     /// Opens a store on any object store below a prefix: for tests that inject failures.

@@ -12,7 +12,8 @@
 //!   and no new one leans on it, so that the next checkpoint stores its chunks again.
 //! * Only what objects hold is damage. What cannot be read just now (time-outs, refused credentials) ends the
 //!   verification with an error; a range that does not match is fetched once more first.
-//! * A checkpoint that retention removes meanwhile is not damaged: who is found so is looked for once more.
+//! * A checkpoint that retention removes meanwhile is not damaged: who is found so is looked for once more. A caller that
+//!   holds all of them ([`Job::hold_all`]) sees none go.
 //!
 //! # Memory
 //!
@@ -177,6 +178,9 @@ impl Job {
                 });
             }
             damaged.retain(|pack| !pack.checkpoints.is_empty());
+            verified
+                .whole
+                .retain(|number| now.iter().any(|found| found.number == *number));
             verified.damaged.retain(|damaged| {
                 now.iter().any(|found| {
                     found.number == damaged.number

@@ -14,11 +14,12 @@
 //!
 //! # Cancellation
 //!
-//! Dropping a future of put leaves its chunk out. Dropping the writer (the last clone) stops its uploads. What was
-//! uploaded is invisible and is left to collection, unless [`CheckpointWriter::abort`] deletes it.
+//! Dropping a future of put leaves its chunk out. Dropping the writer (the last clone) or [`CheckpointWriter::abort`]
+//! stops its uploads. What was uploaded is invisible and is left to the next checkpoint, which goes on with it (see
+//! `leftovers`), or to collection: a writer never deletes packs, as another one may lean on them by then.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -26,13 +27,17 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::backend::Medium;
-use crate::codec::{self, Codec};
+use crate::codec::{self, Codec, Pressure};
+use crate::collect::{Candidate, CollectOptions};
 use crate::collection::ManifestRef;
-use crate::fault::StoreFault;
+use crate::fault::{FaultKind, StoreFault};
 use crate::head::{HeadRecord, RecordKind};
 use crate::index::Index;
 use crate::job::{Appended, Job, JobError, Log, Note};
-use crate::manifest::{Identity, Location, Manifest, ManifestBody, ManifestError, PackEntry};
+use crate::leftovers::Leftovers;
+use crate::manifest::{
+    ChunkEntry, Identity, Location, Manifest, ManifestBody, ManifestError, PackEntry,
+};
 use crate::names::{CheckpointNumber, Epoch, JobName, Nonce, PackId, UnixMillis};
 use crate::pack::PackBuilder;
 use crate::{Digest, MAX_CHUNK_SIZE};
@@ -184,6 +189,21 @@ pub struct Commit {
     pub reused_chunks: u64,
     /// Their bytes before encoding.
     pub reused_bytes: u64,
+    /// What an unfinished checkpoint had stored for it.
+    pub resumed: Resumed,
+}
+
+/// What a checkpoint took of unfinished ones: it was not uploaded again.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Resumed {
+    /// Chunks.
+    pub chunks: u64,
+    /// Their bytes before encoding.
+    pub bytes: u64,
+    /// The packs they are in.
+    pub packs: u64,
+    /// Lengths of those packs.
+    pub pack_bytes: u64,
 }
 
 /// A checkpoint being written. Cheap to clone; clones write the same checkpoint, so that puts can run concurrently.
@@ -199,10 +219,14 @@ struct Inner {
     /// Until the writer has ended; then it is taken back.
     note: Mutex<Option<Note>>,
     known: Arc<Index>,
+    /// What unfinished checkpoints stored.
+    left: Leftovers,
     new: Mutex<HashMap<Digest, Location>>,
     packer: tokio::sync::Mutex<Packer>,
     upload_slots: Arc<Semaphore>,
     encoders: Arc<Semaphore>,
+    /// Whether a chunk had to wait for an encoder since the last pack was closed.
+    encoders_are_full: AtomicBool,
     shared: Arc<Shared>,
     new_bytes: AtomicU64,
     encoded_bytes: AtomicU64,
@@ -239,16 +263,25 @@ impl std::fmt::Debug for CheckpointWriter {
 }
 
 impl CheckpointWriter {
-    pub(crate) fn new(job: Job, epoch: Epoch, note: Note, nonce: Nonce, known: Arc<Index>) -> Self {
+    pub(crate) fn new(
+        job: Job,
+        epoch: Epoch,
+        note: Note,
+        nonce: Nonce,
+        known: Arc<Index>,
+        left: Leftovers,
+    ) -> Self {
         let options = job.options();
         let inner = Inner {
             nonce,
             note: Mutex::new(Some(note)),
             known,
+            left,
             new: Mutex::default(),
             packer: tokio::sync::Mutex::default(),
             upload_slots: Arc::new(Semaphore::new(options.uploads.max(1))),
             encoders: Arc::new(Semaphore::new(options.encoders.max(1))),
+            encoders_are_full: AtomicBool::new(false),
             shared: Arc::default(),
             new_bytes: AtomicU64::new(0),
             encoded_bytes: AtomicU64::new(0),
@@ -269,6 +302,7 @@ impl CheckpointWriter {
     fn locate(&self, digest: &Digest) -> Option<Location> {
         let new = lock(&self.inner.new).get(digest).copied();
         new.or_else(|| self.inner.known.get(digest))
+            .or_else(|| self.inner.left.chunks.get(digest).copied())
     }
 
     /// Stores a chunk under the name it was given. Puts may run concurrently, and should: each waits for the checking
@@ -320,6 +354,9 @@ impl CheckpointWriter {
 
     async fn encode(&self, digest: Digest, bytes: Bytes) -> Result<(Codec, Bytes), PutError> {
         let failed = |detail: String| PutError::Encode { digest, detail };
+        if self.inner.encoders.available_permits() == 0 {
+            self.inner.encoders_are_full.store(true, Ordering::Relaxed);
+        }
         let permit = self
             .inner
             .encoders
@@ -327,7 +364,7 @@ impl CheckpointWriter {
             .acquire_owned()
             .await
             .map_err(|_| PutError::Closed)?;
-        let level = self.inner.job.options().zstd_level;
+        let policy = self.inner.job.options().encoding.clone();
         // The permit moves into the task: a dropped put does not make room before its task has ended.
         let task = self.inner.job.options().compute.run(move || {
             let _permit = permit;
@@ -338,7 +375,7 @@ impl CheckpointWriter {
                     found,
                 });
             }
-            codec::encode(&bytes, level).map_err(|error| PutError::Encode {
+            codec::encode(&bytes, policy.as_ref()).map_err(|error| PutError::Encode {
                 digest,
                 detail: error.to_string(),
             })
@@ -379,6 +416,10 @@ impl CheckpointWriter {
         if packer.open.is_none() {
             return Ok(());
         }
+        self.inner.job.options().encoding.pack_closed(Pressure {
+            link_is_full: self.inner.upload_slots.available_permits() == 0,
+            encoders_are_full: self.inner.encoders_are_full.swap(false, Ordering::Relaxed),
+        });
         let permit = self
             .inner
             .upload_slots
@@ -399,7 +440,7 @@ impl CheckpointWriter {
             let _permit = permit;
             match job
                 .backend()
-                .write_pack(&job.pack_key(&id), pieces, job.options().part_size)
+                .write_pack(&job.pack_key(&id), pieces, job.options())
                 .await
             {
                 Ok(()) => {
@@ -437,26 +478,45 @@ impl CheckpointWriter {
     /// Waits for all packs, writes the manifest, and makes the checkpoint visible. Every chunk that `body` names must be
     /// [known](Self::contains).
     ///
-    /// On an error nothing is visible and what was uploaded is deleted as far as possible, except for
-    /// [`CommitError::Unknown`].
+    /// On an error nothing is visible, except for [`CommitError::Unknown`]; what was uploaded is left to the next
+    /// checkpoint, which uses it, or to collection.
     pub async fn commit(self, body: ManifestBody, now: UnixMillis) -> Result<Commit, CommitError> {
         let result = self.try_commit(body, now).await;
-        match &result {
-            Ok(_) => self.remove_note().await,
-            // The record may still come to stand: what it needs stays until a collection has looked.
-            Err(CommitError::Unknown(_) | CommitError::Closed) => {}
-            Err(_) => {
-                self.delete_packs().await;
-                self.remove_note().await;
+        if result.is_ok() {
+            let note = lock(&self.inner.note).take();
+            if let Some(note) = note {
+                note.remove().await;
             }
+            self.inner.job.leftovers_are_used();
+            let writers = &self.inner.left.writers;
+            self.inner.job.forget_leftovers(writers).await;
+        } else {
+            self.make_room(now).await;
         }
         result
     }
 
-    async fn remove_note(&self) {
+    /// If the store is full, what this writer stored is given up, so that there is room for a smaller checkpoint. Only a
+    /// collection may do that.
+    async fn make_room(&self, now: UnixMillis) {
+        let full = (lock(&self.inner.shared.failed).as_ref())
+            .is_some_and(|fault| fault.kind() == FaultKind::NoSpace);
+        if !full {
+            return;
+        }
         let note = lock(&self.inner.note).take();
         if let Some(note) = note {
             note.remove().await;
+        }
+        let keep = |all: &[Candidate]| all.iter().map(|c| c.number).collect();
+        let options = CollectOptions {
+            epoch: Some(self.inner.epoch),
+            repack_below_percent: 0,
+            rounds: 1,
+            ..CollectOptions::default()
+        };
+        if let Err(error) = self.inner.job.collect(&keep, options, now).await {
+            tracing::warn!(%error, "the store is full, and what was stored in vain is still there");
         }
     }
 
@@ -476,6 +536,7 @@ impl CheckpointWriter {
                 .get(id)
                 .copied()
                 .or_else(|| inner.known.pack_length(id))
+                .or_else(|| inner.left.packs.get(id).copied())
         };
         let mut manifest = Manifest::build(
             identity.clone(),
@@ -506,6 +567,7 @@ impl CheckpointWriter {
             None => job.read_log().await?,
         };
         let stats = self.stats();
+        let resumed = self.resumed(&manifest);
         let mut checked = inner.known.horizon();
         loop {
             if seen.epoch != Some(inner.epoch) {
@@ -548,8 +610,8 @@ impl CheckpointWriter {
                     digest,
                     length: manifest_bytes,
                     image_bytes: manifest.image_bytes(),
-                    new_bytes: stats.new_bytes,
-                    stored_bytes: stats.stored_bytes,
+                    new_bytes: stats.new_bytes + resumed.bytes,
+                    stored_bytes: stats.stored_bytes + resumed.pack_bytes,
                     stop_us: manifest.body.timings.stop_us,
                     trigger: manifest.body.trigger.chars().take(200).collect(),
                 },
@@ -572,6 +634,7 @@ impl CheckpointWriter {
                         stats,
                         reused_chunks,
                         reused_bytes,
+                        resumed,
                     });
                 }
                 Ok(Appended::Lost) => {
@@ -601,8 +664,7 @@ impl CheckpointWriter {
         while let Some(ended) = packer.uploads.join_next().await {
             if let Err(error) = ended {
                 let detail = format!("its task ended: {error}");
-                let fault =
-                    StoreFault::with_kind("write", "a pack", crate::FaultKind::Transient, detail);
+                let fault = StoreFault::with_kind("write", "a pack", FaultKind::Transient, detail);
                 return Err(CommitError::Upload(fault));
             }
         }
@@ -629,17 +691,40 @@ impl CheckpointWriter {
 
     fn reused(&self, manifest: &Manifest) -> (u64, u64) {
         let new = lock(&self.inner.new);
-        let reused = manifest
-            .chunks
-            .iter()
-            .filter(|chunk| !new.contains_key(&chunk.digest));
+        let left = &self.inner.left.packs;
+        let pack = |chunk: &ChunkEntry| manifest.packs.get(chunk.pack as usize).map(|pack| pack.id);
+        let reused = manifest.chunks.iter().filter(|chunk| {
+            !new.contains_key(&chunk.digest)
+                && (chunk.codec == Codec::Zero
+                    || pack(chunk).is_none_or(|id| !left.contains_key(&id)))
+        });
         reused.fold((0, 0), |(chunks, bytes), chunk| {
             (chunks + 1, bytes + u64::from(chunk.raw))
         })
     }
 
-    /// Gives the checkpoint up: stops its uploads and deletes what was stored for it, as far as that is possible now.
-    pub async fn abort(self) {
+    fn resumed(&self, manifest: &Manifest) -> Resumed {
+        let mut resumed = Resumed::default();
+        let left = &self.inner.left.packs;
+        if left.is_empty() {
+            return resumed;
+        }
+        for pack in manifest.packs.iter().filter(|p| left.contains_key(&p.id)) {
+            resumed.packs += 1;
+            resumed.pack_bytes += pack.length;
+        }
+        for (_, location) in manifest.locations() {
+            if location.pack.is_some_and(|pack| left.contains_key(&pack)) {
+                resumed.chunks += 1;
+                resumed.bytes += u64::from(location.raw);
+            }
+        }
+        resumed
+    }
+
+    /// Gives the checkpoint up: stops its uploads. What was stored for it is left to the next checkpoint, or to
+    /// collection.
+    pub async fn abort(self, now: UnixMillis) {
         // Puts that wait for room give up, so that the lock is free.
         self.inner.upload_slots.close();
         self.inner.encoders.close();
@@ -651,28 +736,8 @@ impl CheckpointWriter {
         packer.open = None;
         packer.uploads.shutdown().await;
         drop(packer);
-        self.delete_packs().await;
-        self.remove_note().await;
-    }
-
-    /// Best effort, once each: what is left is invisible.
-    async fn delete_packs(&self) {
-        let sequence = self.inner.packer.lock().await.sequence;
-        for sequence in 0..sequence {
-            let id = PackId {
-                writer: self.inner.nonce,
-                sequence,
-            };
-            if let Err(fault) = self
-                .inner
-                .job
-                .backend()
-                .delete_once(&self.inner.job.pack_key(&id))
-                .await
-            {
-                tracing::warn!(%fault, "a pack of a dropped checkpoint is left behind");
-                break;
-            }
-        }
+        self.make_room(now).await;
+        // Not when the last clone goes, but now: nothing comes after it.
+        drop(lock(&self.inner.note).take());
     }
 }

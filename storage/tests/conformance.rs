@@ -17,8 +17,8 @@ use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use phos_storage::{
-    CheckpointNumber, CommitError, Digest, Epoch, Job, JobError, PackId, PutError, PutOutcome,
-    Store,
+    Candidate, CheckpointNumber, CollectOptions, CommitError, Digest, Epoch, Job, JobError, PackId,
+    PutError, PutOutcome, STORE_FORMAT, Store,
 };
 
 /// A store of its own kind, empty, and what keeps it alive.
@@ -338,16 +338,18 @@ mod bodies {
         assert_eq!(job.newest_restorable().await.unwrap().manifest, None);
         assert_eq!(job.list().await.unwrap().checkpoints, []);
 
-        let before = fresh.keys("jobs/job/packs").await;
         let writer = job.begin(epoch).await.unwrap();
         image(5).put(&writer).await.unwrap();
-        writer.abort().await;
-        assert_eq!(
-            fresh.keys("jobs/job/packs").await,
-            before,
-            "an aborted writer deletes its packs"
-        );
+        writer.abort(NOW).await;
         assert_eq!(fresh.keys("jobs/job/manifests").await, [""; 0]);
+        // Nobody deletes packs but a collection.
+        let left = fresh.keys("jobs/job/packs").await;
+        assert!(!left.is_empty());
+        let keep = |_: &[Candidate]| std::collections::BTreeSet::new();
+        let done = job.collect(&keep, CollectOptions::default(), NOW).await;
+        assert_eq!(done.unwrap().packs, left.len() as u64);
+        assert_eq!(fresh.keys("jobs/job/packs").await, [""; 0]);
+        assert_eq!(fresh.keys("jobs/job/writers").await, [""; 0]);
     }
 
     /// Two checkpoints of which the second has packs of its own; its newest pack.
@@ -647,7 +649,8 @@ mod bodies {
             .await
             .unwrap_err();
         assert!(
-            error.to_string().contains("format 7") && error.to_string().contains("up to 2"),
+            error.to_string().contains("format 7")
+                && error.to_string().contains(&format!("up to {STORE_FORMAT}")),
             "{error}"
         );
         assert!(store.initialise().await.is_err());

@@ -7,18 +7,51 @@
 mod common;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use common::{Image, NOW, name, noise, options};
 use phos_storage::{
-    Candidate, CheckpointNumber, Codec, CollectOptions, Epoch, JobError, STORE_FORMAT, Store,
+    Candidate, CheckpointNumber, Codec, CollectOptions, Encoding, EncodingPolicy, Epoch, JobError,
+    PlainZstd, STORE_FORMAT, Sample, Store, StoreOptions,
 };
 
 fn fixture(version: u16) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/v{version}"))
 }
 
-/// Holds a chunk of each codec.
+/// Writes numbers as byte planes.
+#[derive(Debug)]
+struct Planes;
+
+impl EncodingPolicy for Planes {
+    fn choose(&self, sample: &Sample<'_>) -> Encoding {
+        let (plain, two, four) = (sample.plain(), sample.planes2(), sample.planes4());
+        if plain <= two.min(four) {
+            PlainZstd { level: 1 }.choose(sample)
+        } else if two <= four {
+            Encoding::Planes2(1)
+        } else {
+            Encoding::Planes4(1)
+        }
+    }
+}
+
+/// The image of a fixture; from version 3 on there are numbers of 4 and of 2 bytes in it.
+fn image_of(format: u16, version: u64) -> Image {
+    let mut image = image(version);
+    if format >= 3 {
+        let wide = (0..5000_u32).flat_map(|i| (1.0 + i as f32 * 1.1e-5).to_le_bytes());
+        let narrow = (0..9001_u32).flat_map(|i| {
+            let noisy = i.wrapping_mul(2_654_435_761) >> 25;
+            ((0x3f00 | noisy) as u16).to_le_bytes()
+        });
+        image.device.push(vec![wide.collect(), narrow.collect()]);
+    }
+    image
+}
+
+/// Holds a chunk of each codec that the first version had.
 fn image(version: u64) -> Image {
     let text: Bytes = b"step 1 loss 0.25\n".repeat(300).into();
     Image {
@@ -53,7 +86,10 @@ async fn every_version_is_read() {
             version > 1,
             "version {version}: {gone:?}"
         );
-        for (number, image) in [(first, image(0)), (first + 1, image(1))] {
+        for (number, image) in [
+            (first, image_of(version, 0)),
+            (first + 1, image_of(version, 1)),
+        ] {
             let manifest = job.manifest(CheckpointNumber(number)).await.unwrap();
             assert_eq!(
                 Image::read(&job, &manifest).await.unwrap(),
@@ -62,7 +98,12 @@ async fn every_version_is_read() {
             );
             assert_eq!(manifest.created, NOW);
             assert_eq!(manifest.body.driver_version, "580.159.04");
-            for codec in [Codec::Zero, Codec::Raw, Codec::Zstd] {
+            let planes = [Codec::Planes2, Codec::Planes4];
+            let planes = planes.into_iter().filter(|_| version >= 3);
+            for codec in [Codec::Zero, Codec::Raw, Codec::Zstd]
+                .into_iter()
+                .chain(planes)
+            {
                 assert!(
                     manifest.chunks.iter().any(|chunk| chunk.codec == codec),
                     "{codec:?}"
@@ -79,14 +120,15 @@ async fn every_version_is_read() {
         let marker = std::fs::read(copy.path().join("phos-format")).unwrap();
         assert_eq!(marker[8..10], STORE_FORMAT.to_le_bytes());
         let epoch = job.take_over("newer", NOW).await.unwrap().epoch;
-        let commit = image(1).commit(&job, epoch).await.unwrap();
+        let newest = image_of(version, 1);
+        let commit = newest.commit(&job, epoch).await.unwrap();
         assert_eq!(commit.stats.new_chunks, 0);
         let keep = |all: &[Candidate]| all.iter().rev().take(1).map(|c| c.number).collect();
         job.collect(&keep, CollectOptions::default(), NOW)
             .await
             .unwrap();
         let left = job.manifest(commit.number).await.unwrap();
-        assert_eq!(Image::read(&job, &left).await.unwrap(), image(1));
+        assert_eq!(Image::read(&job, &left).await.unwrap(), newest);
         assert_eq!(job.list().await.unwrap().checkpoints.len(), 1);
     }
 }
@@ -116,14 +158,17 @@ async fn write_fixture() {
         "{} is there: a fixture is never overwritten",
         path.display()
     );
-    let store = Store::open(path.to_str().unwrap(), options(42))
-        .await
-        .unwrap();
+    let options = StoreOptions {
+        encoding: Arc::new(Planes),
+        ..options(42)
+    };
+    let store = Store::open(path.to_str().unwrap(), options).await.unwrap();
     store.initialise().await.unwrap();
     let job = store.job(name("fixture"));
     let epoch = job.take_over("fixture", NOW).await.unwrap().epoch;
     for version in [9, 0, 1] {
-        image(version).commit(&job, epoch).await.unwrap();
+        let image = image_of(STORE_FORMAT, version);
+        image.commit(&job, epoch).await.unwrap();
     }
     let keep = |all: &[Candidate]| all.iter().rev().take(2).map(|c| c.number).collect();
     job.collect(&keep, CollectOptions::default(), NOW)

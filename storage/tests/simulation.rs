@@ -215,6 +215,10 @@ struct Book {
     told: Vec<(u64, Told)>,
     violations: Vec<String>,
     restores: u64,
+    /// Of those, how many of a checkpoint that retention had removed before it was read.
+    held: u64,
+    /// Chunks that were not uploaded again, as an unfinished checkpoint had stored them.
+    resumed: u64,
     collections: u64,
     repacked: u64,
 }
@@ -417,7 +421,7 @@ async fn node(process: Process, mut rng: ChaCha8Rng, steps: u32) {
         };
         if image.put(&writer).await.is_err() || rng.random_range(0..12) == 0 {
             if rng.random_bool(0.5) {
-                writer.abort().await;
+                writer.abort(NOW).await;
             }
             continue;
         }
@@ -425,7 +429,10 @@ async fn node(process: Process, mut rng: ChaCha8Rng, steps: u32) {
         body.training.insert("tag".into(), tag.to_string());
         let mut gone = false;
         let told = match writer.commit(body, UnixMillis(NOW.0 + tag)).await {
-            Ok(commit) => Told::Committed(commit.number.0),
+            Ok(commit) => {
+                process.book.lock().unwrap().resumed += commit.resumed.chunks;
+                Told::Committed(commit.number.0)
+            }
             Err(CommitError::Unknown(_)) => Told::Unknown,
             Err(error) => {
                 if error.is_fenced() {
@@ -463,40 +470,68 @@ async fn collector(process: Process, mut rng: ChaCha8Rng, steps: u32) {
     }
 }
 
-/// `phos-ft restore` on another machine.
-async fn reader(process: Process, truth: Job, _: ChaCha8Rng, steps: u32) {
+/// `phos-ft restore` or `export` on another machine, which may take its time.
+async fn reader(process: Process, truth: Job, mut rng: ChaCha8Rng, steps: u32) {
     let job = process.job().await;
+    let still_visible = async |number: CheckpointNumber| {
+        let listed = truth.list().await.unwrap().checkpoints;
+        listed.iter().any(|c| c.number == number)
+    };
     for _ in 0..steps {
-        let Ok(found) = job.newest_restorable().await else {
+        // The newest, or one that was asked for by its number.
+        let held = if rng.random_bool(0.5) {
+            let Ok((found, hold)) = job.hold_newest("reader", NOW).await else {
+                continue;
+            };
+            for skipped in found.skipped {
+                if still_visible(skipped.number).await {
+                    process.violation(format!("a whole checkpoint was passed over: {skipped:?}"));
+                }
+            }
+            found.manifest.zip(hold)
+        } else {
+            let Ok(listed) = job.list().await else {
+                continue;
+            };
+            let Some(oldest) = listed.checkpoints.last() else {
+                continue;
+            };
+            job.hold(oldest.number, "reader", NOW).await.ok()
+        };
+        let Some((manifest, hold)) = held else {
             continue;
         };
-        let still_visible = async |number: CheckpointNumber| {
-            let listed = truth.list().await.unwrap().checkpoints;
-            listed.iter().any(|c| c.number == number)
-        };
-        for skipped in found.skipped {
-            if still_visible(skipped.number).await {
-                process.violation(format!("a whole checkpoint was passed over: {skipped:?}"));
+        // A slow one is at it while others take many checkpoints.
+        let reads = if rng.random_bool(0.2) { 20 } else { 2 };
+        for _ in 0..reads {
+            match Image::read(&job, &manifest).await {
+                Ok(image) => {
+                    let visible = still_visible(manifest.number).await;
+                    let mut book = process.book.lock().unwrap();
+                    book.restores += 1;
+                    book.held += u64::from(!visible);
+                    if book.images[&tag(&manifest)] != image {
+                        book.violations
+                            .push(format!("checkpoint {} is another image", manifest.number));
+                    }
+                }
+                Err(error) if error.damaged_pack().is_some() => {
+                    if hold.unprotected().is_none() {
+                        process.violation(format!("what is held cannot be read: {error}"));
+                    } else if still_visible(manifest.number).await {
+                        // It may have been repacked.
+                        let now = truth.manifest(manifest.number).await;
+                        if now.is_ok_and(|now| now.packs == manifest.packs) {
+                            process
+                                .violation(format!("a visible checkpoint cannot be read: {error}"));
+                        }
+                    }
+                }
+                Err(_) => {}
             }
         }
-        let Some(manifest) = found.manifest else {
-            continue;
-        };
-        match Image::read(&job, &manifest).await {
-            Ok(image) => {
-                let mut book = process.book.lock().unwrap();
-                book.restores += 1;
-                if book.images[&tag(&manifest)] != image {
-                    book.violations
-                        .push(format!("checkpoint {} is another image", manifest.number));
-                }
-            }
-            Err(error) if error.damaged_pack().is_some() => {
-                if still_visible(manifest.number).await {
-                    process.violation(format!("a visible checkpoint cannot be read: {error}"));
-                }
-            }
-            Err(_) => {}
+        if rng.random_bool(0.7) {
+            hold.release().await;
         }
     }
 }
@@ -524,6 +559,8 @@ struct Outcome {
     crashes: u64,
     committed: u64,
     restores: u64,
+    held: u64,
+    resumed: u64,
     collections: u64,
     repacked: u64,
     swept: u64,
@@ -539,6 +576,8 @@ enum Sabotage {
     Conditions,
     /// The first record of a checkpoint that retention removed is deleted, as a tidy person might want it.
     Records,
+    /// Nobody sees the notes of readers.
+    Readers,
 }
 
 struct Simulation {
@@ -570,8 +609,9 @@ impl Simulation {
         let steps = self.rng.random_range(3..9);
         let task = match role {
             Role::Node => tokio::spawn(node(process, rng, 2 * steps)),
-            Role::Collector => tokio::spawn(collector(process, rng, steps / 2)),
-            Role::Reader => tokio::spawn(reader(process, self.truth.clone(), rng, steps)),
+            Role::Collector => tokio::spawn(collector(process, rng, 2 * steps)),
+            // Most looks come before there is anything.
+            Role::Reader => tokio::spawn(reader(process, self.truth.clone(), rng, 8 * steps)),
         };
         self.running.push(Running {
             role,
@@ -672,7 +712,13 @@ impl Simulation {
         if let (Request::Put(_, _, options), Sabotage::Conditions) = (&mut request, self.sabotage) {
             options.mode = PutMode::Overwrite;
         }
-        let done = execute(&self.store, request).await;
+        let readers = format!("{PREFIX}/readers");
+        let hidden = self.sabotage == Sabotage::Readers
+            && matches!(&request, Request::List(Some(at)) if at.as_ref() == readers);
+        let mut done = execute(&self.store, request).await;
+        if hidden {
+            done = Ok(Answer::Listed(Vec::new()));
+        }
         if self.sabotage == Sabotage::Records
             && let Some(oldest) = self.removed().await
         {
@@ -792,8 +838,10 @@ impl Simulation {
         // A new epoch, and everything that nobody needs goes, however it came to be there.
         job.take_over("the last", NOW).await.unwrap();
         let keep = |all: &[Candidate]| all.iter().map(|c| c.number).collect();
+        // Readers that died are remembered for an hour.
+        let later = UnixMillis(NOW.0 + 2 * 3_600_000);
         for _ in 0..2 {
-            job.collect(&keep, CollectOptions::default(), NOW)
+            job.collect(&keep, CollectOptions::default(), later)
                 .await
                 .unwrap();
         }
@@ -823,13 +871,16 @@ impl Simulation {
                 self.model.visible.len()
             ));
         }
-        let (notes, collections) = (below("writers"), below("collections"));
+        let (mut notes, collections) = (below("writers"), below("collections"));
+        notes.extend(below("readers"));
         if !notes.is_empty() || collections.len() > 2 {
             self.fail(&format!("left behind: {notes:?} {collections:?}"));
         }
         let book = self.book.lock().unwrap();
         Outcome {
             restores: book.restores,
+            held: book.held,
+            resumed: book.resumed,
             collections: book.collections,
             repacked: book.repacked,
             ..self.outcome.clone()
@@ -875,6 +926,8 @@ fn simulate_all(seeds: std::ops::Range<u64>) {
         sum.crashes += outcome.crashes;
         sum.committed += outcome.committed;
         sum.restores += outcome.restores;
+        sum.held += outcome.held;
+        sum.resumed += outcome.resumed;
         sum.collections += outcome.collections;
         sum.repacked += outcome.repacked;
         sum.swept += outcome.swept;
@@ -884,6 +937,8 @@ fn simulate_all(seeds: std::ops::Range<u64>) {
         ("crashes", sum.crashes),
         ("commits", sum.committed),
         ("restores", sum.restores),
+        ("restores of what retention removed meanwhile", sum.held),
+        ("chunks of unfinished checkpoints", sum.resumed),
         ("collections", sum.collections),
         ("repacked packs", sum.repacked),
         ("deleted packs", sum.swept),
@@ -905,10 +960,9 @@ fn a_few_hundred_seeds() {
 }
 
 /// Of the first seeds, those in which sabotage shows.
-fn noticed(sabotage: Sabotage) -> Vec<u64> {
+fn noticed(sabotage: Sabotage, seeds: std::ops::Range<u64>) -> Vec<u64> {
     let quiet = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
-    let seeds = 0..60;
     let noticed = seeds
         .filter(|&seed| std::panic::catch_unwind(|| simulate_with(seed, false, sabotage)).is_err())
         .collect();
@@ -918,12 +972,18 @@ fn noticed(sabotage: Sabotage) -> Vec<u64> {
 
 #[test]
 fn a_store_that_ignores_conditions_is_noticed() {
-    assert!(noticed(Sabotage::Conditions).len() > 10);
+    assert!(noticed(Sabotage::Conditions, 0..60).len() > 10);
+}
+
+#[test]
+fn readers_whose_notes_are_not_seen_are_noticed() {
+    let noticed = noticed(Sabotage::Readers, 0..300);
+    assert!(noticed.len() > 3, "{noticed:?}");
 }
 
 #[test]
 fn records_that_are_deleted_are_noticed() {
-    assert!(noticed(Sabotage::Records).len() > 10);
+    assert!(noticed(Sabotage::Records, 0..60).len() > 10);
 }
 
 /// Ten thousand, in pieces that run side by side: in the profiles `slow` and `ci`.

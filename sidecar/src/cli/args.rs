@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use phos_policies::restart::RestartBudget;
+use phos_policies::retention::Retention;
 use phos_storage::{CheckpointNumber, JobName};
 
 use super::{exit, size};
@@ -23,6 +24,8 @@ Examples:
   phos-ft checkpoint                     take one now and wait for it
   phos-ft list                           what there is to resume from
   phos-ft restore 12                     go on from checkpoint 12
+  phos-ft prune --keep-last 5            delete what is older
+  phos-ft verify --deep                  could all of it be restored?
   phos-ft doctor                         is this machine fit?
 ";
 
@@ -143,6 +146,53 @@ pub struct SidecarArgs {
     /// Resume from this checkpoint instead of the newest one.
     #[arg(long, value_name = "ID", value_parser = checkpoint)]
     pub from: Option<CheckpointNumber>,
+    /// Most that uploads to the store may take of the link, a second, such as 100MB or 1GiB. Checkpoints take longer
+    /// then, also the last one before the job ends. [default: no limit]
+    #[arg(long, value_name = "SIZE", value_parser = upload_limit)]
+    pub upload_limit: Option<u64>,
+    /// Which checkpoints to keep.
+    #[command(flatten)]
+    pub keep: RetentionArgs,
+}
+
+/// Which checkpoints to keep. A checkpoint is kept if any of the rules wants it, and the newest is always kept.
+/// Without a rule all are kept.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub struct RetentionArgs {
+    /// Keep the newest N checkpoints. Without any --keep-… all are kept.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub keep_last: Option<u32>,
+    /// Keep the newest checkpoint of each of the newest N hours that have one.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub keep_hourly: Option<u32>,
+    /// Keep the newest checkpoint of each of the newest N days (UTC) that have one.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub keep_daily: Option<u32>,
+}
+
+impl RetentionArgs {
+    /// As the policy takes them.
+    pub const fn rules(&self) -> Retention {
+        Retention {
+            last: self.keep_last,
+            hourly: self.keep_hourly,
+            daily: self.keep_daily,
+        }
+    }
+
+    /// As a command line.
+    pub fn flags(&self) -> Vec<String> {
+        let rules = [
+            ("--keep-last", self.keep_last),
+            ("--keep-hourly", self.keep_hourly),
+            ("--keep-daily", self.keep_daily),
+        ];
+        rules
+            .into_iter()
+            .filter_map(|(flag, n)| Some([flag.to_owned(), n?.to_string()]))
+            .flatten()
+            .collect()
+    }
 }
 
 /// `--interval`.
@@ -249,6 +299,62 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// What changed from one checkpoint to another, by allocation and file.
+    Diff {
+        /// The first.
+        #[arg(value_name = "A", value_parser = checkpoint)]
+        from: CheckpointNumber,
+        /// The second.
+        #[arg(value_name = "B", value_parser = checkpoint)]
+        to: CheckpointNumber,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write a checkpoint out as plain files: device memory, CPU image, files of the job.
+    Export {
+        /// Its number, as `phos-ft list` prints it.
+        #[arg(value_name = "ID", value_parser = checkpoint)]
+        id: CheckpointNumber,
+        /// A directory that is empty or not there.
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check that what is stored could be restored; what is damaged is named and quarantined.
+    #[command(
+        after_help = "Quarantined means: restores pass it over at once, and the next checkpoint stores what it held \
+        again.\nEnds with 65 if anything is damaged."
+    )]
+    Verify {
+        /// Read every chunk and compare it with its name. Without: records, manifests and the indices of packs.
+        #[arg(long)]
+        deep: bool,
+        /// Only say what is damaged.
+        #[arg(long)]
+        no_quarantine: bool,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Remove checkpoints that no rule keeps, and delete what is needed by none.
+    #[command(
+        after_help = "Safe while the job is running, being restored or verified. A running sidecar does the same \
+        after each checkpoint if it is given --keep-…\nExample: phos-ft --job llama prune --keep-last 5 --keep-daily 7"
+    )]
+    Prune {
+        /// Which checkpoints to keep.
+        #[command(flatten)]
+        keep: RetentionArgs,
+        /// Only say what would be done.
+        #[arg(long)]
+        dry_run: bool,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
     /// Go on from a checkpoint: starts the job from it, with the command it was made of.
     #[command(after_help = "Example: phos-ft --job llama restore 12")]
     Restore {
@@ -315,6 +421,17 @@ fn host_buffer(text: &str) -> Result<u64, String> {
     Ok(bytes)
 }
 
+fn upload_limit(text: &str) -> Result<u64, String> {
+    let size = text.strip_suffix("/s").unwrap_or(text);
+    let bytes = size::parse(size).map_err(|e| e.to_string())?;
+    if bytes < 64 << 10 {
+        return Err(format!(
+            "{text} a second would not store a checkpoint in a day: give at least 64KiB"
+        ));
+    }
+    Ok(bytes)
+}
+
 fn checkpoint(text: &str) -> Result<CheckpointNumber, String> {
     text.parse()
         .map_err(|_| format!("{text:?} is not a checkpoint's number: `phos-ft list` shows them"))
@@ -358,6 +475,21 @@ mod tests {
             parse("phos-ft restore 12").unwrap().command,
             Some(Command::Restore { id: Some(_), .. })
         ));
+        let limited = parse("phos-ft --upload-limit 100MiB/s").unwrap();
+        assert_eq!(limited.sidecar.upload_limit, Some(100 << 20));
+        let kept = RetentionArgs {
+            keep_last: Some(5),
+            keep_hourly: None,
+            keep_daily: Some(7),
+        };
+        let line = format!("phos-ft {} -- x", kept.flags().join(" "));
+        let cli = parse(&line).unwrap();
+        assert_eq!(cli.sidecar.keep.rules(), kept.rules());
+        let line = format!("phos-ft prune --dry-run {}", kept.flags().join(" "));
+        assert!(matches!(
+            parse(&line).unwrap().command,
+            Some(Command::Prune { keep, dry_run: true, .. }) if keep.rules() == kept.rules()
+        ));
         assert_eq!(
             parse("phos-ft list").unwrap().common.store(),
             "/var/lib/phos-ft/store"
@@ -390,6 +522,14 @@ mod tests {
         "error: the following required arguments were not provided:"
     )]
     #[case("phos-ft --max-restarts -1", "error: unexpected argument '-1' found")]
+    #[case(
+        "phos-ft --upload-limit 10",
+        "error: invalid value '10' for '--upload-limit <SIZE>': 10 a second would not store a checkpoint in a day: give at least 64KiB"
+    )]
+    #[case(
+        "phos-ft --keep-last 0",
+        "error: invalid value '0' for '--keep-last <N>': 0 is not in 1..4294967296"
+    )]
     fn bad_input_is_named_with_its_remedy(#[case] line: &str, #[case] message: &str) {
         assert_eq!(parse(line).unwrap_err(), message);
     }

@@ -99,6 +99,17 @@ fn print_status(report: &Report) {
         print!("last         ");
         print_checkpoint(last);
     }
+    if let Some(sum) = &report.collected {
+        println!(
+            "collected    {} checkpoints removed, {} in {} packs deleted",
+            sum.removed,
+            human(sum.pack_bytes),
+            sum.packs
+        );
+        if let Some(reason) = &sum.failure {
+            println!("collection   {reason}");
+        }
+    }
     if let Some(reason) = &report.last_failure {
         println!("last failure {reason}");
     }

@@ -3,7 +3,7 @@
 //! The job's own code passes through `phos-ft run` and `phos-ft … -- CMD`; the codes here are used when
 //! phos-ft itself cannot do what it was asked. They are those of `sysexits.h` where one fits.
 
-use phos_storage::{FaultKind, JobError, OpenError, ProbeError};
+use phos_storage::{CollectError, FaultKind, JobError, OpenError, ProbeError};
 
 use crate::engine::EngineError;
 
@@ -72,6 +72,17 @@ pub fn job(error: &JobError) -> u8 {
         JobError::NoCheckpoint { .. } | JobError::Removed { .. } => NOT_FOUND,
         JobError::Unusable { .. } | JobError::Pack { .. } | JobError::Encode(_) => DATA,
         JobError::Discarded { .. } => USAGE,
+    }
+}
+
+/// The code for an error of a collection.
+pub fn collect(error: &CollectError) -> u8 {
+    match error {
+        CollectError::Store(f) => fault(f.kind()),
+        CollectError::Fenced { .. } => FENCED,
+        CollectError::Busy => UNAVAILABLE,
+        CollectError::Job(e) => job(e),
+        CollectError::Damaged { .. } | CollectError::Encode(_) | CollectError::Manifest(_) => DATA,
     }
 }
 

@@ -1,35 +1,17 @@
 //! `phos-ft list`, `show` and the first half of `restore`: what the store has. Reads only.
 
 use std::ffi::OsString;
-use std::time::{Duration, UNIX_EPOCH};
 
-use phos_storage::{CheckpointNumber, CheckpointSummary, Job, Manifest, Store};
+use phos_storage::{
+    CheckpointNumber, CheckpointSummary, Codec, Durability, FileContent, Job, Listing, Manifest,
+};
 use serde_json::json;
 
 use super::args::Common;
+use super::look::{open, open_if_there, print_json, time};
 use super::size::human;
 use super::{exit, fail, runtime};
 use crate::engine;
-
-async fn open(common: &Common) -> Result<Job, u8> {
-    let store = Store::open(&common.store(), engine::store_options()).await;
-    let store = store.map_err(|e| {
-        let e = engine::EngineError::Open(e);
-        fail(&e, exit::engine(&e))
-    })?;
-    Ok(store.job(common.job.clone()))
-}
-
-fn time(millis: u64) -> String {
-    humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_millis(millis)).to_string()
-}
-
-fn print_json(value: &impl serde::Serialize) {
-    match serde_json::to_string_pretty(value) {
-        Ok(text) => println!("{text}"),
-        Err(e) => eprintln!("phos-ft: {e}"),
-    }
-}
 
 pub(super) fn list(common: &Common, as_json: bool) -> u8 {
     let runtime = match runtime() {
@@ -37,11 +19,16 @@ pub(super) fn list(common: &Common, as_json: bool) -> u8 {
         Err(code) => return code,
     };
     runtime.block_on(async {
-        let job = match open(common).await {
+        let job = match open_if_there(common).await {
             Ok(job) => job,
             Err(code) => return code,
         };
-        let listing = match job.list().await {
+        // Before the first start there is no directory, and nothing wrong with that.
+        let listed = match &job {
+            Some(job) => job.list().await,
+            None => Ok(Listing::default()),
+        };
+        let listing = match listed {
             Ok(listing) => listing,
             Err(e) => return fail(&e, exit::job(&e)),
         };
@@ -51,15 +38,20 @@ pub(super) fn list(common: &Common, as_json: bool) -> u8 {
         }
         if listing.checkpoints.is_empty() && listing.damaged.is_empty() {
             println!(
-                "job {} has no checkpoints in {}",
+                "job {} has no checkpoints in {}{}",
                 common.job,
-                common.store()
+                common.store(),
+                if job.is_none() {
+                    ": there is no such directory"
+                } else {
+                    ""
+                }
             );
             return exit::OK;
         }
         println!(
-            "{:>6}  {:20}  {:>10}  {:>10}  {:>8}  why",
-            "ID", "taken", "image", "stored", "stop"
+            "{:>6}  {:20}  {:>10}  {:>10}  {:>8}  {:6}  why",
+            "ID", "taken", "image", "stored", "stop", "where"
         );
         for c in &listing.checkpoints {
             print_row(c);
@@ -73,15 +65,23 @@ pub(super) fn list(common: &Common, as_json: bool) -> u8 {
 
 fn print_row(c: &CheckpointSummary) {
     println!(
-        "{:>6}  {:20}  {:>10}  {:>10}  {:>5} ms  {}{}",
+        "{:>6}  {:20}  {:>10}  {:>10}  {:>5} ms  {:6}  {}{}",
         c.number,
         time(c.created.0),
         human(c.image_bytes),
         human(c.stored_bytes),
         c.stop_us / 1000,
+        place(c.durability),
         c.trigger,
         if c.earlier_run { " (earlier run)" } else { "" }
     );
+}
+
+fn place(durability: Durability) -> &'static str {
+    match durability {
+        Durability::Local => "local",
+        Durability::Remote => "remote",
+    }
 }
 
 async fn manifest(job: &Job, id: CheckpointNumber) -> Result<Manifest, u8> {
@@ -104,9 +104,13 @@ pub(super) fn show(common: &Common, id: CheckpointNumber, as_json: bool) -> u8 {
         };
         let whole = job.check_packs(&m).await;
         if as_json {
-            print_json(&describe(&m, whole.as_ref().err().map(ToString::to_string)));
+            print_json(&describe(
+                &job,
+                &m,
+                whole.as_ref().err().map(ToString::to_string),
+            ));
         } else {
-            print_manifest(&m);
+            print_manifest(&job, &m);
             match &whole {
                 Ok(()) => println!("packs        {}, all there", m.packs.len()),
                 Err(e) => println!("packs        DAMAGED: {e}"),
@@ -119,27 +123,61 @@ pub(super) fn show(common: &Common, id: CheckpointNumber, as_json: bool) -> u8 {
     })
 }
 
-fn describe(m: &Manifest, damage: Option<String>) -> serde_json::Value {
+/// Chunks, their bytes and what these take, for each way in which chunks are stored.
+fn codecs(m: &Manifest) -> Vec<(Codec, u64, u64, u64)> {
+    let mut found: Vec<(Codec, u64, u64, u64)> = Vec::new();
+    for chunk in &m.chunks {
+        let (raw, stored) = (u64::from(chunk.raw), u64::from(chunk.stored));
+        match found.iter_mut().find(|(codec, ..)| *codec == chunk.codec) {
+            Some(sum) => *sum = (sum.0, sum.1 + 1, sum.2 + raw, sum.3 + stored),
+            None => found.push((chunk.codec, 1, raw, stored)),
+        }
+    }
+    found.sort_by_key(|(codec, ..)| *codec as u8);
+    found
+}
+
+/// All that a manifest says, for programs.
+pub(super) fn describe(job: &Job, m: &Manifest, damage: Option<String>) -> serde_json::Value {
     json!({
         "job": m.job, "id": m.number, "epoch": m.epoch, "created_ms": m.created,
-        "trigger": m.body.trigger, "phos_version": m.body.phos_version,
+        "durability": job.durability(),
+        "trigger": m.body.trigger, "phos_version": m.body.phos_version, "training": m.body.training,
         "architecture": m.body.architecture, "driver": m.body.driver_version,
         "command": engine::command_of(m),
         "gpus": m.body.gpus.iter().map(|g| json!({
-            "uuid": g.uuid.to_string(), "name": g.name, "total_bytes": g.total_bytes
+            "uuid": g.uuid.to_string(), "name": g.name, "total_bytes": g.total_bytes, "ordinal": g.ordinal
         })).collect::<Vec<_>>(),
         "processes": m.body.processes.iter().map(|p| p.pid).collect::<Vec<_>>(),
+        "contexts": m.body.processes.iter().flat_map(|p| p.devices.iter().map(|d| json!({
+            "pid": p.pid, "gpu": d.gpu.to_string(), "reserve_bytes": d.reserve_bytes
+        }))).collect::<Vec<_>>(),
         "allocations": m.body.allocations.len(),
+        "memory": m.body.allocations.iter().map(|a| json!({
+            "pid": a.owner_pid, "id": a.id, "gpu": a.gpu.to_string(), "kind": a.kind,
+            "bytes": a.size_bytes, "requested_bytes": a.requested_bytes, "chunks": a.chunks.len()
+        })).collect::<Vec<_>>(),
         "device_bytes": m.body.allocations.iter().map(|a| a.size_bytes).sum::<u64>(),
         "cpu_image_bytes": m.body.cpu_image.iter().map(|f| f.length).sum::<u64>(),
+        "cpu_image": m.body.cpu_image.iter().map(|f| json!({
+            "path": f.path.as_path(), "bytes": f.length
+        })).collect::<Vec<_>>(),
+        "job_files": m.body.job_files.iter().map(|f| json!({
+            "path": f.path.as_path(), "bytes": f.length, "mode": f.mode, "uid": f.uid, "gid": f.gid, "kind": f.kind,
+            "stored": matches!(f.content, FileContent::Stored(_)), "reason": f.reason
+        })).collect::<Vec<_>>(),
         "image_bytes": m.image_bytes(), "encoded_bytes": m.stored_bytes(),
         "chunks": m.chunks.len(), "packs": m.packs.len(),
+        "pack_bytes": m.packs.iter().map(|p| p.length).sum::<u64>(),
+        "encoding": codecs(m).into_iter().map(|(codec, chunks, bytes, stored)| json!({
+            "codec": codec.name(), "chunks": chunks, "bytes": bytes, "stored_bytes": stored
+        })).collect::<Vec<_>>(),
         "stop_us": m.body.timings.stop_us, "phases_us": m.body.timings.phases_us,
         "figures": m.body.timings.figures, "damage": damage,
     })
 }
 
-fn print_manifest(m: &Manifest) {
+fn print_manifest(job: &Job, m: &Manifest) {
     let device: u64 = m.body.allocations.iter().map(|a| a.size_bytes).sum();
     let cpu: u64 = m.body.cpu_image.iter().map(|f| f.length).sum();
     println!(
@@ -147,8 +185,18 @@ fn print_manifest(m: &Manifest) {
         m.number, m.job, m.epoch
     );
     println!("taken        {} ({})", time(m.created.0), m.body.trigger);
+    println!(
+        "where        {}",
+        match job.durability() {
+            Durability::Local => "local: on this machine only",
+            Durability::Remote => "remote: survives the loss of the machine",
+        }
+    );
     if let Some(command) = engine::command_of(m) {
         println!("command      {}", command.join(" "));
+    }
+    for (name, value) in &m.body.training {
+        println!("training     {name} {value}");
     }
     println!(
         "machine      {}, {}, phos-ft {}",
@@ -173,14 +221,41 @@ fn print_manifest(m: &Manifest) {
         human(cpu),
         m.body.cpu_image.len()
     );
+    for file in &m.body.job_files {
+        println!(
+            "job's file   {} {}{}{}",
+            file.path.as_path().display(),
+            human(file.length),
+            match file.content {
+                FileContent::Stored(_) => "",
+                FileContent::LengthOnly => ", its length only",
+            },
+            if file.reason.is_empty() {
+                String::new()
+            } else {
+                format!(" ({})", file.reason)
+            }
+        );
+    }
     println!(
         "stored       {} for {} distinct chunks",
         human(m.stored_bytes()),
         m.chunks.len()
     );
+    for (codec, chunks, bytes, stored) in codecs(m) {
+        println!(
+            "  {:18} {chunks} chunks, {} in {}",
+            codec.name(),
+            human(bytes),
+            human(stored)
+        );
+    }
     println!("stop         {} ms", m.body.timings.stop_us / 1000);
     for (name, us) in &m.body.timings.phases_us {
         println!("  {name:18} {:.1} ms", *us as f64 / 1e3);
+    }
+    for (name, figure) in &m.body.timings.figures {
+        println!("  {name:18} {figure}");
     }
 }
 

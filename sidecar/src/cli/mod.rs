@@ -2,19 +2,26 @@
 //!
 //! * [`args`]: the grammar; [`exit`]: exit codes; [`size`];
 //! * [`supervise`]: `phos-ft … -- CMD`, agent and sidecar as one; [`client`]: `status`, `checkpoint`;
-//! * [`history`]: `list`, `show`; [`doctor`].
+//! * [`look`]: opening a store to look at it; [`history`]: `list`, `show`; [`diff`], [`export`], [`verify`], [`prune`];
+//! * [`doctor`].
 
 pub mod args;
 mod client;
+mod diff;
 mod doctor;
 pub mod exit;
+mod export;
 mod history;
+mod look;
+mod prune;
 pub mod size;
 mod supervise;
+mod verify;
 
 use std::process::ExitCode;
 
 use clap::Parser;
+use phos_storage::VerifyOptions;
 use tracing_subscriber::EnvFilter;
 
 use self::args::{AgentArgs, Cli, Command, Common, LogFormat, SidecarArgs, TcpArg};
@@ -72,6 +79,25 @@ fn dispatch(cli: Cli) -> u8 {
         Some(Command::Status { json }) => client::status(&common, json),
         Some(Command::List { json }) => history::list(&common, json),
         Some(Command::Show { id, json }) => history::show(&common, id, json),
+        Some(Command::Diff { from, to, json }) => diff::run(&common, from, to, json),
+        Some(Command::Export {
+            id,
+            directory,
+            json,
+        }) => export::run(&common, id, &directory, json),
+        Some(Command::Verify {
+            deep,
+            no_quarantine,
+            json,
+        }) => {
+            let quarantine = !no_quarantine;
+            verify::run(&common, VerifyOptions { deep, quarantine }, json)
+        }
+        Some(Command::Prune {
+            keep,
+            dry_run,
+            json,
+        }) => prune::run(&common, keep, dry_run, json),
         Some(Command::Restore {
             id,
             mut sidecar,
@@ -123,6 +149,8 @@ fn run_sidecar(common: &Common, sidecar: &SidecarArgs) -> u8 {
         quiesce_timeout: sidecar.quiesce_timeout,
         restarts: sidecar.budget(),
         from: sidecar.from,
+        retention: sidecar.keep.rules(),
+        upload_limit: sidecar.upload_limit,
     };
     let outcome = runtime.block_on(engine::run(config));
     // Workers that still wait for a store must not hold the process back.

@@ -155,6 +155,8 @@ fn sidecar_command(common: &Common, sidecar: &SidecarArgs, first: bool) -> Comma
         .arg(sidecar.max_restarts.to_string())
         .arg("--restart-window")
         .arg(time(sidecar.restart_window))
+        .args(sidecar.keep.flags())
+        .args(upload_limit(sidecar))
         .stdin(Stdio::null())
         .stdout(Stdio::null());
     if let (true, Some(from)) = (first, sidecar.from) {
@@ -162,6 +164,14 @@ fn sidecar_command(common: &Common, sidecar: &SidecarArgs, first: bool) -> Comma
     }
     command.as_std_mut().process_group(0);
     command
+}
+
+/// As a command line.
+fn upload_limit(sidecar: &SidecarArgs) -> Vec<String> {
+    let limit = sidecar.upload_limit.map(|limit| limit.to_string());
+    (limit.into_iter())
+        .flat_map(|limit| ["--upload-limit".to_owned(), limit])
+        .collect()
 }
 
 fn send(child: &Child, signal: Signal) {
@@ -253,6 +263,8 @@ async fn supervise(
     let job = code(status);
     // A job that could not be resumed has no code of its own.
     Ok(match verdict {
+        // Whatever became of it here: the job is another node's, and so is its history.
+        Some(exit::FENCED) => exit::FENCED,
         Some(code @ (exit::MACHINE | exit::DATA | exit::NOT_FOUND)) if job != exit::OK => code,
         _ => job,
     })

@@ -304,6 +304,7 @@ impl Session<'_> {
         let Some(epoch) = self.engine.epoch else {
             return Err(HeldError::Task("the job is not ours".into()));
         };
+        self.engine.encoding.checkpoint_begins(self.engine.interval);
         // Reads what is stored, the first time; before the stop.
         let job = self.engine.job.clone();
         let mut begin = Box::pin(async move { job.begin(epoch).await });
@@ -347,7 +348,7 @@ impl Session<'_> {
                 } else {
                     Ok(())
                 };
-                tokio::spawn(writer.abort());
+                tokio::spawn(writer.abort(unix_millis()));
                 abandoned.map_err(HeldError::Wait)?;
                 Err(e)
             }
@@ -796,7 +797,7 @@ async fn fly(work: Work) -> Result<Stored, Dropped> {
         Ok(stored) => Ok(stored),
         Err(mut dropped) => {
             control.cancel(dropped.message.clone());
-            writer.abort().await;
+            writer.abort(unix_millis()).await;
             dropped.stop = stop;
             Err(dropped)
         }
@@ -918,6 +919,13 @@ async fn store(work: Work) -> Result<Stored, Dropped> {
             ..dropped(e.to_string(), kind)
         }
     })?;
+    if commit.resumed.chunks > 0 {
+        tracing::info!(
+            bytes = commit.resumed.bytes,
+            packs = commit.resumed.packs,
+            "an unfinished checkpoint was gone on with: that much was not uploaded again"
+        );
+    }
     failpoint::reach(Step::AfterHead);
     parts.insert("commit".into(), ms(commit_began.elapsed()));
     tracing::debug!(

@@ -4,7 +4,8 @@
 //! * [`attempt`]: one checkpoint; [`registry`]: the job's memory; [`gpus`]; [`plan`]; [`drain`];
 //!   [`pipeline`]; [`cpu_image`]; [`image`]: what the manifest says;
 //! * [`restore`] and [`checks`]: the way back;
-//! * [`control`] and [`status`]: the sidecar's own socket.
+//! * [`control`] and [`status`]: the sidecar's own socket;
+//! * [`tidy`]: collection after checkpoints; [`hold`]: what a reader needs stays.
 //!
 //! # Consistency
 //!
@@ -28,6 +29,7 @@ mod cpu_image;
 mod drain;
 mod failpoint;
 mod gpus;
+mod hold;
 mod image;
 mod link;
 mod pipeline;
@@ -37,6 +39,8 @@ mod registry;
 mod restore;
 mod session;
 pub mod status;
+mod tidy;
+mod uploads;
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::DirBuilderExt;
@@ -45,6 +49,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use phos_policies::restart::{RestartBudget, Restarts};
+use phos_policies::retention::Retention;
 use phos_policies::schedule::{Schedule, ScheduleConfig, ScheduleError};
 use phos_protocol::env::AGENT_SOCKET_FILE;
 use phos_protocol::types::GpuUuid;
@@ -63,6 +68,11 @@ use self::link::Link;
 use self::pipeline::Control;
 use self::session::{Session, SessionEnd};
 use self::status::{Report, Shared};
+use self::tidy::Tidy;
+use self::uploads::{Adaptive, Limit};
+
+pub use self::hold::{Reading, reader};
+pub use self::tidy::keep;
 
 /// What the sidecar is told.
 #[derive(Debug, Clone)]
@@ -83,6 +93,10 @@ pub struct Config {
     pub restarts: RestartBudget,
     /// Resume from this checkpoint first.
     pub from: Option<CheckpointNumber>,
+    /// Which checkpoints to keep.
+    pub retention: Retention,
+    /// Most bytes a second that uploads may take of the link.
+    pub upload_limit: Option<u64>,
 }
 
 /// Why the sidecar ended without its job being over.
@@ -171,6 +185,11 @@ struct Engine {
     crowded: u32,
     /// See [`Config`].
     quiesce_timeout: Duration,
+    /// What removes old checkpoints.
+    tidy: Tidy,
+    /// How chunks are written.
+    encoding: Arc<Adaptive>,
+    interval: Option<Duration>,
 }
 
 /// SIGTERM and SIGINT.
@@ -229,7 +248,7 @@ pub(crate) fn random_u64() -> u64 {
 }
 
 /// The time, for people.
-pub(crate) fn unix_millis() -> UnixMillis {
+pub fn unix_millis() -> UnixMillis {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
@@ -259,7 +278,11 @@ pub fn make_run_dir(run_dir: &Path, job: &JobName) -> Result<PathBuf, EngineErro
 /// # Errors
 /// Why it cannot be used.
 pub async fn open_store(address: &str) -> Result<Store, EngineError> {
-    let store = Store::open(address, store_options()).await?;
+    open_store_with(address, store_options()).await
+}
+
+async fn open_store_with(address: &str, options: StoreOptions) -> Result<Store, EngineError> {
+    let store = Store::open(address, options).await?;
     store.probe().await?;
     store.initialise().await?;
     Ok(store)
@@ -285,7 +308,13 @@ pub async fn run(config: Config) -> Result<(), EngineError> {
         interval: config.interval,
         ..ScheduleConfig::default()
     })?;
-    let store = open_store_patiently(&config.store).await?;
+    let encoding = Arc::new(Adaptive::default());
+    let mut options = store_options();
+    options.encoding = encoding.clone();
+    if let Some(limit) = config.upload_limit {
+        options.pacer = Some(Limit::new(limit));
+    }
+    let store = open_store_patiently(&config.store, &options).await?;
     let host_buffer = config.host_buffer;
     let gpus = tokio::task::spawn_blocking(move || {
         let mut gpus = Gpus::discover(host_buffer);
@@ -344,6 +373,9 @@ pub async fn run(config: Config) -> Result<(), EngineError> {
         expected_dump: Duration::from_secs(1),
         link_rate: 10_000_000_000,
         crowded: 0,
+        tidy: Tidy::new(config.retention),
+        encoding,
+        interval: config.interval,
     };
     let outcome = engine.serve(&directory.join(AGENT_SOCKET_FILE)).await;
     engine.settle().await;
@@ -351,10 +383,10 @@ pub async fn run(config: Config) -> Result<(), EngineError> {
 }
 
 /// Opens the store; waits for one that is merely not reachable now, since the job may be running.
-async fn open_store_patiently(address: &str) -> Result<Store, EngineError> {
+async fn open_store_patiently(address: &str, options: &StoreOptions) -> Result<Store, EngineError> {
     let mut wait = Duration::from_secs(1);
     loop {
-        match open_store(address).await {
+        match open_store_with(address, options.clone()).await {
             Err(EngineError::Open(e)) if !e.is_permanent() => {
                 tracing::error!(error = %e, "the store cannot be opened yet");
             }

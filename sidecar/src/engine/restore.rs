@@ -37,6 +37,7 @@ use tokio::sync::mpsc;
 
 use super::checks::{self, CheckError};
 use super::gpus::{Gpus, OpenGpu};
+use super::hold::{Reading, reader};
 use super::image::{Extra, Image, ImageError, Wanted};
 use super::progress::Progress;
 use super::registry::Held;
@@ -134,6 +135,8 @@ impl Session<'_> {
             tracing::warn!("the store drops what it is given: there is nothing to resume from");
             return Ok(None);
         }
+        // The job waits: nothing else is to be read or written.
+        self.engine.tidy.stop();
         let mut store_wait = STORE_WAITS.0;
         loop {
             let e = match self.restore_pass(fresh).await? {
@@ -185,13 +188,14 @@ impl Session<'_> {
         let mut only = self.engine.from;
         let mut below: Option<u64> = None;
         let mut last: Option<RestoreError> = None;
+        let mut moved = 0;
         loop {
             let found = match only.take() {
                 Some(number) => self.chosen(number).await.map(Some),
                 None => self.candidate(below).await,
             };
-            let manifest = match found {
-                Ok(Some(manifest)) => manifest,
+            let (manifest, held) = match found {
+                Ok(Some(found)) => found,
                 Ok(None) => break,
                 Err(e @ JobError::Store(_)) if !e.is_permanent() => {
                     return Ok(Pass::Failed(RestoreError::Store {
@@ -202,9 +206,25 @@ impl Session<'_> {
                 Err(e) => return Err(e.into()),
             };
             let number = manifest.number;
-            match self.restore_checkpoint(&manifest, fresh).await? {
+            let outcome = self.restore_checkpoint(&manifest, fresh).await?;
+            if let Some(held) = held {
+                // The job may run already: not in its way.
+                tokio::spawn(held.release());
+            }
+            match outcome {
                 Ok(()) => return Ok(Pass::Resumed(number)),
                 Err(e @ RestoreError::Store { .. }) => return Ok(Pass::Failed(e)),
+                Err(RestoreError::Damaged { pack, .. })
+                    if moved < TRIES && self.moved(number, &pack).await =>
+                {
+                    // Only where it could not be held, or was paused for an hour: no damage.
+                    tracing::warn!(
+                        checkpoint = number.0,
+                        "its packs were rewritten while it was read; trying it again"
+                    );
+                    moved += 1;
+                    only = Some(number);
+                }
                 Err(e) => {
                     tracing::error!(
                         checkpoint = number.0, error = %e,
@@ -312,7 +332,7 @@ impl Session<'_> {
             return Ok(());
         }
         let manifest = match self.engine.from {
-            Some(number) => Some(self.chosen(number).await?),
+            Some(number) => Some(self.chosen(number).await?.0),
             None => self.engine.job.newest_restorable().await?.manifest,
         };
         let Some(manifest) = manifest else {
@@ -349,18 +369,32 @@ impl Session<'_> {
         Ok(assigned)
     }
 
-    /// The checkpoint that the user asked for.
-    async fn chosen(&self, number: CheckpointNumber) -> Result<Manifest, JobError> {
-        let manifest = self.engine.job.manifest(number).await?;
-        self.engine.job.check_packs(&manifest).await?;
-        Ok(manifest)
+    /// A checkpoint by its number, held so that no collection takes it away meanwhile.
+    async fn chosen(
+        &self,
+        number: CheckpointNumber,
+    ) -> Result<(Manifest, Option<Reading>), JobError> {
+        let job = &self.engine.job;
+        let (manifest, hold) = job.hold(number, &reader("restore"), unix_millis()).await?;
+        let held = Reading::keep(hold);
+        job.check_packs(&manifest).await?;
+        Ok((manifest, Some(held)))
     }
 
-    /// The newest checkpoint of this run that is whole, below a number.
-    async fn candidate(&self, below: Option<u64>) -> Result<Option<Manifest>, JobError> {
+    /// Whether a checkpoint is still visible and does not need this pack any more.
+    async fn moved(&self, number: CheckpointNumber, pack: &PackId) -> bool {
+        let now = self.engine.job.manifest(number).await;
+        now.is_ok_and(|manifest| manifest.packs.iter().all(|p| p.id != *pack))
+    }
+
+    /// The newest checkpoint of this run that is whole, below a number; held.
+    async fn candidate(
+        &self,
+        below: Option<u64>,
+    ) -> Result<Option<(Manifest, Option<Reading>)>, JobError> {
         let job = &self.engine.job;
         let Some(below) = below else {
-            let found = job.newest_restorable().await?;
+            let (found, hold) = job.hold_newest(&reader("restore"), unix_millis()).await?;
             for skipped in &found.skipped {
                 tracing::error!(
                     checkpoint = skipped.number.0,
@@ -369,7 +403,8 @@ impl Session<'_> {
                     skipped.number
                 );
             }
-            return Ok(found.manifest);
+            let held = hold.map(Reading::keep);
+            return Ok(found.manifest.map(|manifest| (manifest, held)));
         };
         let listing = job.list().await?;
         for summary in listing.checkpoints {
@@ -377,7 +412,8 @@ impl Session<'_> {
                 continue;
             }
             match self.chosen(summary.number).await {
-                Ok(manifest) => return Ok(Some(manifest)),
+                Ok(found) => return Ok(Some(found)),
+                Err(JobError::Removed { .. }) => {}
                 Err(e @ JobError::Store(_)) if !e.is_permanent() => return Err(e),
                 Err(e) => tracing::error!(
                     checkpoint = summary.number.0, reason = %e,

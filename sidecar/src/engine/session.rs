@@ -22,6 +22,7 @@ use super::link::{Link, LinkError, Packet};
 use super::registry::Registry;
 use super::restore::RestoreError;
 use super::status::CheckpointReport;
+use super::tidy::Busy;
 use super::{Engine, EngineError, unix_millis};
 
 /// How long the agent may take for an answer that costs it nothing.
@@ -243,7 +244,14 @@ impl<'e> Session<'e> {
             let now = self.engine.now();
             match self.engine.schedule.next(now) {
                 Action::Start(trigger) if self.running && !self.engine.is_in_flight() => {
-                    self.start(trigger).await?;
+                    self.engine.tidy.is(Busy::Holding);
+                    let started = self.start(trigger).await;
+                    self.engine.tidy.is(if self.engine.is_in_flight() {
+                        Busy::Storing
+                    } else {
+                        Busy::No
+                    });
+                    started?;
                     continue;
                 }
                 Action::WaitUntil(at) => timer = Some(at),
@@ -430,6 +438,7 @@ impl<'e> Session<'e> {
         outcome: Result<Stored, super::attempt::Dropped>,
     ) -> Result<(), Stop> {
         self.engine.flight = None;
+        self.engine.tidy.is(Busy::No);
         if self.running {
             self.engine.status.state("running");
         }
@@ -743,9 +752,14 @@ impl Engine {
         }
         let now = self.now();
         self.schedule.on(Event::Committed { stop }, now);
-        let mut status = self.status.lock();
-        status.checkpoints += 1;
-        status.last = Some(report);
+        {
+            let mut status = self.status.lock();
+            status.checkpoints += 1;
+            status.last = Some(report);
+        }
+        if let Some(epoch) = self.epoch {
+            self.tidy.committed(&self.job, epoch, &self.status);
+        }
     }
 
     /// An attempt failed; the job runs on.

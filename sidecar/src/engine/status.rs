@@ -31,6 +31,21 @@ pub struct CheckpointReport {
     pub seconds: f64,
 }
 
+/// What collections did since this sidecar started.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct CollectionReport {
+    /// Checkpoints that retention removed.
+    pub removed: u64,
+    /// Packs deleted.
+    pub packs: u64,
+    /// Their bytes.
+    pub pack_bytes: u64,
+    /// Bytes that were written again to empty packs of which little was needed.
+    pub repacked_bytes: u64,
+    /// Why the last one did not do all that there was to do.
+    pub failure: Option<String>,
+}
+
 /// The sidecar's state.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
@@ -60,6 +75,9 @@ pub struct Report {
     pub resumed_from: Option<u64>,
     /// Device memory of the job as of the last checkpoint, in bytes.
     pub device_bytes: u64,
+    /// Old checkpoints that were removed, once there was a collection.
+    #[serde(default)]
+    pub collected: Option<CollectionReport>,
 }
 
 /// A request on the control socket: one JSON line.

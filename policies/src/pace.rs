@@ -1,0 +1,82 @@
+//! How fast to send: so many bytes a second, and not much faster for a moment.
+//!
+//! # Rules
+//!
+//! * Over any stretch of time no more is allowed than the rate times its length, and one burst of a quarter second.
+//! * Who asks is told how long to wait and waits before sending. Several may ask: each is told a time after the others'.
+//! * Idle time is not saved up beyond the burst.
+
+use std::time::Duration;
+
+/// A link's share.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pace {
+    /// Bytes a second.
+    rate: u64,
+    /// When what was allowed so far is sent, at the rate.
+    free_at: Duration,
+}
+
+/// What idle time is worth at most.
+const BURST: Duration = Duration::from_millis(250);
+
+impl Pace {
+    /// So many bytes a second; at least one.
+    #[must_use]
+    pub const fn new(rate: u64) -> Self {
+        Self {
+            rate: if rate == 0 { 1 } else { rate },
+            free_at: Duration::ZERO,
+        }
+    }
+
+    /// How long to wait before sending so many bytes.
+    pub fn take(&mut self, bytes: u64, now: Duration) -> Duration {
+        let begin = self.free_at.max(now.saturating_sub(BURST));
+        let nanos = u128::from(bytes) * 1_000_000_000 / u128::from(self.rate);
+        let lasts = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
+        self.free_at = begin.saturating_add(lasts);
+        self.free_at.saturating_sub(now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn a_megabyte_a_second() {
+        let mut pace = Pace::new(MIB);
+        let start = Duration::from_secs(100);
+        // After a rest the first quarter is free.
+        assert_eq!(pace.take(MIB / 4, start), Duration::ZERO);
+        assert_eq!(pace.take(MIB, start), Duration::from_secs(1));
+        assert_eq!(pace.take(MIB, start), Duration::from_secs(2));
+        assert_eq!(
+            pace.take(MIB, start + Duration::from_secs(3)),
+            Duration::ZERO + Duration::from_millis(750)
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_more_than_the_rate_and_one_burst(rate in 1000..10_000_000u64, asks in prop::collection::vec((1..5_000_000u64, 0..2000u64), 1..60)) {
+            let mut pace = Pace::new(rate);
+            let mut now = Duration::from_secs(10);
+            let start = now;
+            let mut sent: u128 = 0;
+            for (bytes, pause_ms) in asks {
+                let wait = pace.take(bytes, now);
+                now += wait;
+                sent += u128::from(bytes);
+                // A byte's time may be lost to rounding with each ask.
+                let allowed = u128::from(rate) * (now - start + BURST).as_nanos() / 1_000_000_000 + 61;
+                prop_assert!(sent <= allowed, "{sent} bytes in {:?} at {rate}", now - start);
+                now += Duration::from_millis(pause_ms);
+            }
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! `phos-ft diff A B`: what changed from one checkpoint to another. Reads manifests only.
+
+use phos_storage::{Change, CheckpointNumber, Diff, FileDiff};
+
+use super::args::Common;
+use super::look::{job_failed, open, print_json};
+use super::size::human;
+use super::{exit, runtime};
+
+pub(super) fn run(common: &Common, a: CheckpointNumber, b: CheckpointNumber, as_json: bool) -> u8 {
+    let diff = runtime().and_then(|runtime| {
+        runtime.block_on(async {
+            let job = open(common).await?;
+            let from = job.manifest(a).await.map_err(|e| job_failed(&e))?;
+            let to = job.manifest(b).await.map_err(|e| job_failed(&e))?;
+            Ok(from.diff(&to))
+        })
+    });
+    match diff {
+        Ok(diff) if as_json => print_json(&diff),
+        Ok(diff) => print(&diff),
+        Err(code) => return code,
+    }
+    exit::OK
+}
+
+fn word(change: Change) -> &'static str {
+    match change {
+        Change::Kept => "",
+        Change::Added => "added",
+        Change::Removed => "removed",
+    }
+}
+
+fn percent(part: u64, whole: u64) -> String {
+    if whole == 0 {
+        return String::new();
+    }
+    format!("{:.1}%", 100.0 * part as f64 / whole as f64)
+}
+
+fn print(diff: &Diff) {
+    println!(
+        "{:>8} {:>8}  {:12} {:>10}  {:>10} {:>7}",
+        "process", "number", "kind", "size", "changed", ""
+    );
+    let mut same = (0, 0);
+    for a in &diff.allocations {
+        if a.changed_bytes == 0 && a.change == Change::Kept {
+            same = (same.0 + 1, same.1 + a.bytes);
+            continue;
+        }
+        println!(
+            "{:>8} {:>8}  {:12} {:>10}  {:>10} {:>7}  {}",
+            a.owner_pid,
+            a.id,
+            a.kind,
+            human(a.bytes),
+            human(a.changed_bytes),
+            percent(a.changed_bytes, a.bytes),
+            word(a.change)
+        );
+    }
+    println!("unchanged    {} allocations, {}", same.0, human(same.1));
+    print_files("cpu image", &diff.cpu_image);
+    print_files("job's files", &diff.job_files);
+    println!(
+        "from {} to {}: {} of device memory changed; {} new to the store, {} once encoded",
+        diff.from,
+        diff.to,
+        human(diff.device_changed()),
+        human(diff.new_bytes),
+        human(diff.new_stored_bytes)
+    );
+}
+
+fn print_files(what: &str, files: &[FileDiff]) {
+    let changed = files
+        .iter()
+        .filter(|f| f.changed_bytes > 0 || f.change != Change::Kept);
+    for file in changed {
+        println!(
+            "{what:12} {}: {} of {} {}",
+            file.path,
+            human(file.changed_bytes),
+            human(file.bytes),
+            word(file.change)
+        );
+    }
+}

@@ -1,0 +1,106 @@
+//! `phos-ft prune`: retention and collection by hand. Safe beside a running sidecar, restores and other prunes; what
+//! decides is in the storage crate, what to keep in the policies.
+
+use phos_storage::{CollectOptions, Collected};
+
+use super::args::{Common, RetentionArgs};
+use super::look::{open, print_json};
+use super::size::human;
+use super::{exit, fail, runtime};
+use crate::engine;
+
+pub(super) fn run(common: &Common, rules: RetentionArgs, dry_run: bool, as_json: bool) -> u8 {
+    match runtime() {
+        Ok(runtime) => runtime.block_on(async {
+            match prune(common, rules, dry_run, as_json).await {
+                Ok(()) => exit::OK,
+                Err(code) => code,
+            }
+        }),
+        Err(code) => code,
+    }
+}
+
+async fn prune(
+    common: &Common,
+    rules: RetentionArgs,
+    dry_run: bool,
+    as_json: bool,
+) -> Result<(), u8> {
+    let mut job = open(common).await?;
+    let there = job.state().await.map_err(|e| super::look::job_failed(&e))?;
+    if there.tail == 0 {
+        return Err(fail(
+            format_args!(
+                "job {} has no history in {}: `phos-ft prune` needs the --job and --store it was started with",
+                common.job,
+                common.store()
+            ),
+            exit::NOT_FOUND,
+        ));
+    }
+    if !dry_run {
+        // It is written to: it must be fit for that, and of the current format.
+        let store = engine::open_store(&common.store())
+            .await
+            .map_err(|e| fail(&e, exit::engine(&e)))?;
+        job = store.job(common.job.clone());
+    }
+    let options = CollectOptions {
+        dry_run,
+        ..CollectOptions::default()
+    };
+    let keep = engine::keep(rules.rules());
+    let done = job
+        .collect(&keep, options, engine::unix_millis())
+        .await
+        .map_err(|e| fail(&e, exit::collect(&e)))?;
+    if as_json {
+        print_json(&done);
+    } else {
+        print(&done, dry_run);
+    }
+    Ok(())
+}
+
+fn numbers(numbers: &[phos_storage::CheckpointNumber]) -> String {
+    if numbers.is_empty() {
+        return "none".into();
+    }
+    let text: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+    text.join(" ")
+}
+
+fn print(done: &Collected, dry_run: bool) {
+    let would = if dry_run { "would be " } else { "" };
+    println!("kept         {}", numbers(&done.kept));
+    println!("{would}removed  {}", numbers(&done.removed));
+    println!(
+        "{would}deleted  {} packs, {}; {} other objects",
+        done.packs,
+        human(done.pack_bytes),
+        done.other_objects
+    );
+    if done.repacked_packs > 0 {
+        println!(
+            "{would}repacked {} packs, {} of them still needed",
+            done.repacked_packs,
+            human(done.repacked_bytes)
+        );
+    }
+    if done.unfinished_uploads > 0 {
+        println!("{} unfinished uploads were ended", done.unfinished_uploads);
+    }
+    if done.protected_packs > 0 {
+        println!(
+            "{} packs were left to a checkpoint being written or to {} reader(s); a later prune deletes them",
+            done.protected_packs, done.readers
+        );
+    }
+    for skipped in &done.blocked {
+        println!(
+            "NOTHING IS DELETED while checkpoint {} is kept and cannot be read: {}",
+            skipped.number, skipped.reason
+        );
+    }
+}

@@ -1,0 +1,151 @@
+//! `phos-ft verify`: whether what is stored could be restored. What is damaged is named and quarantined: restores pass it
+//! over, and the next checkpoint stores it again.
+
+use std::io::IsTerminal;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use phos_storage::{FaultKind, JobError, Verified, VerifyOptions, VerifyProgress};
+
+use super::args::Common;
+use super::look::{job_failed, open, print_json};
+use super::size::human;
+use super::{exit, runtime};
+use crate::engine::{self, Reading};
+
+pub(super) fn run(common: &Common, options: VerifyOptions, as_json: bool) -> u8 {
+    match runtime() {
+        Ok(runtime) => runtime.block_on(async {
+            match verify(common, options, as_json).await {
+                Ok(code) | Err(code) => code,
+            }
+        }),
+        Err(code) => code,
+    }
+}
+
+/// A bar on a terminal, a line for each tenth elsewhere: a verification takes hours, and a log should show that it
+/// gets on.
+struct Progress {
+    bar: ProgressBar,
+    terminal: bool,
+    tenths: std::sync::atomic::AtomicU64,
+}
+
+impl Progress {
+    fn new() -> Progress {
+        let terminal = std::io::stderr().is_terminal();
+        let target = if terminal {
+            ProgressDrawTarget::stderr()
+        } else {
+            ProgressDrawTarget::hidden()
+        };
+        let style = ProgressStyle::with_template(
+            "verifying [{wide_bar}] {bytes}/{total_bytes} {bytes_per_sec} {eta}",
+        )
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
+        Progress {
+            bar: ProgressBar::with_draw_target(Some(0), target).with_style(style),
+            terminal,
+            tenths: std::sync::atomic::AtomicU64::new(0),
+        }
+    }
+
+    fn add(&self, step: VerifyProgress) {
+        use std::sync::atomic::Ordering;
+        self.bar.set_length(step.total_bytes);
+        self.bar.inc(step.bytes);
+        let tenths = 10 * self.bar.position() / step.total_bytes.max(1);
+        if !self.terminal && self.tenths.fetch_max(tenths, Ordering::Relaxed) < tenths {
+            eprintln!(
+                "phos-ft: verified {} of {}",
+                human(self.bar.position()),
+                human(step.total_bytes)
+            );
+        }
+    }
+}
+
+async fn verify(common: &Common, options: VerifyOptions, as_json: bool) -> Result<u8, u8> {
+    let job = open(common).await?;
+    let hold = job
+        .hold_all(&engine::reader("verify"), engine::unix_millis())
+        .await
+        .map_err(|e| job_failed(&e))?;
+    let held = Reading::keep(hold);
+    let progress = Progress::new();
+    let add = |step| progress.add(step);
+    let mut quarantined = options.quarantine;
+    let mut outcome = job.verify(options, engine::unix_millis(), &add).await;
+    if let Err(JobError::Store(fault)) = &outcome
+        && options.quarantine
+        && matches!(fault.kind(), FaultKind::Denied | FaultKind::ReadOnly)
+    {
+        // Who may only read is told what there is to be told.
+        progress.bar.set_position(0);
+        quarantined = false;
+        let options = VerifyOptions {
+            quarantine: false,
+            ..options
+        };
+        outcome = job.verify(options, engine::unix_millis(), &add).await;
+    }
+    progress.bar.finish_and_clear();
+    held.release().await;
+    let verified = outcome.map_err(|e| job_failed(&e))?;
+    if as_json {
+        print_json(&verified);
+    } else {
+        print(&verified, options.deep, quarantined);
+    }
+    Ok(if verified.is_sound() {
+        exit::OK
+    } else {
+        exit::DATA
+    })
+}
+
+fn print(verified: &Verified, deep: bool, quarantined: bool) {
+    println!(
+        "verified     {} packs, {}{}",
+        verified.packs,
+        human(verified.pack_bytes),
+        if deep {
+            format!(", {} chunks read", verified.chunks)
+        } else {
+            "; their chunks were not read (--deep does)".into()
+        }
+    );
+    for pack in &verified.damaged_packs {
+        let needed: Vec<String> = pack.checkpoints.iter().map(ToString::to_string).collect();
+        println!(
+            "DAMAGED      pack {}: {}; needed by checkpoint {}",
+            pack.pack,
+            pack.reason,
+            needed.join(" ")
+        );
+    }
+    for checkpoint in &verified.damaged {
+        println!(
+            "DAMAGED      checkpoint {}: {}",
+            checkpoint.number, checkpoint.reason
+        );
+    }
+    if !verified.is_sound() {
+        if quarantined {
+            println!(
+                "quarantined  restores pass it over, and the next checkpoint stores what it held again"
+            );
+        } else {
+            println!("quarantined  nothing: restores find the damage when they read it");
+        }
+    }
+    let whole: Vec<String> = verified.whole.iter().map(ToString::to_string).collect();
+    println!(
+        "whole        {}",
+        if whole.is_empty() {
+            "none".into()
+        } else {
+            whole.join(" ")
+        }
+    );
+}
