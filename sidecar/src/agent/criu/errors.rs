@@ -86,8 +86,8 @@ const KNOWN: &[(&str, &str)] = &[
     ),
     (
         "Can't get rlimit",
-        "a process of the job is another user than the job's main process: add SYS_RESOURCE, where the host grants it, or start \
-         the whole job as that user (--user)",
+        "a process of the job is not root (--user, or by itself), and the kernel tells its limits to nobody else without \
+         SYS_RESOURCE: add that capability, or run the job as root where the host does not grant it",
     ),
     (
         "Fail to make dir /tmp",

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 pub use errors::CriuError;
 pub use rpc::Inherited;
-use rpc::{RealIds, Worker, proto};
+use rpc::{Worker, proto};
 
 use super::config::AgentConfig;
 use super::image::{CRIU_DIR, ImageDirectory};
@@ -144,7 +144,7 @@ pub fn command(program: &Path) -> Command {
 /// # Errors
 /// [`CriuError::TooOld`], [`CriuError::Start`], [`CriuError::Died`].
 pub fn check(program: &Path) -> Result<Criu, CriuError> {
-    let worker = Worker::start(program, &[], None)?;
+    let worker = Worker::start(program, &[])?;
     let request = proto::Request {
         r#type: proto::RequestType::Version.into(),
         ..Default::default()
@@ -227,7 +227,7 @@ impl Criu {
         mut frozen: impl FnMut() -> bool,
     ) -> Result<(), CriuError> {
         let images = open_criu_dir(image)?;
-        let worker = Worker::start(&self.program, &[], RealIds::of(options.root))?;
+        let worker = Worker::start(&self.program, &[])?;
         let request = proto::Request {
             r#type: proto::RequestType::Dump.into(),
             opts: Some(proto::Options {
@@ -272,7 +272,7 @@ impl Criu {
         inherited: Vec<Inherited>,
     ) -> Result<u32, CriuError> {
         let images = open_criu_dir(image)?;
-        let worker = Worker::start(&self.program, &inherited, None)?;
+        let worker = Worker::start(&self.program, &inherited)?;
         let request = proto::Request {
             r#type: proto::RequestType::Restore.into(),
             opts: Some(proto::Options {

@@ -62,61 +62,12 @@ pub struct Inherited {
     pub fd: OwnedFd,
 }
 
-/// Real user and group.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RealIds {
-    uid: u32,
-    gid: u32,
-}
-
-impl RealIds {
-    /// Those of a process; `None`: it has gone, or they are this process's own.
-    pub fn of(pid: u32) -> Option<Self> {
-        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-        let first = |name: &str| {
-            let line = status.lines().find_map(|l| l.strip_prefix(name))?;
-            line.split_whitespace().next()?.parse().ok()
-        };
-        let found = Self {
-            uid: first("Uid:")?,
-            gid: first("Gid:")?,
-        };
-        let own = Self {
-            uid: rustix::process::getuid().as_raw(),
-            gid: rustix::process::getgid().as_raw(),
-        };
-        (found != own).then_some(found)
-    }
-
-    /// Makes them the calling process's real ids; effective and saved ones stay root's, and so do all capabilities.
-    /// Between `fork` and `exec`: system calls only.
-    fn take(self) -> io::Result<()> {
-        // SAFETY: the calls take numbers. They are made directly because glibc's functions would have other threads
-        // follow, of which a forked child has none.
-        let results = unsafe {
-            [
-                libc::syscall(libc::SYS_setresgid, self.gid, 0, 0),
-                libc::syscall(libc::SYS_setresuid, self.uid, 0, 0),
-            ]
-        };
-        if results.iter().any(|&result| result < 0) {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(())
-    }
-}
-
 impl Worker {
-    /// Starts CRIU with `inherited` open at the numbers that [`inherit_options`] names. `ids`: the real ids that it
-    /// gets; the kernel lets nobody else ask for the limits of a process without SYS_RESOURCE, which hosts may not grant.
+    /// Starts CRIU with `inherited` open at the numbers that [`inherit_options`] names.
     ///
     /// # Errors
     /// [`CriuError::Start`], [`CriuError::System`].
-    pub fn start(
-        program: &Path,
-        inherited: &[Inherited],
-        ids: Option<RealIds>,
-    ) -> Result<Self, CriuError> {
+    pub fn start(program: &Path, inherited: &[Inherited]) -> Result<Self, CriuError> {
         let (ours, theirs) = rustix::net::socketpair(
             AddressFamily::UNIX,
             SocketType::SEQPACKET,
@@ -137,12 +88,11 @@ impl Worker {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
-        // SAFETY: between fork and exec only dup2, fcntl, close, sigprocmask and setresid are called, which are
+        // SAFETY: between fork and exec only dup2, fcntl, close and sigprocmask are called, which are
         // async-signal-safe; `moves` was allocated before and is only read.
         unsafe {
             command.pre_exec(move || {
                 signals::unblock_all()?;
-                ids.map_or(Ok(()), RealIds::take)?;
                 place(&moves)
             });
         }
