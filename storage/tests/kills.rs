@@ -64,7 +64,11 @@ fn options(seed: u64) -> StoreOptions {
     StoreOptions {
         retry: RetryPolicy::immediate(4),
         // Some packs go up at once, some in parts.
-        pack_size: if seed.is_multiple_of(3) { 6 << 20 } else { 64 << 10 },
+        pack_size: if seed.is_multiple_of(3) {
+            6 << 20
+        } else {
+            64 << 10
+        },
         part_size: 5 << 20,
         uploads: 2,
         ..StoreOptions::new(NonceSource::new(move || (state.lock().unwrap())()))
