@@ -64,7 +64,11 @@ fn options(seed: u64) -> StoreOptions {
     StoreOptions {
         retry: RetryPolicy::immediate(4),
         // Some packs go up at once, some in parts.
-        pack_size: if seed.is_multiple_of(3) { 6 << 20 } else { 64 << 10 },
+        pack_size: if seed.is_multiple_of(3) {
+            6 << 20
+        } else {
+            64 << 10
+        },
         part_size: 5 << 20,
         uploads: 2,
         ..StoreOptions::new(NonceSource::new(move || (state.lock().unwrap())()))
@@ -287,21 +291,33 @@ async fn check(job: &Job, told: &BTreeMap<u64, u64>, deep: bool) -> Option<u64> 
     visible.first().copied()
 }
 
+/// In pieces that run side by side, each with a history of its own: in the profiles `slow` and `ci`.
 mod three_hundred {
     use super::*;
 
-    #[test]
-    fn sigkills_of_real_processes_against_s3() {
-        let Some(address) = address("kills") else {
+    const KILLS: u64 = 50;
+
+    macro_rules! pieces {
+        ($($name:ident $piece:literal)*) => {$(
+            #[test]
+            fn $name() {
+                kills($piece);
+            }
+        )*};
+    }
+    pieces! { piece_0 0 piece_1 1 piece_2 2 piece_3 3 piece_4 4 piece_5 5 }
+
+    fn kills(piece: u64) {
+        let Some(address) = address(&format!("kills-{piece}")) else {
             return;
         };
         use_server();
         let runtime = common::runtime();
-        let mut rng = ChaCha8Rng::seed_from_u64(300);
-        let job = runtime.block_on(own_handle(&address, u64::MAX));
+        let mut rng = ChaCha8Rng::seed_from_u64(piece);
+        let job = runtime.block_on(own_handle(&address, u64::MAX - piece));
         let mut told: BTreeMap<u64, u64> = BTreeMap::new();
         let (mut resumed, mut collected, mut cut_off) = (0, 0, 0);
-        for kill in 0..300_u64 {
+        for kill in piece * KILLS..(piece + 1) * KILLS {
             // Tags grow, so that each commit of all processes has one of its own.
             let worker = Worker::start(&address, kill, 1000 * (kill + 1));
             let mut said = vec![worker.wait_for("OWNS")];
@@ -333,7 +349,7 @@ mod three_hundred {
                 }
             }
             cut_off += open;
-            runtime.block_on(check(&job, &told, kill % 50 == 49));
+            runtime.block_on(check(&job, &told, kill % 25 == 24));
             // Of what is long gone the log need not be asked each time.
             while told.len() > 6 {
                 told.pop_first();
@@ -342,7 +358,7 @@ mod three_hundred {
         println!(
             "cut off in a checkpoint {cut_off}, chunks gone on with {resumed}, collections {collected}"
         );
-        assert!(cut_off > 30 && resumed > 30 && collected > 30);
+        assert!(cut_off > 5 && resumed > 5 && collected > 5);
 
         // A new epoch, and what nobody needs goes.
         runtime.block_on(async {
@@ -386,7 +402,7 @@ fn split_brain_one_history_and_the_loser_says_so() {
     };
     use_server();
     let runtime = common::runtime();
-    let job = runtime.block_on(own_handle(&address, u64::MAX - 1));
+    let job = runtime.block_on(own_handle(&address, u64::MAX - 100));
     // Paused at each of the places of a commit that it says, and resumed when another one has long taken over.
     for (round, word) in ["BEGUN", "PUT", "TOLD", "COLLECTED"]
         .into_iter()

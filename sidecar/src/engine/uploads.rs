@@ -44,7 +44,7 @@ impl Adaptive {
     pub(super) fn checkpoint_begins(&self, interval: Option<Duration>) {
         let mut state = lock(&self.state);
         state.levels.checkpoint_begins();
-        state.half = interval.map(|interval| Instant::now() + interval / 2);
+        state.half = interval.and_then(|interval| Instant::now().checked_add(interval / 2));
     }
 }
 
