@@ -30,7 +30,7 @@ demo-compose: ## the same in containers, with an S3 server and the loss of a nod
 	scripts/docker-images.sh debug
 	$(CARGO) run --quiet --locked -p phos-integration-tests --bin phos-demo-compose
 
-test: setup lint unit slow e2e docker ## everything that CI checks
+test: setup lint unit slow e2e ## everything that CI checks; `make docker` is beside it
 
 lint: ## generated files, formatting, clippy, dependencies, scripts
 	scripts/ptx.sh --check

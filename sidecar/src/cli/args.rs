@@ -528,7 +528,7 @@ mod tests {
     )]
     #[case(
         "phos-ft --keep-last 0",
-        "error: invalid value '0' for '--keep-last <N>': 0 is not in 1..4294967296"
+        "error: invalid value '0' for '--keep-last <N>': 0 is not in 1..=4294967295"
     )]
     fn bad_input_is_named_with_its_remedy(#[case] line: &str, #[case] message: &str) {
         assert_eq!(parse(line).unwrap_err(), message);
