@@ -79,8 +79,12 @@ fn checkpoint_status_list_and_show() -> Result<()> {
         &[&world.job, "has no checkpoints"],
     )?;
     ensure!(world.checkpoints()?.is_empty());
-    fails(&world.run(&["show", "7"])?, 66, &["7"])?;
-    fails(&world.run(&["restore"])?, 66, &["nothing to resume"])?;
+    fails(
+        &world.run(&["show", "7"])?,
+        66,
+        &["has no checkpoints", "no such directory"],
+    )?;
+    fails(&world.run(&["restore"])?, 66, &["has no checkpoints"])?;
 
     let reference = world.reference(&spec)?;
     let phos = world.start(&spec)?;
