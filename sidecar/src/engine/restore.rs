@@ -56,6 +56,8 @@ const QUEUE: usize = 32;
 const IN_FLIGHT: usize = 16;
 /// How often one checkpoint is tried whose processes did not come back: what killed them may be over.
 const TRIES: u32 = 2;
+/// How long a failed restore waits for the store to forget that it was read.
+const LET_GO: Duration = Duration::from_secs(5);
 /// Waits for a store that cannot be read now: the first and the longest.
 const STORE_WAITS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
@@ -206,12 +208,17 @@ impl Session<'_> {
                 Err(e) => return Err(e.into()),
             };
             let number = manifest.number;
-            let outcome = self.restore_checkpoint(&manifest, fresh).await?;
+            let outcome = self.restore_checkpoint(&manifest, fresh).await;
             if let Some(held) = held {
-                // The job may run already: not in its way.
-                tokio::spawn(held.release());
+                if matches!(outcome, Ok(Ok(()))) {
+                    // The job runs: not in its way.
+                    tokio::spawn(held.release());
+                } else {
+                    // This process may be about to end. What is not let go counts for an hour and does no harm.
+                    let _ = tokio::time::timeout(LET_GO, held.release()).await;
+                }
             }
-            match outcome {
+            match outcome? {
                 Ok(()) => return Ok(Pass::Resumed(number)),
                 Err(e @ RestoreError::Store { .. }) => return Ok(Pass::Failed(e)),
                 Err(RestoreError::Damaged { pack, .. })
