@@ -4,7 +4,7 @@
     h200.py STAGE…        stages: see STAGES and PAIRED below; all of STAGES without arguments
 
 Needs root, an NVIDIA GPU with a driver that has the checkpoint calls, PyTorch, and beside it what
-`make gpubundle` makes: `bin/phos-ft`, `bin/libphos_shim.so`, `criu/criu`. Nothing is built here.
+`make gpubundle` makes: `bin/` with phos-ft, its shim, the demo and its trainer, and `criu/`. Nothing is built here.
 Figures go to $OUT/h200.json (or ./h200.json), merged over the stages; a stage that fails says so
 in the table and in the exit code.
 """
@@ -435,6 +435,18 @@ def two():
         raise RuntimeError("see the row above")
 
 
+def demo():
+    """`make demo` where there is a GPU."""
+    done = subprocess.run([str(BUNDLE / "bin/phos-demo")], env=dict(os.environ, PHOS_BIN_DIR=str(BUNDLE / "bin"), PHOS_CRIU=str(CRIU)),
+                          capture_output=True, text=True, timeout=300)
+    (OUT / "demo.log").write_text(done.stdout + done.stderr)
+    said = done.stdout.splitlines()
+    if done.returncode or not any("the real GPU" in line for line in said):
+        raise RuntimeError(done.stdout[-600:] + done.stderr[-900:])
+    FIGURES["demo"] = [line for line in said if line.startswith(("after ", "loss trace"))]
+    row("make demo", "; ".join(FIGURES["demo"] + said[-1:]))
+
+
 def used_mib():
     text = subprocess.run(["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"],
                           capture_output=True, text=True, check=True).stdout
@@ -442,21 +454,47 @@ def used_mib():
 
 
 def only(gpu):
-    """A prefix to run something where there is one GPU, as in a container: the device nodes of the others are hidden."""
-    others = [p for p in Path("/dev").glob("nvidia[0-9]*") if p.name != f"nvidia{gpu}"]
-    hide = " && ".join(f"mount --bind /dev/null {p}" for p in others) or "true"
-    return ["unshare", "--mount", "sh", "-c", hide + ' && exec "$@"', "sh"]
+    """A prefix to run something where there is one GPU, as in a container: a /dev without the nodes of the others, in which
+    the driver's library cannot make them."""
+    script = WORK / f"only-{gpu}.sh"
+    script.write_text("""set -e
+dev=$(mktemp -d)
+mount -t tmpfs -o mode=755 tmpfs $dev
+for node in /dev/*; do
+  name=${node#/dev/}
+  case $name in nvidia%d) ;; nvidia[0-9]*) continue ;; esac
+  if [ -L $node ]; then cp -P $node $dev/; continue; fi
+  if [ -d $node ]; then mkdir $dev/$name; else : > $dev/$name; fi
+  mount --rbind $node $dev/$name
+done
+mount -o remount,ro $dev
+mount --rbind $dev /dev
+cd "$PWD"
+exec "$@"
+""" % gpu)
+    return ["unshare", "--mount", "sh", str(script)]
 
 
 def moved():
-    """The job's GPU is gone: it resumes from the store on another one, is checkpointed and killed there, and ends.
-    Needs two GPUs. (A GPU hidden by CUDA_VISIBLE_DEVICES would not do: docs/driver.md.)"""
+    """The job's GPU is gone: it resumes from the store on one that it never saw, is checkpointed and killed there, and
+    ends. Needs two GPUs."""
+    ways = {"to another node's GPU": (only(0), {}, only(1), {}),
+            "to a GPU hidden before": ([], {"CUDA_VISIBLE_DEVICES": "0"}, [], {"CUDA_VISIBLE_DEVICES": "1"})}
     steps = 160
     reference = Job("moved-reference", steps, env=SMALL)
     reference.within = only(0)
-    reference.plain().end()
-    job = Job("moved", steps, env=SMALL, store=f"file://{WORK}/moved-store")
-    job.within = only(0)
+    try:
+        reference.plain().end()
+        for way, (within, env, within_then, env_then) in ways.items():
+            move(way, trace(reference.log), Job("moved", steps, env=dict(SMALL, **env), store=f"file://{WORK}/moved-store"),
+                 within, within_then, env_then)
+    finally:
+        reference.clean()
+
+
+def move(way, want, job, within, within_then, env_then):
+    figures = FIGURES.setdefault("moved", {}).setdefault(way, {})
+    job.within = within
     job.start()
     try:
         job.step(12)
@@ -466,33 +504,35 @@ def moved():
         for part in ("run", "state"):
             shutil.rmtree(job.dir / part, ignore_errors=True)
         before = used_mib()
-        job.within = only(1)
+        job.within = within_then
+        job.env.update(env_then)
         start, resumes = time.monotonic(), job.resumes()
         job.start()
         job.goes_on(resumes)
-        FIGURES["moved_resume_s"] = time.monotonic() - start
+        figures["resume_s"] = time.monotonic() - start
         after = used_mib()
-        row("moved to another GPU", "on again after %.1f s; memory in use, MiB: %s before, %s after" % (
-            FIGURES["moved_resume_s"], before, after))
-        if after[1] - before[1] < 1000 or after[0] - before[0] > 200:
-            raise RuntimeError("the job is not on the second GPU")
+        row(way, "on again after %.1f s; memory in use, MiB: %s before, %s after" % (figures["resume_s"], before, after))
+        if max(a - b for a, b in zip(after, before)) < 1000 or min(a - b for a, b in zip(after, before)) > 200:
+            raise RuntimeError("the job is not on one GPU")
         second = job.checkpoint()
         row("a checkpoint there", "stop %.0f ms, copied %.1f GB" % (second["stop_ms"], second["copied_bytes"] / 1e9))
+        gpus = [sorted(g["uuid"] for g in job.call("show", str(c["number"]), "--json")["gpus"]) for c in job.list()]
+        if gpus[0] == gpus[-1]:
+            raise RuntimeError(f"it is where it was: {gpus}")
         job.kill_job()
         job.end(120)
-        FIGURES["moved_bit_identical"] = trace(job.log) == trace(reference.log)
-        row("losses after the move", "bit-identical" if FIGURES["moved_bit_identical"] else "DIFFER")
-        if not FIGURES["moved_bit_identical"]:
+        figures["bit_identical"] = trace(job.log) == want
+        row("losses after the move", "bit-identical" if figures["bit_identical"] else "DIFFER")
+        if not figures["bit_identical"]:
             raise RuntimeError("losses differ")
     finally:
-        (OUT / "moved.log").write_text(job.tail(400))
+        (OUT / ("moved-%s.log" % "".join(c if c.isalnum() else "-" for c in way))).write_text(job.tail(400))
         job.clean()
-        reference.clean()
         shutil.rmtree(WORK / "moved-store", ignore_errors=True)
 
 
 STAGES = {"correct": correct, "stop39": stop39, "stop90": stop90, "idle": idle, "peer": peer, "ratio": ratio, "gate": gate,
-          "compat": compat, "programs": programs}
+          "compat": compat, "programs": programs, "demo": demo}
 # Only when named: they need two GPUs.
 PAIRED = {"two": two, "moved": moved}
 

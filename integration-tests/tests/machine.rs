@@ -198,3 +198,25 @@ fn a_store_of_a_newer_format_is_refused() -> Result<()> {
     fs::write(&marker, &ours)?;
     goes_on(&world, &spec, &reference)
 }
+
+/// Nothing changes hands for a command that cannot be started.
+#[test]
+fn a_command_that_is_not_there_is_refused() -> Result<()> {
+    let spec = spec();
+    let (world, reference) = after_a_checkpoint(1, &spec)?;
+    let before = files_below(&world.path("store"))?;
+    for (program, code) in [("/nowhere/train", 127), ("/etc/passwd", 126)] {
+        let output = world.phos_ft(&spec).args(["--", program]).output()?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        ensure!(
+            output.status.code() == Some(code) && said.contains(program),
+            "{program} ended with {} and said {said}",
+            output.status
+        );
+    }
+    ensure!(
+        files_below(&world.path("store"))? == before,
+        "the store was changed"
+    );
+    goes_on(&world, &spec, &reference)
+}

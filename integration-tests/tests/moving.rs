@@ -1,11 +1,16 @@
 //! The job moves to a node whose GPUs have other UUIDs, goes on being checkpointed there, crashes there, and moves back.
-//! Its processes go on naming the GPUs that they saw first, as on real hardware.
+//! Its driver goes on knowing the devices by the numbers of the GPUs that they were first, as on real hardware.
 
 use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, ensure};
-use phos_integration_tests::scenario::{LIMIT, checkpoint, finish, kill_job_and_wait, wait_said};
-use phos_integration_tests::{JobSpec, PhosFt, World, kill_all, wait_for};
+use phos_integration_tests::scenario::{
+    LIMIT, checkpoint, finish, kill_job_and_wait, refused, wait_said,
+};
+use phos_integration_tests::{JobSpec, PhosFt, SimGpu, World, kill_all, wait_for};
+
+/// This machine cannot take the image (`phos-ft --help`).
+const MACHINE: i32 = 78;
 
 fn gpus(world: &World, checkpoint: u64) -> Result<BTreeSet<String>> {
     let shown = world.json(&["show", &checkpoint.to_string()])?;
@@ -39,7 +44,7 @@ fn to_another_node_and_back(devices: u32) -> Result<()> {
     }
     .with_trainer(&["--devices", &devices.to_string()]);
     let here = spec.with_env("PHOS_SIM_UUID_SALT", "here");
-    let there = spec.with_env("PHOS_SIM_UUID_SALT", "there");
+    let there = (spec.with_env("PHOS_SIM_UUID_SALT", "there")).with_env("PHOS_SIM_INSTANCE", "5");
     let reference = world.reference(&here)?;
 
     let phos = world.start(&here)?;
@@ -79,17 +84,16 @@ fn two_gpus() -> Result<()> {
     to_another_node_and_back(2)
 }
 
-/// The driver has two GPUs and the job sees one of them: resumed where it would see the other, it is refused with the
-/// reason (no driver can do it), and goes on where it was.
+/// The driver has two GPUs and the job sees one of them: it goes on on the other, which it never saw, and comes back.
 #[test]
-fn not_to_a_gpu_that_was_hidden_from_it() -> Result<()> {
+fn to_a_gpu_that_was_hidden_from_it() -> Result<()> {
     let world = World::simulated(2, 256)?;
     let spec = JobSpec {
-        steps: 400,
+        steps: 500,
         interval: "never".into(),
-        phos: vec!["--max-restarts".into(), "1".into()],
         ..JobSpec::default()
-    };
+    }
+    .with_trainer(&["--expandable"]);
     let here = spec.with_env("CUDA_VISIBLE_DEVICES", "0");
     let there = spec.with_env("CUDA_VISIBLE_DEVICES", "1");
     let reference = world.reference(&here)?;
@@ -99,13 +103,43 @@ fn not_to_a_gpu_that_was_hidden_from_it() -> Result<()> {
     ensure!(gpus(&world, first)?.len() == 1);
     world.lose_node()?;
 
-    let mut phos = world.start(&there)?;
-    let status = phos.wait(LIMIT)?;
-    ensure!(!status.success());
-    wait_said(&phos, &["was hidden from the job by cuda_visible_devices"])?;
+    let phos = world.start(&there)?;
+    wait_said(&phos, &["resumed"])?;
+    let moved = checkpoint(&world, &phos)?;
+    ensure!(gpus(&world, moved)?.is_disjoint(&gpus(&world, first)?));
+    kill_job_and_wait(&world, &phos)?;
+    world.lose_node()?;
 
     let phos = world.start(&here)?;
     wait_said(&phos, &["resumed"])?;
+    checkpoint(&world, &phos)?;
     kill_job_and_wait(&world, &phos)?;
+    finish(&world, phos, &reference)
+}
+
+/// The driver moves all of its GPUs or none: where it has fewer, the job is refused, though it uses one of them only.
+#[test]
+fn not_to_a_machine_with_fewer_gpus_than_the_driver_had() -> Result<()> {
+    let world = World::simulated(2, 256)?;
+    let spec = JobSpec {
+        steps: 300,
+        interval: "never".into(),
+        ..JobSpec::default()
+    }
+    .with_env("CUDA_VISIBLE_DEVICES", "0");
+    let reference = world.reference(&spec)?;
+    let phos = world.start(&spec)?;
+    checkpoint(&world, &phos)?;
+    world.lose_node()?;
+
+    let small = SimGpu::new(&world.path("another-machine"), 1, 256)?;
+    let dir = small.dir().display().to_string();
+    refused(
+        &world,
+        &spec.with_env("PHOS_SIM_DIR", &dir),
+        MACHINE,
+        &["had 2 gpus", "has 1 here", "nvidia_visible_devices"],
+    )?;
+    let phos = world.start(&spec)?;
     finish(&world, phos, &reference)
 }

@@ -57,6 +57,26 @@ fn a_criu_that_is_something_else() -> Result<()> {
     trains_without_checkpoints(&world, &spec, &["criu", "without an answer"])
 }
 
+/// What the driver saves of its own pools needs room twice, in the process and in the image: known before it is saved.
+#[test]
+fn gpu_memory_in_pools_of_the_driver_without_room_for_it() -> Result<()> {
+    let world = World::simulated(1, 512)?;
+    let small = JobSpec {
+        phos: vec!["--image-limit".into(), "160MiB".into()],
+        ..spec()
+    };
+    trains_without_checkpoints(
+        &world,
+        &small.with_trainer(&["--pool-mib", "200"]),
+        &["driver's own pools", "cudamallocasync", "--image-limit"],
+    )?;
+    // It is the pool that does not fit.
+    let world = World::simulated(1, 512)?;
+    disturbed(&world, &small, |world, phos| {
+        world.wait_checkpoints(phos, 1, LIMIT).map(drop)
+    })
+}
+
 #[test]
 fn a_gate_that_cannot_close_in_time() -> Result<()> {
     let world = World::simulated(1, 256)?;

@@ -9,6 +9,7 @@ pub const SUCCESS: u32 = 0;
 pub const INVALID_VALUE: u32 = 1;
 pub const OUT_OF_MEMORY: u32 = 2;
 pub const NOT_INITIALIZED: u32 = 3;
+pub const INVALID_DEVICE: u32 = 101;
 pub const INVALID_CONTEXT: u32 = 201;
 pub const INVALID_HANDLE: u32 = 400;
 pub const NOT_FOUND: u32 = 500;

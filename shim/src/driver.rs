@@ -46,6 +46,13 @@ pub extern "C" fn find_dlsym() -> *mut c_void {
     std::ptr::null_mut()
 }
 
+/// The next definition of a function of the C library behind ours, if there is one.
+pub fn next(name: &CStr, version: &CStr) -> Option<*mut c_void> {
+    // SAFETY: both strings are terminated; RTLD_NEXT is resolved from this library.
+    let found = unsafe { dlvsym(libc::RTLD_NEXT, name.as_ptr(), version.as_ptr()) };
+    (!found.is_null()).then_some(found)
+}
+
 /// Calls the real `dlsym` with a handle of a library.
 ///
 /// # Safety

@@ -2,7 +2,7 @@
 
 use crate::table::{self, Entry};
 use crate::unsupported::{self, Reason};
-use crate::{abi, control, driver, fork, log, mode};
+use crate::{abi, control, driver, fork, instances, log, mode};
 
 /// See the driver's documentation.
 ///
@@ -34,6 +34,7 @@ fn start() {
         );
     }
     fork::register();
+    instances::start();
     mode::set_active();
     if let Err(error) = control::start(socket.into()) {
         // Without the thread nobody can ever close the gate: the job runs on without checkpoints.

@@ -356,6 +356,55 @@ fn stacks_of_the_gpu_are_given_up_while_detached() {
     assert_eq!(used(&mut puppet), before);
 }
 
+/// Somebody else took the memory behind the stacks meanwhile: the application's limit comes back when there is room, and
+/// one that it sets itself before that is the one that counts.
+#[test]
+fn a_stack_limit_that_cannot_be_put_back_is_tried_again_or_gives_way_to_the_applications() {
+    if support::real_gpu().is_some() {
+        return;
+    }
+    let world = World::new(&[128]);
+    let hog = world.node.dir().join("dev0/somebody-else");
+    let mut puppet = world.puppet_with(&[
+        ("PHOS_SHIM_SOCKET", world.socket().to_str().unwrap()),
+        ("PHOS_SIM_STACK_MIB", "32"),
+    ]);
+    let mut agent = world.agent();
+    puppet.all(&["init", "device 0", "setlimit 0 2048"]);
+    let mut held = Some(agent.accept().welcome(&[]));
+    let mut seq = 0;
+    let mut cycle = |agent: Agent, link: &mut Option<Link>, crowded: bool| -> Agent {
+        seq += 1;
+        let mut old = link.take().unwrap();
+        old.quiesce(seq, 5000).unwrap();
+        let vault = old.detach(&agent, seq);
+        if crowded {
+            let room = 128 * MIB - world.device_used();
+            let file = std::fs::File::create(&hog).unwrap();
+            rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, room - MIB)
+                .unwrap();
+        }
+        let agent = agent.again();
+        let mut new = agent.accept();
+        new.send(&ToShim::Welcome { held: Vec::new() });
+        assert_eq!(new.attach(seq, &vault), Ok(()));
+        new.send(&ToShim::Resume { seq });
+        let _ = std::fs::remove_file(&hog);
+        *link = Some(new);
+        agent
+    };
+    agent = cycle(agent, &mut held, true);
+    let lowered: u64 = puppet.ok("limit 0").parse().unwrap();
+    assert!(lowered < 100, "{lowered}");
+    agent = cycle(agent, &mut held, false);
+    assert_eq!(puppet.ok("limit 0"), "2048", "there is room again");
+    agent = cycle(agent, &mut held, true);
+    puppet.ok("setlimit 0 512");
+    agent = cycle(agent, &mut held, false);
+    assert_eq!(puppet.ok("limit 0"), "512", "the application's own");
+    drop((agent, held));
+}
+
 #[test]
 fn work_that_does_not_end_times_out_and_goes_on() {
     let world = World::new(&[128]);

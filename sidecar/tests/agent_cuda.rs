@@ -2,7 +2,7 @@
 //! it reads simulated device memory as files.
 //!
 //! Needs `libphos_shim.so`, `libphos_gpu_sim.so` and `phos-trainer` beside the phos-ft binary (`cargo build --workspace`);
-//! without them these tests say so and do nothing.
+//! without them these tests fail and say so.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod agent_support;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use agent_support::{Agent, Checkpoint, Options, Sidecar, can_run, until};
 use nix::sys::signal::Signal;
-use phos_protocol::agent::{AttemptError, Exit, JobState, ToAgent};
+use phos_protocol::agent::{AttemptError, Exit, JobState, ToAgent, ToSidecar};
 use phos_protocol::types::Allocation;
 use rustix::fs::{Mode, OFlags};
 
@@ -29,18 +29,15 @@ struct World {
 
 impl World {
     fn new(devices: u32, extra: &[&str]) -> Option<Self> {
-        for name in ["libphos_shim.so", "libphos_gpu_sim.so", "phos-trainer"] {
-            if !built(name).exists() {
-                eprintln!("skipped: {} is not built", built(name).display());
-                assert!(
-                    std::env::var_os("PHOS_REQUIRE_CRIU").is_none(),
-                    "it is required here"
-                );
-                return None;
-            }
-        }
         if !can_run() {
             return None;
+        }
+        for name in ["libphos_shim.so", "libphos_gpu_sim.so", "phos-trainer"] {
+            assert!(
+                built(name).exists(),
+                "{} is not built: cargo build --workspace",
+                built(name).display()
+            );
         }
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(dir.path().join("lib")).unwrap();
@@ -357,17 +354,11 @@ fn the_agent_dying_at_any_step_loses_nothing_but_the_attempt() {
             timeout_ms: 5000,
         });
         if point != "agent:after-quiesce" {
-            while !matches!(
-                sidecar.recv().0,
-                phos_protocol::agent::ToSidecar::Quiesced { .. }
-            ) {}
+            while !matches!(sidecar.recv().0, ToSidecar::Quiesced { .. }) {}
             sidecar.send(&ToAgent::Dump { seq: 90 });
         }
         if point.ends_with("attach") {
-            while !matches!(
-                sidecar.recv().0,
-                phos_protocol::agent::ToSidecar::Dumped { .. }
-            ) {}
+            while !matches!(sidecar.recv().0, ToSidecar::Dumped { .. }) {}
             sidecar.send(&ToAgent::Attach { seq: 90 });
         }
         assert_eq!(agent.wait(), 137, "{point}");
@@ -396,4 +387,116 @@ fn a_driver_without_checkpoint_calls_is_said_and_the_job_runs_on() {
     );
     eprintln!("{error}");
     world.finish(agent, &sidecar, 60);
+}
+
+/// Bounds that a test can wait for.
+const SHORT: &str = "driver=1500,lock=1500,criu=1500,freeze=2000,reap=1500";
+
+/// A world in which a call of the driver hangs when the file is made, and a job with a checkpoint in it.
+fn with_a_call_that_hangs(
+    call: &str,
+    steps: u64,
+) -> Option<(World, PathBuf, Agent, Sidecar, Checkpoint)> {
+    let world = World::new(1, &["--ballast-mib", "4"])?;
+    let hang = world.dir.path().join("hang");
+    let env = [
+        ("PHOS_SIM_HANG", format!("{call}={}", hang.display())),
+        ("PHOS_TIMEOUTS", SHORT.into()),
+    ];
+    let (agent, mut sidecar) = world.agent(steps, &env);
+    sidecar.start();
+    world.grows(5);
+    let checkpoint = sidecar.checkpoint(&world.dir.path().join("image"));
+    world.grows(5);
+    Some((world, hang, agent, sidecar, checkpoint))
+}
+
+#[test]
+fn a_driver_that_hangs_in_a_checkpoint_costs_the_steps_since_the_last_one() {
+    for call in ["checkpoint", "restore"] {
+        let steps = 200;
+        let Some((world, hang, agent, mut sidecar, checkpoint)) =
+            with_a_call_that_hangs(call, steps)
+        else {
+            return;
+        };
+        sidecar.quiesce().unwrap();
+        std::fs::write(&hang, "").unwrap();
+        sidecar.send(&ToAgent::Dump { seq: sidecar.seq });
+        // In either order.
+        let said = [sidecar.recv().0, sidecar.recv().0];
+        assert!(
+            said.iter().any(|m| matches!(
+                m,
+                ToSidecar::JobExited {
+                    exit: Exit::Signal(9),
+                    stopping: false
+                }
+            )),
+            "{call}: {said:?}"
+        );
+        assert!(
+            said.iter().any(|m| matches!(
+                m,
+                ToSidecar::Dumped {
+                    outcome: Err(_),
+                    ..
+                }
+            )),
+            "{call}: {said:?}"
+        );
+        assert!(!hang.exists(), "{call} was not called");
+        world.restore(&mut sidecar, &checkpoint);
+        // The agent is none the worse for it.
+        let next = sidecar.checkpoint(&world.dir.path().join("image-2"));
+        world.kill_job(&agent);
+        sidecar.exited();
+        world.restore(&mut sidecar, &next);
+        world.finish(agent, &sidecar, steps);
+    }
+}
+
+#[test]
+fn a_driver_that_hangs_in_a_restore_is_tried_again() {
+    let steps = 200;
+    let Some((world, hang, agent, mut sidecar, checkpoint)) =
+        with_a_call_that_hangs("restore", steps)
+    else {
+        return;
+    };
+    world.kill_job(&agent);
+    sidecar.exited();
+    std::fs::write(&hang, "").unwrap();
+    let refused = sidecar.restore(&checkpoint, |a, bytes| world.memory(a, bytes));
+    assert!(refused.is_err() && !hang.exists(), "{refused:?}");
+    world.restore(&mut sidecar, &checkpoint);
+    world.finish(agent, &sidecar, steps);
+}
+
+#[test]
+fn a_driver_that_never_comes_back_ends_the_agent_and_another_one_resumes() {
+    for dumping in [true, false] {
+        let steps = 200;
+        let Some((world, hang, mut agent, mut sidecar, checkpoint)) =
+            with_a_call_that_hangs("restore!", steps)
+        else {
+            return;
+        };
+        if dumping {
+            sidecar.quiesce().unwrap();
+            std::fs::write(&hang, "").unwrap();
+            sidecar.send(&ToAgent::Dump { seq: sidecar.seq });
+        } else {
+            world.kill_job(&agent);
+            sidecar.exited();
+            std::fs::write(&hang, "").unwrap();
+            sidecar.ask_restore(&checkpoint, |a, bytes| world.memory(a, bytes));
+        }
+        assert_eq!(agent.wait(), 71, "dumping: {dumping}");
+        assert!(agent.err().contains("dmesg"), "{}", agent.err());
+        drop((agent, sidecar));
+        let (agent, mut sidecar) = world.agent(steps, &[]);
+        world.restore(&mut sidecar, &checkpoint);
+        world.finish(agent, &sidecar, steps);
+    }
 }

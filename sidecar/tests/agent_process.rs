@@ -798,7 +798,10 @@ fn pair(dir: &Path) -> (Agent, Sidecar) {
     let agent = Agent::start(
         dir,
         &["python3", "-c", PAIR, file.to_str().unwrap()],
-        &Options::default(),
+        &Options {
+            env: vec![("PHOS_TIMEOUTS", "criu=1500,freeze=2000".into())],
+            ..Options::default()
+        },
     );
     let sidecar = agent.sidecar();
     sidecar.start();
@@ -824,9 +827,54 @@ fn tcp_inside_the_tree_is_kept() {
 
 #[test]
 fn a_criu_that_is_killed_in_a_dump_leaves_a_job_that_goes_on_or_is_resumed() {
+    if can_run() {
+        a_dump_whose_criu_gets(Signal::SIGKILL);
+    }
+}
+
+#[test]
+fn a_criu_that_hangs_in_a_dump_leaves_a_job_that_goes_on_or_is_resumed() {
+    if can_run() {
+        a_dump_whose_criu_gets(Signal::SIGSTOP);
+    }
+}
+
+#[test]
+fn a_criu_that_hangs_in_a_restore_is_tried_again() {
     if !can_run() {
         return;
     }
+    let dir = tempfile::tempdir().unwrap();
+    let (agent, mut sidecar) = pair(dir.path());
+    let checkpoint = sidecar.checkpoint(&dir.path().join("image"));
+    let file = dir.path().join("log.txt");
+    kill_job(&agent, dir.path());
+    sidecar.exited();
+    until("the tree to be gone", || {
+        agent.find(file.to_str().unwrap()).is_empty().then_some(())
+    });
+    sidecar.ask_restore(&checkpoint, no_memory);
+    // Not the one that was only asked for its version.
+    let criu = until("CRIU to begin", || {
+        let criu = agent.criu()?;
+        let files = std::fs::read_dir(format!("/proc/{criu}/fd")).ok()?;
+        files
+            .flatten()
+            .filter_map(|file| std::fs::read_link(file.path()).ok())
+            .any(|file| file.ends_with("restore.log"))
+            .then_some(criu)
+    });
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(criu as i32), Signal::SIGSTOP).unwrap();
+    let ToSidecar::Restored(Err(why)) = sidecar.recv().0 else {
+        panic!("it was restored")
+    };
+    assert!(why.contains("CRIU"), "{why}");
+    sidecar.restore(&checkpoint, no_memory).unwrap();
+    grows(dir.path(), 20);
+    consecutive(&log(dir.path()));
+}
+
+fn a_dump_whose_criu_gets(signal: Signal) {
     let dir = tempfile::tempdir().unwrap();
     let (agent, mut sidecar) = pair(dir.path());
     let checkpoint = sidecar.checkpoint(&dir.path().join("image"));
@@ -849,7 +897,7 @@ fn a_criu_that_is_killed_in_a_dump_leaves_a_job_that_goes_on_or_is_resumed() {
         let Some(criu) = agent.criu() else {
             panic!("CRIU was faster: {:?}", sidecar.recv().0);
         };
-        nix::sys::signal::kill(nix::unistd::Pid::from_raw(criu as i32), Signal::SIGKILL).unwrap();
+        nix::sys::signal::kill(nix::unistd::Pid::from_raw(criu as i32), signal).unwrap();
         // A process whose connection was in CRIU's hands meets an error there, or is ended before it can.
         let before = log(dir.path()).len();
         let goes_on = until("the job to go on or to end", || {

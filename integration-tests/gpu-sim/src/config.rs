@@ -16,6 +16,8 @@ pub struct Config {
     pub stack_mib: u64,
     /// `PHOS_SIM_UUID_SALT`: stands for the identity of the node in the devices' UUIDs.
     pub uuid_salt: Option<String>,
+    /// `PHOS_SIM_INSTANCE`: the number that the machine's kernel module gives to the first device, the others following.
+    pub first_instance: u32,
     /// `CUDA_VISIBLE_DEVICES`, as numbers of devices: those that the process sees, in its order. Unset: all.
     pub visible: Option<Vec<usize>>,
     /// `PHOS_SIM_NAME`: the model of the devices.
@@ -42,6 +44,14 @@ pub fn driver_version() -> Option<i32> {
     number("PHOS_SIM_DRIVER_VERSION").map(|version| version as i32)
 }
 
+/// `PHOS_SIM_HANG`: `<call>=<file>`: a checkpoint call that hangs, once, when the file is there. It is removed when the
+/// call is made. The call ends when its process does; with `<call>!=<file>` not even then.
+pub fn hang() -> Option<(String, PathBuf)> {
+    let setting = std::env::var("PHOS_SIM_HANG").ok()?;
+    let (call, file) = setting.split_once('=')?;
+    Some((call.to_owned(), file.into()))
+}
+
 impl Config {
     pub fn from_environment() -> Self {
         Self {
@@ -51,6 +61,7 @@ impl Config {
             context_mib: number("PHOS_SIM_CTX_MIB").map_or(8, |mib| mib.max(0.0) as u64),
             stack_mib: number("PHOS_SIM_STACK_MIB").map_or(0, |mib| mib.max(0.0) as u64),
             uuid_salt: std::env::var("PHOS_SIM_UUID_SALT").ok(),
+            first_instance: number("PHOS_SIM_INSTANCE").map_or(0, |first| first.max(0.0) as u32),
             visible: std::env::var("CUDA_VISIBLE_DEVICES").ok().map(|list| {
                 // As the real one, it ends at the first that it does not understand.
                 list.split(',')

@@ -1,13 +1,15 @@
 //! Devices: the directories `dev0`, `dev1`, … of the node, each a tmpfs whose size is the device's memory.
 //!
 //! A device of the process has a fixed ordinal and, behind it, a backing: the directory its memory comes from. A
-//! checkpoint restore with UUID pairs exchanges the backing and nothing else, so that, as on a real driver, PCI bus id
-//! and UUID inside the process go on naming the old GPU.
+//! checkpoint restore with UUID pairs exchanges the backing and nothing else, so that, as on a real driver, the process
+//! goes on knowing its devices by the PCI bus ids and instances of the GPUs that they were first.
 
 use crate::api::{In, Out, api, put_text};
 use crate::config::Config;
 use crate::driver::Driver;
-use crate::error::{ERROR_INVALID_DEVICE, ERROR_INVALID_VALUE, ERROR_NO_DEVICE, Res};
+use crate::error::{
+    ERROR_INVALID_DEVICE, ERROR_INVALID_VALUE, ERROR_NO_DEVICE, ERROR_NOT_INITIALIZED, Res,
+};
 use crate::memory::phys::Phys;
 use crate::sync::read;
 use std::os::unix::fs::MetadataExt;
@@ -22,6 +24,8 @@ pub type Uuid = [u8; 16];
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Backing {
     pub index: usize,
+    /// The number that the kernel module of the machine gives it.
+    pub instance: u32,
     pub dir: PathBuf,
     pub uuid: Uuid,
 }
@@ -29,8 +33,8 @@ pub struct Backing {
 /// A device as the process sees it.
 pub struct Device {
     pub ordinal: usize,
-    /// What the process was told at first; a restore onto another GPU does not change it.
-    pub uuid: Uuid,
+    /// Of the GPU that it was first; a restore onto another one does not change it.
+    pub instance: u32,
     pub bus: u32,
     /// None when the node after a restore has no such device.
     pub backing: RwLock<Option<Backing>>,
@@ -76,6 +80,7 @@ pub fn node(config: &Config) -> Vec<Backing> {
         .take_while(|(_, dir)| dir.is_dir())
         .map(|(index, dir)| Backing {
             index,
+            instance: config.first_instance + index as u32,
             dir,
             uuid: uuid(&salt, index),
         })
@@ -106,7 +111,7 @@ pub fn discover(config: &Config) -> Vec<Device> {
         .enumerate()
         .map(|(ordinal, backing)| Device {
             ordinal,
-            uuid: backing.uuid,
+            instance: backing.instance,
             bus: backing.index as u32 + 0x17,
             backing: RwLock::new(Some(backing)),
             primary: Mutex::default(),
@@ -116,10 +121,20 @@ pub fn discover(config: &Config) -> Vec<Device> {
         .collect()
 }
 
-/// Whether a GPU of the node that the process began on was hidden from it (`CUDA_VISIBLE_DEVICES`).
-pub fn hidden(driver: &Driver, uuid: Uuid) -> bool {
-    node(&driver.config).iter().any(|gpu| gpu.uuid == uuid)
-        && !driver.devices.iter().any(|device| device.uuid == uuid)
+/// The device that the process knows by an instance: looked up in what it found at `cuInit`, as on driver 580. A GPU that
+/// `CUDA_VISIBLE_DEVICES` hid is known and was not initialised.
+pub fn by_instance(driver: &Driver, instance: u32) -> Res<&Device> {
+    if let Some(device) = driver.devices.iter().find(|d| d.instance == instance) {
+        return Ok(device);
+    }
+    let hidden = node(&driver.config)
+        .iter()
+        .any(|gpu| gpu.instance == instance);
+    Err(if hidden {
+        ERROR_NOT_INITIALIZED
+    } else {
+        ERROR_INVALID_DEVICE
+    })
 }
 
 /// The device with a `CUdevice`.
@@ -245,8 +260,8 @@ api! { TABLE;
         get(d, device)?;
         put_text(name, room, &d.config.name)
     }
-    9020 fn cuDeviceGetUuid(uuid: Out<Uuid>, device: i32) @query |d| { uuid.set(get(d, device)?.uuid) }
-    11040 fn cuDeviceGetUuid_v2(uuid: Out<Uuid>, device: i32) @query |d| { uuid.set(get(d, device)?.uuid) }
+    9020 fn cuDeviceGetUuid(uuid: Out<Uuid>, device: i32) @query |d| { uuid.set(get(d, device)?.backing()?.uuid) }
+    11040 fn cuDeviceGetUuid_v2(uuid: Out<Uuid>, device: i32) @query |d| { uuid.set(get(d, device)?.backing()?.uuid) }
     3020 fn cuDeviceTotalMem_v2(bytes: Out<usize>, device: i32) @query |d| {
         bytes.set(get(d, device)?.memory()?.1 as usize)
     }

@@ -24,10 +24,12 @@
 //! | `PHOS_SIM_CTX_MIB` | device memory that each context takes for itself (8) |
 //! | `PHOS_SIM_STACK_MIB` | more of it, growing and shrinking with the stack limit: at the default limit (0) |
 //! | `PHOS_SIM_UUID_SALT` | identity of the node in the UUIDs of its devices (the path of `PHOS_SIM_DIR`) |
+//! | `PHOS_SIM_INSTANCE` | the machine's own number of its first device (0), by which an import finds it |
 //! | `PHOS_SIM_NAME` | what `cuDeviceGetName` says: the model (`phos simulated GPU`) |
 //! | `PHOS_SIM_DRIVER_VERSION` | what `cuDriverGetVersion` says (13000) |
 //! | `PHOS_SIM_NO_CHECKPOINT` | 1: an old driver, version 12.4, whose `cuCheckpointProcess*` are not supported |
 //! | `PHOS_SIM_LATE_IMPORTS` | 1: a checkpoint with imports alive passes; its restore loses the process, as on 580 |
+//! | `PHOS_SIM_HANG` | `restore=FILE`: that checkpoint call hangs once, when FILE is there, until its process ends; `restore!=FILE`: for ever |
 //! | `PHOS_SIM_POISON` | 1: new device memory holds 0xA5, not zeroes |
 //!
 //! # Structure

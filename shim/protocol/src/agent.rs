@@ -266,6 +266,12 @@ pub enum ToSidecar {
         /// For the log and for `status`; empty when the reason has gone.
         reason: String,
     },
+    /// Answer to `Restore` in place of `Restored`: the driver of this machine cannot take the job to these GPUs, nor any
+    /// older checkpoint of it. Nothing was changed.
+    CannotMove {
+        /// Why, and the remedy.
+        reason: String,
+    },
 }
 
 /// How long each step of a restore took, in ns.

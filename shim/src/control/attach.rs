@@ -2,7 +2,7 @@
 //! an attach after half a detach, or after half an attach, does the rest.
 
 use std::collections::BTreeMap;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 
 use phos_protocol::shim::Refusal;
 use phos_protocol::types::AllocationKey;
@@ -11,11 +11,12 @@ use super::stack;
 use crate::abi::{self, AccessDesc};
 use crate::registry::{self, Origin, Registry};
 use crate::table::real;
-use crate::{log, mode};
+use crate::{instances, log, mode};
 
 /// Imports, maps and opens. The fds used are closed.
 pub fn attach(memory: &mut BTreeMap<AllocationKey, OwnedFd>) -> Result<(), Refusal> {
     stack::take_back();
+    instances::forget_machine();
     let mut registry = registry::lock();
     import(&mut registry, memory)?;
     let missing = registry.unmapped();
@@ -72,15 +73,9 @@ fn import(
                 key.id, key.owner
             ))
         })?;
-        let mut handle = 0;
-        // SAFETY: writes one handle; the driver takes the descriptor's number as a pointer and does not keep it.
-        let result = unsafe {
-            real::cuMemImportFromShareableHandle(
-                &mut handle,
-                fd.as_raw_fd() as usize as *mut std::ffi::c_void,
-                abi::HANDLE_POSIX_FD,
-            )
-        };
+        // An import of another process's memory is on whichever of our devices it was found on before.
+        let device = matches!(physical.origin, Origin::Own).then_some(physical.device);
+        let (result, handle) = instances::import(device, physical.instance, fd.as_fd());
         if result != abi::SUCCESS {
             return Err(refused("cuMemImportFromShareableHandle", result));
         }

@@ -12,7 +12,7 @@ use super::{Control, End, Phase, link, receive, synchronizer};
 use crate::registry::{self, Origin};
 use crate::table::real;
 use crate::unsupported::{self, Reason};
-use crate::{abi, capture, context, driver, gate, log, memory, mode};
+use crate::{abi, capture, context, driver, gate, instances, log, memory, mode};
 
 /// How long the gate is watched without sleeping: calls in flight are usually a matter of microseconds.
 const SPIN: Duration = Duration::from_micros(200);
@@ -276,5 +276,6 @@ fn export(physical: &mut registry::Physical) -> Result<OwnedFd, Refusal> {
     let fd = unsafe { OwnedFd::from_raw_fd(fd) };
     // It travels and is closed at once; if the process executes another program meanwhile, that must not keep it.
     let _ = rustix::io::fcntl_setfd(&fd, rustix::io::FdFlags::CLOEXEC);
+    instances::learn(physical.device, fd.as_fd());
     Ok(fd)
 }

@@ -126,6 +126,7 @@ pub unsafe fn cuMulticastCreate(entry: Entry, handle: *mut u64, prop: *const c_v
     let real = unsafe { *handle };
     let id = registry::lock().add(Physical {
         origin: Origin::Foreign(Reason::Multicast),
+        instance: None,
         device: 0,
         bytes: 0,
         requested: 0,

@@ -215,6 +215,7 @@ fn create(
     let mut registry = registry::lock();
     let id = registry.add(Physical {
         origin: Origin::Own,
+        instance: None,
         device,
         bytes: size,
         requested,

@@ -13,7 +13,7 @@ use crate::control::link::{self, AskError};
 use crate::registry::{self, Origin, Physical};
 use crate::table::{Entry, tracked};
 use crate::unsupported::{self, Reason};
-use crate::{gate, log, mode};
+use crate::{gate, instances, log, mode};
 
 /// How often a question is repeated when checkpoints cut it off.
 const TRIES: u32 = 8;
@@ -105,7 +105,9 @@ pub unsafe fn cuMemExportToShareableHandle(
                 return result;
             }
             // SAFETY: the driver has just written a new descriptor there, which is ours now.
-            Some(unsafe { OwnedFd::from_raw_fd(out.cast::<i32>().read()) })
+            let fd = unsafe { OwnedFd::from_raw_fd(out.cast::<i32>().read()) };
+            instances::learn(found.allocation.device, fd.as_fd());
+            Some(fd)
         } else {
             unsupported::set(Reason::LostMemory, true);
             return abi::NOT_SUPPORTED;
@@ -156,7 +158,7 @@ pub unsafe fn cuMemImportFromShareableHandle(
     };
     if handle.is_null() || !mode::active() {
         let _inside = gate::enter();
-        return real_import();
+        return instances::importing(real_import).0;
     }
     let known = if kind == abi::HANDLE_POSIX_FD {
         // SAFETY: the caller's promise that it is an open descriptor, which it does not close meanwhile.
@@ -176,7 +178,7 @@ pub unsafe fn cuMemImportFromShareableHandle(
             return abi::SUCCESS;
         }
     }
-    let result = real_import();
+    let (result, instance) = instances::importing(real_import);
     if result != abi::SUCCESS {
         return result;
     }
@@ -193,6 +195,7 @@ pub unsafe fn cuMemImportFromShareableHandle(
     let real = unsafe { *handle };
     let id = registry::lock().add(Physical {
         origin,
+        instance,
         device: known.map_or(0, |a| a.device),
         bytes: known.map_or(0, |a| a.bytes),
         requested: known.map_or(0, |a| a.bytes),

@@ -67,6 +67,7 @@ pub unsafe fn cuMemCreate(
     let real = unsafe { *handle };
     let id = registry::lock().add(Physical {
         origin,
+        instance: None,
         device,
         bytes: size as u64,
         requested: size as u64,

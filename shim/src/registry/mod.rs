@@ -52,6 +52,8 @@ pub enum Origin {
 pub struct Physical {
     /// Whose it is.
     pub origin: Origin,
+    /// Of memory that was imported: the instance that the driver found it at (see `instances`).
+    pub instance: Option<u32>,
     /// Device ordinal.
     pub device: i32,
     /// Size.

@@ -5,6 +5,7 @@ const MIB: u64 = 1 << 20;
 fn physical(kind: AllocationKind, bytes: u64) -> Physical {
     Physical {
         origin: Origin::Own,
+        instance: None,
         device: 0,
         bytes,
         requested: bytes,

@@ -840,7 +840,8 @@ impl Init {
         };
         let bytes = plan.native_bytes + tree::image_bytes(root);
         let timeouts = &self.config.timeouts;
-        let bound = timeouts.lock + timeouts.freeze + timeouts.driver + criu::patience(bytes);
+        let work = criu::patience(timeouts.criu, bytes);
+        let bound = timeouts.lock + timeouts.freeze + timeouts.driver + work;
         attempt.enter(Stage::Dumping, Some(bound));
         let started = self.worker.run("dump", move |tell| {
             Done::Dumped(dump(&plan, &|| tell(Done::ControlSaved(plan.seq))))

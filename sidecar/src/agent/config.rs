@@ -33,7 +33,8 @@ pub enum Tcp {
     Keep,
 }
 
-/// Bounds for everything the agent waits for.
+/// Bounds for everything the agent waits for. `PHOS_TIMEOUTS=<name>=<ms>,…` sets those of them that tests cannot wait for:
+/// `driver`, `lock`, `criu`, `freeze`, `reap`.
 #[derive(Debug, Clone)]
 pub struct Timeouts {
     /// A shim's answer to `Quiesce` beyond the timeout it was given itself.
@@ -47,6 +48,8 @@ pub struct Timeouts {
     pub lock: Duration,
     /// `cuCheckpointProcessCheckpoint` and `…Restore` together. They cannot be interrupted: after that the job is ended.
     pub driver: Duration,
+    /// CRIU, a dump or a restore; longer for larger images, see [`criu::patience`](super::criu::patience).
+    pub criu: Duration,
     /// CRIU's own bound for freezing the tree.
     pub freeze: Duration,
     /// How long the job stays detached while the sidecar drains, before the agent attaches it.
@@ -69,6 +72,7 @@ impl Default for Timeouts {
             detach: Duration::from_secs(60),
             lock: Duration::from_secs(20),
             driver: Duration::from_secs(300),
+            criu: Duration::from_secs(30),
             freeze: Duration::from_secs(30),
             detached: Duration::from_secs(120),
             attach: Duration::from_secs(120),
@@ -76,6 +80,28 @@ impl Default for Timeouts {
             save_before_kill: Duration::from_secs(20),
             send: Duration::from_secs(10),
         }
+    }
+}
+
+impl Timeouts {
+    /// The defaults, and what `PHOS_TIMEOUTS` says otherwise. What it says of anything else counts for nothing.
+    fn from_environment() -> Self {
+        let mut timeouts = Self::default();
+        let settings = std::env::var("PHOS_TIMEOUTS").unwrap_or_default();
+        for (name, ms) in settings.split(',').filter_map(|s| s.split_once('=')) {
+            let bound = match name {
+                "driver" => &mut timeouts.driver,
+                "lock" => &mut timeouts.lock,
+                "criu" => &mut timeouts.criu,
+                "freeze" => &mut timeouts.freeze,
+                "reap" => &mut timeouts.reap,
+                _ => continue,
+            };
+            if let Ok(ms) = ms.parse() {
+                *bound = Duration::from_millis(ms);
+            }
+        }
+        timeouts
     }
 }
 
@@ -138,7 +164,7 @@ impl AgentConfig {
             tcp: Tcp::Auto,
             visible_devices: None,
             user: None,
-            timeouts: Timeouts::default(),
+            timeouts: Timeouts::from_environment(),
         }
     }
 

@@ -328,7 +328,10 @@ fn run_criu(
         root: plan.root,
         keep_tcp,
         freeze_seconds: u32::try_from(plan.timeouts.freeze.as_secs()).unwrap_or(u32::MAX),
-        bytes: plan.native_bytes + tree::image_bytes(plan.root),
+        work: criu::patience(
+            plan.timeouts.criu,
+            plan.native_bytes + tree::image_bytes(plan.root),
+        ),
     };
     let locks = if keep_tcp {
         netlock::tables()

@@ -17,34 +17,22 @@ pub enum MoveError {
         /// Now.
         here: usize,
     },
-    /// The process would be there and could not have its memory.
-    #[error(
-        "GPU {0} was hidden from the job by CUDA_VISIBLE_DEVICES, and the driver lets a process have no memory on a GPU that \
-         was hidden from it: resume the job where it has the GPU of the checkpoint, or on another machine. To be free to move, \
-         hide GPUs from its container (NVIDIA_VISIBLE_DEVICES, --gpus) instead"
-    )]
-    Hidden(GpuUuid),
 }
 
 /// The pairs (old GPU → new GPU) for the driver's restore, from those of the GPUs that the job uses. The driver takes none,
 /// when every GPU that it had is here and the job stays where it was, or one for every GPU that it had, used or not and
-/// visible to the process or not, no new one twice. `seen` are those that the job's processes saw (docs/driver.md).
+/// visible to the process or not, no new one twice (docs/driver.md).
 ///
 /// # Errors
 /// [`MoveError`].
 pub fn complete(
     used: &[(GpuUuid, GpuUuid)],
-    seen: &[GpuUuid],
     had: &[GpuUuid],
     here: &[GpuUuid],
 ) -> Result<Vec<(GpuUuid, GpuUuid)>, MoveError> {
     let stays = used.iter().all(|(old, new)| old == new);
     if stays && had.iter().all(|gpu| here.contains(gpu)) {
         return Ok(Vec::new());
-    }
-    let hidden = |gpu: &&GpuUuid| had.contains(gpu) && !seen.contains(gpu);
-    if let Some(gpu) = used.iter().map(|(_, new)| new).find(hidden) {
-        return Err(MoveError::Hidden(*gpu));
     }
     let mut pairs = used.to_vec();
     let unused = |pairs: &[(GpuUuid, GpuUuid)]| -> Vec<GpuUuid> {
@@ -116,13 +104,12 @@ mod tests {
     #[test]
     fn the_driver_is_told_of_every_gpu_or_of_none() {
         let gpus = |ids: &[u8]| -> Vec<GpuUuid> { ids.iter().map(|i| GpuUuid([*i; 16])).collect() };
-        let seen_told = |seen: &[u8], used: &[(u8, u8)], had: &[u8], here: &[u8]| {
-            complete(&pairs(used), &gpus(seen), &gpus(had), &gpus(here)).map(|mut told| {
+        let told = |used: &[(u8, u8)], had: &[u8], here: &[u8]| {
+            complete(&pairs(used), &gpus(had), &gpus(here)).map(|mut told| {
                 told.sort();
                 told
             })
         };
-        let told = |used: &[(u8, u8)], had: &[u8], here: &[u8]| seen_told(&[1, 2], used, had, here);
         assert_eq!(told(&[], &[1, 2], &[2, 1]), Ok(vec![]));
         assert_eq!(told(&[(1, 1)], &[1], &[1, 2]), Ok(vec![]));
         // On one machine, to the other GPU: they change places.
@@ -144,11 +131,6 @@ mod tests {
         assert_eq!(
             told(&[(1, 11)], &[1, 2], &[11]),
             Err(MoveError::Fewer { had: 2, here: 1 })
-        );
-        let hidden = GpuUuid([2; 16]);
-        assert_eq!(
-            seen_told(&[1], &[(1, 2)], &[1, 2], &[1, 2]),
-            Err(MoveError::Hidden(hidden))
         );
         // An image that does not say.
         assert_eq!(told(&[(1, 11)], &[], &[11]), Ok(pairs(&[(1, 11)])));

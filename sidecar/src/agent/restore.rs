@@ -22,7 +22,7 @@ use phos_protocol::agent::{JobState, RestoreTimes, ToSidecar};
 use phos_protocol::shim::{Refusal, Sequence, ToShim};
 use phos_protocol::types::{GpuUuid, ProcessId};
 
-use super::gpus::{complete, moved};
+use super::gpus::{MoveError, complete, moved};
 use super::image::{AgentImage, ImageDirectory};
 use super::init::{Done, Init};
 use super::revive::{ReviveError, RevivePlan, revive};
@@ -79,6 +79,17 @@ impl Restore {
     }
 }
 
+/// Why a restore does not begin.
+#[derive(Debug, thiserror::Error)]
+enum Refused {
+    /// Not this image, or not now.
+    #[error("{0}")]
+    Image(String),
+    /// Not on this machine.
+    #[error("{0}")]
+    Move(#[from] MoveError),
+}
+
 /// An image that can be used, and the pairs of GPUs for the driver.
 type Checked = (Arc<ImageDirectory>, AgentImage, Vec<(GpuUuid, GpuUuid)>);
 
@@ -111,28 +122,37 @@ impl Init {
                 // at once.
                 self.begin_kill();
             }
-            Err(reason) => {
+            Err(refused) => {
+                let reason = refused.to_string();
                 tracing::error!(reason, "the job cannot be restored");
-                self.sidecar.send(&ToSidecar::Restored(Err(reason)), &[]);
+                let answer = match refused {
+                    Refused::Image(_) => ToSidecar::Restored(Err(reason)),
+                    Refused::Move(_) => ToSidecar::CannotMove { reason },
+                };
+                self.sidecar.send(&answer, &[]);
             }
         }
     }
 
-    fn check_restore(&mut self, gpus: &[(GpuUuid, GpuUuid)]) -> Result<Checked, String> {
+    fn check_restore(&mut self, gpus: &[(GpuUuid, GpuUuid)]) -> Result<Checked, Refused> {
         if self.restore.is_some() || self.attempt.is_some() {
-            return Err("a checkpoint or another restore is under way: try again".into());
+            let reason = "a checkpoint or another restore is under way: try again";
+            return Err(Refused::Image(reason.into()));
         }
         let Some(directory) = self.incoming.clone() else {
-            return Err("no image was brought: ask for a directory first".into());
+            let reason = "no image was brought: ask for a directory first";
+            return Err(Refused::Image(reason.into()));
         };
-        let image = directory.read_agent_image().map_err(|e| e.to_string())?;
+        let image = directory
+            .read_agent_image()
+            .map_err(|e| Refused::Image(e.to_string()))?;
         for wanted in &image.vault {
             let key = wanted.allocation.key;
             if !self.incoming_memory.iter().any(|(a, _)| a.key == key) {
-                return Err(format!(
+                return Err(Refused::Image(format!(
                     "the memory of allocation {} of process {} was not brought",
                     key.id, key.owner
-                ));
+                )));
             }
         }
         // Without CUDA in the image no driver is needed, and without a driver the worker says so.
@@ -140,9 +160,7 @@ impl Init {
         let pairs = if image.processes.is_empty() || here.is_empty() {
             gpus.to_vec()
         } else {
-            let devices = image.processes.iter().flat_map(|p| &p.devices);
-            let seen: Vec<GpuUuid> = devices.map(|d| d.uuid).collect();
-            complete(gpus, &seen, &image.machine_gpus, &here).map_err(|e| e.to_string())?
+            complete(gpus, &image.machine_gpus, &here)?
         };
         Ok((directory, image, pairs))
     }
@@ -164,8 +182,8 @@ impl Init {
         restore.stage = Stage::Reviving;
         restore.stage_began = Instant::now();
         // Files and processes are each as much as the image at most.
-        let work = 2 * criu::patience(restore.directory.used_bytes());
-        restore.deadline = Some(restore.stage_began + work + self.config.timeouts.driver);
+        let work = criu::patience(self.config.timeouts.criu, restore.directory.used_bytes());
+        restore.deadline = Some(restore.stage_began + 2 * work + self.config.timeouts.driver);
         let image = restore.image.clone();
         let directory = Arc::clone(&restore.directory);
         let gpus = restore.gpus.clone();
@@ -202,6 +220,7 @@ impl Init {
             image,
             pairs,
             criu: self.config.criu.clone(),
+            criu_patience: work,
             control: self.control.clone(),
             ends,
             pids: Arc::clone(&self.pids),

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use phos_protocol::agent::RestoreTimes;
 use phos_protocol::types::{GpuUuid, ProcessId};
@@ -32,6 +32,8 @@ pub struct RevivePlan {
     pub pairs: Vec<(GpuUuid, GpuUuid)>,
     /// `--criu`.
     pub criu: Option<PathBuf>,
+    /// How long CRIU may take.
+    pub criu_patience: Duration,
     /// The driver.
     pub control: Control,
     /// The fresh streams.
@@ -119,7 +121,12 @@ pub fn revive(plan: RevivePlan) -> Result<(ProcessId, RestoreTimes), ReviveError
 
     let began = Instant::now();
     let inherited = inherit(image, plan.ends)?;
-    let restored = criu.restore(&plan.directory, image.tcp_kept, inherited);
+    let restored = criu.restore(
+        &plan.directory,
+        image.tcp_kept,
+        plan.criu_patience,
+        inherited,
+    );
     let root = match restored {
         Ok(root) => root,
         Err(e) => {

@@ -60,6 +60,9 @@ pub enum CheckError {
         /// Unassigned ones here.
         here: String,
     },
+    /// The driver cannot take the job to the GPUs here; in the agent's words.
+    #[error("{0}")]
+    Move(String),
     /// Too little device memory.
     #[error(
         "GPU {gpu} has {} free, the restore needs {} ({} of allocations and {} for the driver): end \

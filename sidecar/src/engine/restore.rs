@@ -572,11 +572,11 @@ impl Session<'_> {
         };
         self.link.send(&ToAgent::Restore { gpus })?;
         self.answer(RESTORE, |message, _| match message {
-            ToSidecar::Restored(outcome) => Ok(outcome),
+            ToSidecar::Restored(outcome) => Ok(outcome.map_err(RestoreError::Agent)),
+            ToSidecar::CannotMove { reason } => Ok(Err(CheckError::Move(reason).into())),
             other => Err(other),
         })
         .await?
-        .map_err(RestoreError::Agent)
     }
 }
 

@@ -78,14 +78,30 @@ impl Command {
         for device in &self.node {
             let _ = writeln!(
                 text,
-                "device {} {} {}",
+                "device {} {} {} {}",
                 device.index,
+                device.instance,
                 hex(&device.uuid),
                 device.dir.display()
             );
         }
         text.push_str("end\n");
         text
+    }
+
+    /// What [`config::hang`] asks for.
+    fn hang(&self, pid: i32) -> Res {
+        let Some((call, file)) = config::hang() else {
+            return Ok(());
+        };
+        let for_ever = call.ends_with('!');
+        if call.trim_end_matches('!') != self.operation.name() || fs::remove_file(file).is_err() {
+            return Ok(());
+        }
+        while for_ever || !matches!(target(pid), Target::Dead) {
+            std::thread::sleep(STEP);
+        }
+        Err(ERROR_OPERATING_SYSTEM)
     }
 
     /// Reads a command: the name of the answer's file with it.
@@ -100,13 +116,14 @@ impl Command {
         };
         let mut command = Self::new(operation).timeout(timeout);
         for line in lines {
-            let mut words = line.splitn(4, ' ');
+            let mut words = line.splitn(5, ' ');
             match words.next()? {
                 "pair" => command
                     .pairs
                     .push((unhex(words.next()?)?, unhex(words.next()?)?)),
                 "device" => command.node.push(Backing {
                     index: words.next()?.parse().ok()?,
+                    instance: words.next()?.parse().ok()?,
                     uuid: unhex(words.next()?)?,
                     dir: words.next()?.into(),
                 }),
@@ -127,6 +144,7 @@ impl Command {
             Target::WithoutDriver => return Err(ERROR_NOT_INITIALIZED),
             Target::Ready => {}
         }
+        self.hang(pid)?;
         if self.operation == Operation::Restore {
             self.node = match driver::get() {
                 Ok(driver) => device::node(&driver.config),
@@ -248,6 +266,7 @@ mod tests {
         command.pairs.push(([1; 16], [0xab; 16]));
         command.node.push(Backing {
             index: 3,
+            instance: 5,
             dir: "/run/with space/dev3".into(),
             uuid: [7; 16],
         });

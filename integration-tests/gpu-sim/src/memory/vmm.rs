@@ -9,8 +9,8 @@ use crate::api::{In, Out, api};
 use crate::device;
 use crate::driver::Driver;
 use crate::error::{
-    ERROR_INVALID_DEVICE, ERROR_INVALID_HANDLE, ERROR_INVALID_VALUE, ERROR_NOT_INITIALIZED,
-    ERROR_NOT_SUPPORTED, ERROR_UNKNOWN, Res,
+    ERROR_INVALID_DEVICE, ERROR_INVALID_HANDLE, ERROR_INVALID_VALUE, ERROR_NOT_SUPPORTED,
+    ERROR_UNKNOWN, Res,
 };
 use crate::memory::phys::{GRANULE, Phys, Use, raise};
 use crate::memory::space::{Mapping, Reserved, Tables, holding};
@@ -317,6 +317,51 @@ fn export(driver: &Driver, out: Out<RawFd>, number: u64, kind: u32, flags: u64) 
     }
 }
 
+/// Asks the kernel on which GPU exported memory lies, as libcuda does, by the C library's `ioctl`. No kernel knows of our
+/// GPUs and the request fails; who stands before `ioctl` sees it with its answer all the same. The structures are those of
+/// `nvos.h` and `ctrl0000unix.h` of NVIDIA's kernel modules.
+fn ask_instance(fd: RawFd, instance: u32) -> u32 {
+    #[repr(C)]
+    struct Info {
+        fd: i32,
+        instance: u32,
+        partition: u32,
+        objects: u16,
+        metadata: [u8; 64],
+    }
+    #[repr(C)]
+    struct Control {
+        client: u32,
+        object: u32,
+        command: u32,
+        flags: u32,
+        parameters: *mut Info,
+        size: u32,
+        status: u32,
+    }
+    const CONTROL: libc::c_ulong = 0xC020_462A;
+    const _: () = assert!(size_of::<Control>() == 32 && size_of::<Info>() == 80);
+    let mut info = Info {
+        fd,
+        instance,
+        partition: u32::MAX,
+        objects: 1,
+        metadata: [0; 64],
+    };
+    let mut control = Control {
+        client: 0xC1D0_0001,
+        object: 0xC1D0_0001,
+        command: 0x3D08,
+        flags: 0,
+        parameters: &mut info,
+        size: size_of::<Info>() as u32,
+        status: 0,
+    };
+    // SAFETY: the argument is the structure of this request and lives until the call returns.
+    unsafe { libc::ioctl(fd, CONTROL, &raw mut control) };
+    info.instance
+}
+
 fn import(driver: &'static Driver, out: Out<u64>, os_handle: u64, kind: u32) -> Res {
     out.check()?;
     let fd = RawFd::try_from(os_handle).map_err(|_| ERROR_INVALID_VALUE)?;
@@ -337,11 +382,8 @@ fn import(driver: &'static Driver, out: Out<u64>, os_handle: u64, kind: u32) -> 
                 == Some(stat.st_dev)
         })
         .ok_or(ERROR_UNKNOWN)?;
-    // Driver 580 moves a process to a GPU that was hidden from it, and then imports nothing that lies there.
-    if device::hidden(driver, device.backing()?.uuid) {
-        return Err(ERROR_NOT_INITIALIZED);
-    }
-    let ordinal = device.ordinal;
+    let instance = ask_instance(fd, device.backing()?.instance);
+    let ordinal = device::by_instance(driver, instance)?.ordinal;
     let size = u64::try_from(stat.st_size).map_err(|_| ERROR_UNKNOWN)?;
     if size == 0 || !size.is_multiple_of(GRANULE) {
         return Err(ERROR_UNKNOWN);

@@ -32,9 +32,8 @@ const NEEDED: (i32, i32) = (4, 1);
 /// How long its set-up may take, before it looks at the tree: 0.1 s is usual.
 const SET_UP: Duration = Duration::from_secs(60);
 
-/// How long a dump or a restore may take: so much, and a second for each so many bytes of the image. Measured: 2.0 s and
-/// 1.3 s for 3.7 GB. CRIU itself waits for ever for a process that is killed while it brings it back.
-const WORK: Duration = Duration::from_secs(30);
+/// A dump or a restore may take a second longer for each so many bytes of the image. Measured: 2.0 s and 1.3 s for 3.7 GB.
+/// CRIU itself waits for ever for a process that is killed while it brings it back.
 const BYTES_PER_SECOND: u64 = 50_000_000;
 
 /// The loader of a bundle (scripts/criu-bundle.sh).
@@ -45,9 +44,9 @@ pub const DUMP_LOG: &str = "dump.log";
 /// Name of the log of a restore in `criu/`.
 pub const RESTORE_LOG: &str = "restore.log";
 
-/// How long CRIU may take for so many bytes.
-pub fn patience(bytes: u64) -> Duration {
-    WORK + Duration::from_secs(bytes / BYTES_PER_SECOND)
+/// How long CRIU may take for so many bytes, if it may take `least` for none.
+pub fn patience(least: Duration, bytes: u64) -> Duration {
+    least + Duration::from_secs(bytes / BYTES_PER_SECOND)
 }
 
 /// A usable CRIU.
@@ -145,6 +144,7 @@ pub fn command(program: &Path) -> Command {
 /// [`CriuError::TooOld`], [`CriuError::Start`], [`CriuError::Died`].
 pub fn check(program: &Path) -> Result<Criu, CriuError> {
     let worker = Worker::start(program, &[])?;
+    worker.set_patience(Some(SET_UP))?;
     let request = proto::Request {
         r#type: proto::RequestType::Version.into(),
         ..Default::default()
@@ -207,8 +207,8 @@ pub struct DumpOptions {
     pub keep_tcp: bool,
     /// CRIU's bound for freezing the tree, in seconds.
     pub freeze_seconds: u32,
-    /// How much there is to dump, about.
-    pub bytes: u64,
+    /// Its bound after that, see [`patience`].
+    pub work: Duration,
 }
 
 impl Criu {
@@ -241,7 +241,7 @@ impl Criu {
         // Until then it has touched nothing: one that hangs in its set-up must not hold the job.
         worker.set_patience(Some(SET_UP))?;
         // One that hangs later is killed too: its code inside the processes then ends by itself, and they go on.
-        let work = patience(options.bytes) + Duration::from_secs(options.freeze_seconds.into());
+        let work = options.work + Duration::from_secs(options.freeze_seconds.into());
         let answer = worker.call(&request, |script| match script {
             "pre-dump" => worker.set_patience(Some(work)).is_ok() && ready(),
             "post-dump" => frozen(),
@@ -261,7 +261,7 @@ impl Criu {
     }
 
     /// Restores the tree of the image as a child of this process. `inherited` are the ends of the stdio pipes
-    /// that the job gets.
+    /// that the job gets; `work` is the bound, see [`patience`].
     ///
     /// # Errors
     /// [`CriuError`]; CRIU has ended what it had restored.
@@ -269,6 +269,7 @@ impl Criu {
         &self,
         image: &ImageDirectory,
         keep_tcp: bool,
+        work: Duration,
         inherited: Vec<Inherited>,
     ) -> Result<u32, CriuError> {
         let images = open_criu_dir(image)?;
@@ -283,7 +284,7 @@ impl Criu {
             ..Default::default()
         };
         // One that is killed for it leaves half a tree, which whoever asked for the restore ends.
-        worker.set_patience(Some(patience(image.used_bytes())))?;
+        worker.set_patience(Some(work))?;
         let answer = worker.call(&request, |_| true);
         drop(inherited);
         let log = image.path_of(CRIU_DIR).join(RESTORE_LOG);
