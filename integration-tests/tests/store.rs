@@ -7,8 +7,10 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anyhow::{Result, bail, ensure};
-use phos_integration_tests::scenario::{LIMIT, disturbed, finish, kill_job_and_wait, last_step};
+use anyhow::{Context, Result, bail, ensure};
+use phos_integration_tests::scenario::{
+    LIMIT, checkpoint, disturbed, finish, kill_job_and_wait, last_step,
+};
 use phos_integration_tests::{JobSpec, PhosFt, World, wait_for};
 
 fn spec() -> JobSpec {
@@ -304,4 +306,58 @@ fn a_store_that_is_away_for_a_while_costs_checkpoints_not_the_job() -> Result<()
         ensure!(world.tree().job == job, "the job was restarted");
         kill_job_and_wait(world, phos)
     })
+}
+
+/// After the loss of all processes, but not of the disk: what was uploaded is read here. Damaged copies are noticed and
+/// the store is asked.
+#[test]
+fn a_resume_reads_the_cache_and_not_what_is_damaged_there() -> Result<()> {
+    let Some((world, _)) = with_s3()? else {
+        return Ok(());
+    };
+    let spec = JobSpec {
+        steps: 400,
+        interval: "never".into(),
+        ..spec()
+    }
+    .with_phos(&["--cache-size", "256MiB"]);
+    let reference = world.reference(&spec)?;
+    let phos = world.start(&spec)?;
+    checkpoint(&world, &phos)?;
+    world.kill_everything()?;
+    std::fs::remove_file(world.log())?;
+
+    let phos = world.start(&spec)?;
+    wait_said(&phos, "resumed checkpoint=")?;
+    let (fetched, cached) = (figure(&phos, "fetched")?, figure(&phos, "cached")?);
+    ensure!(
+        fetched > 1 << 20 && cached > fetched / 20,
+        "{fetched} bytes of the image were read, {cached} stored bytes of them here"
+    );
+    world.kill_everything()?;
+    std::fs::remove_file(world.log())?;
+    let mut damaged = 0;
+    for file in std::fs::read_dir(world.path("state/cache").join(&world.job))? {
+        let path = file?.path();
+        let mut bytes = std::fs::read(&path)?;
+        bytes.iter_mut().step_by(1000).for_each(|byte| *byte ^= 1);
+        std::fs::write(&path, bytes)?;
+        damaged += 1;
+    }
+    ensure!(damaged > 0, "nothing was kept");
+    let phos = world.start(&spec)?;
+    wait_said(&phos, "the store is asked")?;
+    wait_said(&phos, "resumed checkpoint=")?;
+    finish(&world, phos, &reference)
+}
+
+/// A figure of the last line that says that the job was resumed.
+fn figure(phos: &PhosFt, name: &str) -> Result<u64> {
+    let said = phos.said();
+    said.rsplit("resumed checkpoint=")
+        .next()
+        .and_then(|line| line.split(&format!(" {name}=")).nth(1))
+        .and_then(|rest| rest.split(|c: char| !c.is_ascii_digit()).next())
+        .and_then(|digits| digits.parse().ok())
+        .with_context(|| format!("no {name}:\n{}", phos.tail()))
 }

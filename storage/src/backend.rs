@@ -167,7 +167,7 @@ impl Backend {
             .await
     }
 
-    /// Writes a pack. With more than `part_size` bytes it goes up in parts.
+    /// Writes a pack. With more than `part_size` bytes it goes up in parts. Once it is stored, the cache has it too.
     pub(crate) async fn write_pack(
         &self,
         key: &str,
@@ -180,7 +180,8 @@ impl Backend {
         }
         let path = self.path(key);
         let total: usize = pieces.iter().map(Bytes::len).sum();
-        self.retry
+        let stored = self
+            .retry
             .run(|| async {
                 let fault = |error: object_store::Error| StoreFault::new("write", key, &error);
                 if total <= part_size {
@@ -210,7 +211,15 @@ impl Backend {
                 }
                 upload.finish().await.map(drop).map_err(fault)
             })
-            .await
+            .await;
+        if let (Ok(()), Some(cache)) = (&stored, options.cache.clone()) {
+            let key = key.to_owned();
+            let kept = options.compute.run(move || cache.keep(&key, &pieces)).await;
+            if let Err(error) = kept {
+                tracing::warn!(error, "a pack was not kept on this disk");
+            }
+        }
+        stored
     }
 
     /// Creates an object if there is none of that key. `bytes` must be unique to this caller.
@@ -332,6 +341,13 @@ pub(crate) fn is_missing_directory(address: &str) -> bool {
     };
     // Any other error is told by opening it.
     path.is_some_and(|path| matches!(path.try_exists(), Ok(false)))
+}
+
+/// Whether an address means an object store that is reached over the network.
+#[must_use]
+pub fn is_remote(address: &str) -> bool {
+    let scheme = address.split_once("://").map(|(scheme, _)| scheme);
+    matches!(scheme, Some("s3" | "s3a" | "gs" | "az" | "azure"))
 }
 
 /// Opens the store that an address means.

@@ -38,6 +38,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod backend;
+mod cache;
 mod chunk_list;
 mod codec;
 mod collect;
@@ -65,6 +66,8 @@ mod unfinished;
 mod verify;
 mod writer;
 
+pub use backend::is_remote;
+pub use cache::PackCache;
 pub use chunk_list::ChunkList;
 pub use codec::{Codec, Encoding, EncodingPolicy, PlainZstd, Pressure, Sample};
 pub use collect::{Candidate, CollectError, CollectOptions, Collected, GiveWay, Keep};

@@ -287,10 +287,32 @@ impl Reader {
     }
 
     async fn fetch_span(&self, span: Arc<Span>) -> Result<Vec<(u32, Bytes)>, ReadError> {
+        if let Some(near) = self.cached_span(&span).await {
+            return Ok(near);
+        }
         match self.fetch_span_once(&span).await {
             Err(ReadError::Damaged { .. }) => self.fetch_span_once(&span).await,
             other => other,
         }
+    }
+
+    /// From the cache, if all of it is there and right.
+    async fn cached_span(&self, span: &Arc<Span>) -> Option<Vec<(u32, Bytes)>> {
+        let options = self.job.options();
+        let (cache, span) = (options.cache.clone()?, span.clone());
+        let (checkpoint, key) = (self.checkpoint, self.job.pack_key(&span.pack));
+        let looked = options.compute.run(move || {
+            let bytes = cache.read(&key, span.start..span.end)?;
+            match decode_span(checkpoint, &span, &bytes) {
+                Ok(chunks) => Some(chunks),
+                Err(error) => {
+                    tracing::warn!(%error, "only its copy on this disk: the store is asked");
+                    cache.remove(&key);
+                    None
+                }
+            }
+        });
+        looked.await.ok().flatten()
     }
 
     async fn fetch_span_once(&self, span: &Arc<Span>) -> Result<Vec<(u32, Bytes)>, ReadError> {

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::STORE_FORMAT;
 use crate::backend::{self, Backend, Created, Medium};
+use crate::cache::PackCache;
 use crate::codec::{EncodingPolicy, PlainZstd};
 use crate::envelope::{self, EnvelopeError, Kind};
 use crate::fault::{FaultKind, StoreFault};
@@ -45,6 +46,8 @@ pub struct StoreOptions {
     pub encoding: Arc<dyn EncodingPolicy>,
     /// What holds packs back so that others have their share of the link; `None`: nothing does.
     pub pacer: Option<Arc<dyn Pacer>>,
+    /// Packs kept on a disk of this machine, where a reader looks first.
+    pub cache: Option<Arc<PackCache>>,
     /// Ranges being fetched at once by a reader. With `fetch_size` they bound a reader's memory.
     pub fetches: usize,
     /// Most bytes of one range.
@@ -102,6 +105,7 @@ impl StoreOptions {
                 .min(16),
             encoding: Arc::new(PlainZstd { level: 1 }),
             pacer: None,
+            cache: None,
             fetches: 8,
             fetch_size: 8 << 20,
             indexed_checkpoints: 3,

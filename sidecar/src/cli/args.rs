@@ -150,6 +150,10 @@ pub struct SidecarArgs {
     /// then, also the last one before the job ends. [default: no limit]
     #[arg(long, value_name = "SIZE", value_parser = upload_limit)]
     pub upload_limit: Option<u64>,
+    /// Most disk space, in the state directory, for copies of what goes to a remote store: a resume on this machine reads
+    /// them there. [default: none are kept]
+    #[arg(long, value_name = "SIZE", value_parser = cache_size)]
+    pub cache_size: Option<u64>,
     /// Which checkpoints to keep.
     #[command(flatten)]
     pub keep: RetentionArgs,
@@ -432,6 +436,16 @@ fn upload_limit(text: &str) -> Result<u64, String> {
     Ok(bytes)
 }
 
+fn cache_size(text: &str) -> Result<u64, String> {
+    let bytes = size::parse(text).map_err(|e| e.to_string())?;
+    if bytes < 256 << 20 {
+        return Err(format!(
+            "{text} is less than a few packs: give at least 256MiB"
+        ));
+    }
+    Ok(bytes)
+}
+
 fn checkpoint(text: &str) -> Result<CheckpointNumber, String> {
     text.parse()
         .map_err(|_| format!("{text:?} is not a checkpoint's number: `phos-ft list` shows them"))
@@ -477,6 +491,9 @@ mod tests {
         ));
         let limited = parse("phos-ft --upload-limit 100MiB/s").unwrap();
         assert_eq!(limited.sidecar.upload_limit, Some(100 << 20));
+        let cached = parse("phos-ft --cache-size 64GiB").unwrap();
+        assert_eq!(cached.sidecar.cache_size, Some(64 << 30));
+        assert!(parse("phos-ft --cache-size 1MiB").is_err());
         let kept = RetentionArgs {
             keep_last: Some(5),
             keep_hourly: None,

@@ -151,6 +151,10 @@ fn run_sidecar(common: &Common, sidecar: &SidecarArgs) -> u8 {
         from: sidecar.from,
         retention: sidecar.keep.rules(),
         upload_limit: sidecar.upload_limit,
+        cache: sidecar.cache_size.map(|limit| {
+            let directory = common.state_dir.join("cache").join(common.job.as_str());
+            (directory, limit)
+        }),
     };
     let outcome = runtime.block_on(engine::run(config));
     // Workers that still wait for a store must not hold the process back.

@@ -156,7 +156,8 @@ fn sidecar_command(common: &Common, sidecar: &SidecarArgs, first: bool) -> Comma
         .arg("--restart-window")
         .arg(time(sidecar.restart_window))
         .args(sidecar.keep.flags())
-        .args(upload_limit(sidecar))
+        .args(sized("--upload-limit", sidecar.upload_limit))
+        .args(sized("--cache-size", sidecar.cache_size))
         .stdin(Stdio::null())
         .stdout(Stdio::null());
     if let (true, Some(from)) = (first, sidecar.from) {
@@ -166,12 +167,10 @@ fn sidecar_command(common: &Common, sidecar: &SidecarArgs, first: bool) -> Comma
     command
 }
 
-/// As a command line.
-fn upload_limit(sidecar: &SidecarArgs) -> Vec<String> {
-    let limit = sidecar.upload_limit.map(|limit| limit.to_string());
-    (limit.into_iter())
-        .flat_map(|limit| ["--upload-limit".to_owned(), limit])
-        .collect()
+/// A size as a command line, if there is one.
+fn sized(flag: &str, size: Option<u64>) -> Vec<String> {
+    size.map(|size| vec![flag.to_owned(), size.to_string()])
+        .unwrap_or_default()
 }
 
 fn send(child: &Child, signal: Signal) {

@@ -54,8 +54,8 @@ use phos_policies::schedule::{Schedule, ScheduleConfig, ScheduleError};
 use phos_protocol::env::AGENT_SOCKET_FILE;
 use phos_protocol::types::GpuUuid;
 use phos_storage::{
-    CheckpointNumber, Epoch, Job, JobError, JobName, Manifest, NonceSource, OpenError, ProbeError,
-    RetryPolicy, Store, StoreOptions, UnixMillis,
+    CheckpointNumber, Epoch, Job, JobError, JobName, Manifest, NonceSource, OpenError, PackCache,
+    ProbeError, RetryPolicy, Store, StoreOptions, UnixMillis,
 };
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
@@ -97,6 +97,8 @@ pub struct Config {
     pub retention: Retention,
     /// Most bytes a second that uploads may take of the link.
     pub upload_limit: Option<u64>,
+    /// Where packs of a remote store are kept, and most bytes of them.
+    pub cache: Option<(PathBuf, u64)>,
 }
 
 /// Why the sidecar ended without its job being over.
@@ -183,6 +185,7 @@ struct Engine {
     link_rate: u64,
     /// Snapshots in a row that had to make way for the job.
     crowded: u32,
+    cache: Option<Arc<PackCache>>,
     /// See [`Config`].
     quiesce_timeout: Duration,
     /// What removes old checkpoints.
@@ -314,6 +317,8 @@ pub async fn run(config: Config) -> Result<(), EngineError> {
     if let Some(limit) = config.upload_limit {
         options.pacer = Some(Limit::new(limit));
     }
+    let cache = (config.cache.as_ref()).and_then(|place| open_cache(place, &config.store));
+    options.cache = cache.clone();
     let store = open_store_patiently(&config.store, &options).await?;
     let host_buffer = config.host_buffer;
     let gpus = tokio::task::spawn_blocking(move || {
@@ -375,11 +380,32 @@ pub async fn run(config: Config) -> Result<(), EngineError> {
         crowded: 0,
         tidy: Tidy::new(config.retention),
         encoding,
+        cache,
         interval: config.interval,
     };
     let outcome = engine.serve(&directory.join(AGENT_SOCKET_FILE)).await;
     engine.settle().await;
     outcome
+}
+
+/// Opens the cache for packs; a sidecar without one only reads more from the store.
+fn open_cache((directory, limit): &(PathBuf, u64), store: &str) -> Option<Arc<PackCache>> {
+    if !phos_storage::is_remote(store) {
+        tracing::warn!(
+            store,
+            "--cache-size is for remote stores: this one is read as fast without"
+        );
+        return None;
+    }
+    PackCache::open(directory, store, *limit)
+        .inspect_err(|cause| {
+            tracing::warn!(
+                %cause, directory = %directory.display(),
+                "no packs are kept on this machine: make the directory writable, or choose another with --state-dir"
+            );
+        })
+        .ok()
+        .map(Arc::new)
 }
 
 /// Opens the store; waits for one that is merely not reachable now, since the job may be running.

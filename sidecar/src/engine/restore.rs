@@ -119,7 +119,9 @@ enum Pass {
 pub(super) struct Restored {
     times: RestoreTimes,
     held: Vec<Held>,
+    /// Of the image, what was not on the GPU any more; of that, what was read on this machine (as it was stored).
     fetched: u64,
+    cached: u64,
     total: u64,
 }
 
@@ -312,6 +314,7 @@ impl Session<'_> {
             times,
             held,
             fetched,
+            cached,
             total,
         } = restored;
         tracing::info!(
@@ -319,6 +322,7 @@ impl Session<'_> {
             seconds = (took.as_secs_f64() * 10.0).round() / 10.0,
             total,
             fetched,
+            cached,
             files_ms = times.files_ns / 1_000_000,
             criu_ms = times.criu_ns / 1_000_000,
             control_ms = times.control_restore_ns / 1_000_000,
@@ -494,6 +498,8 @@ impl Session<'_> {
             .job
             .reader(manifest)
             .map_err(|e| RestoreError::Image(e.to_string()))?;
+        let served = || self.engine.cache.as_ref().map_or(0, |cache| cache.served());
+        let before = served();
         let gpus = self.engine.gpus.clone();
         let progress = Progress::new("resuming", manifest.image_bytes());
         let filled = fill(
@@ -501,6 +507,7 @@ impl Session<'_> {
         )
         .await?;
         progress.finish();
+        let cached = served() - before;
         let times = self.hand_over(&filled.held, &assigned).await?;
         self.engine
             .gpus
@@ -509,6 +516,7 @@ impl Session<'_> {
             times,
             held: filled.held,
             fetched: filled.fetched,
+            cached,
             total: manifest.image_bytes(),
         })
     }
