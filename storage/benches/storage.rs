@@ -237,7 +237,7 @@ async fn ingest(job: &Job, epoch: Epoch, chunks: &[Bytes], digests: &[Digest]) -
     });
     stream::iter(puts)
         .buffer_unordered(16)
-        .for_each(|put| async { drop(put.unwrap()) })
+        .for_each(|put| async move { assert!(put.is_ok(), "a put ended: {put:?}") })
         .await;
     let done = writer.commit(body(digests), NOW).await.unwrap();
     (done.manifest, done.stats.stored_bytes)

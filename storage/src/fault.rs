@@ -249,12 +249,8 @@ fn from_code(code: &str) -> FaultKind {
 
 /// The library keeps the status of a refused request in a private type, so its text is what can be asked.
 fn from_text(text: &str) -> FaultKind {
-    const CODE: &str = "(code: ";
-    if let Some(at) = text.rfind(CODE) {
-        let code = text[at + CODE.len()..].split(')').next();
-        return from_code(code.unwrap_or_default());
-    }
     const STATUS: &str = "status code: ";
+    const CODE: &str = "(code: ";
     if let Some(at) = text.find(STATUS) {
         let code: String = text[at + STATUS.len()..]
             .chars()
@@ -277,6 +273,10 @@ fn from_text(text: &str) -> FaultKind {
             Ok(400..=499) => FaultKind::Invalid,
             _ => FaultKind::Transient,
         };
+    }
+    if let Some(at) = text.rfind(CODE) {
+        let code = text[at + CODE.len()..].split(')').next();
+        return from_code(code.unwrap_or_default());
     }
     if text.contains("redirect without LOCATION")
         || text.contains("Missing") && text.contains("redential")
