@@ -8,7 +8,7 @@ export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
 # One after another: they share the target directory.
 .NOTPARALLEL:
-.PHONY: help setup build demo demo-compose test unit slow e2e docker images dist lint fmt ptx bench fuzz gpubundle advisories clean
+.PHONY: help setup build demo demo-compose test unit slow e2e docker images dist lint fmt ptx bench bench-storage fuzz gpubundle advisories clean
 
 help: ## this list
 	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -64,7 +64,12 @@ dist: ## phos-ft, shim and CRIU in .build/dist, for glibc 2.31 and newer: what d
 	scripts/dist.sh
 
 bench: ## figures of this machine's CPU paths; integration-tests/gpu has those of a GPU
-	$(CARGO) bench --workspace --locked
+	$(CARGO) bench --locked -p phos-storage --bench throughput
+
+bench-storage: ## the store beside zstd, restic and plain puts: 4 GiB, a directory and the S3 server (10 GiB of memory)
+	scripts/setup.sh --bench
+	$(CARGO) bench --locked -p phos-storage --bench storage --no-run
+	scripts/with-s3.sh $(CARGO) bench --locked -p phos-storage --bench storage
 
 SECONDS ?= 60
 fuzz: ## fuzz every decoder for SECONDS (60) each; `make test` replays the corpus that is kept

@@ -5,6 +5,7 @@
 #   scripts/setup.sh            everything
 #   scripts/setup.sh --demo     what `make demo` needs: no test tools
 #   scripts/setup.sh --demo-compose    and Docker and the S3 server, for `make demo-compose`
+#   scripts/setup.sh --bench    everything, and the tools that `make bench-storage` compares with
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=$root/.build
@@ -15,11 +16,13 @@ die() { say "error: $*"; exit 1; }
 
 demo=
 docker=
+bench=
 case ${1:-} in
 '') ;;
 --demo) demo=1 ;;
 --demo-compose) demo=1 docker=1 ;;
-*) die "usage: $0 [--demo|--demo-compose]" ;;
+--bench) bench=1 ;;
+*) die "usage: $0 [--demo|--demo-compose|--bench]" ;;
 esac
 
 # --- distribution packages ---------------------------------------------------------------------------------------------
@@ -34,6 +37,7 @@ packages=(
     debootstrap
 )
 [[ -n $demo ]] || packages+=(shellcheck)
+[[ -z $bench ]] || packages+=(restic zstd)
 if [[ -z $demo || -n $docker ]]; then
     # Whoever brought an engine and a Compose of their own keeps them.
     command -v dockerd >/dev/null || docker info &>/dev/null || packages+=(docker.io)

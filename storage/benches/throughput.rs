@@ -6,19 +6,19 @@
 //! lie (the system's temporary directory).
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
+mod data;
+
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use bytes::Bytes;
+use data::{body, restore, training_state};
 use futures::{StreamExt, stream};
 use phos_storage::{
-    Allocation, Body, CHUNK_SIZE, Digest, GpuUuid, Job, JobName, Manifest, NonceSource, Store,
-    StoreOptions, UnixMillis,
+    CHUNK_SIZE, Digest, Job, JobName, Manifest, NonceSource, Store, StoreOptions, UnixMillis,
 };
-use rand::{Rng, RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 
 const ROUNDS: usize = 5;
 const NOW: UnixMillis = UnixMillis(1_790_000_000_000);
@@ -30,56 +30,6 @@ fn options() -> StoreOptions {
         nonce[..8].copy_from_slice(&NEXT.fetch_add(1, Ordering::Relaxed).to_be_bytes());
         nonce
     }))
-}
-
-/// By turns: fp32 weights (the exponents repeat), bf16 weights, Adam's second moment (small, positive), noise, zeros.
-fn training_state(mib: usize) -> Vec<Bytes> {
-    let mut rng = ChaCha8Rng::seed_from_u64(7);
-    let near_normal = |rng: &mut ChaCha8Rng| {
-        (0..4)
-            .map(|_| rng.random_range(-0.02_f32..0.02))
-            .sum::<f32>()
-    };
-    (0..mib)
-        .map(|i| {
-            let chunk: Vec<u8> = match i % 5 {
-                0 => (0..CHUNK_SIZE / 4)
-                    .flat_map(|_| near_normal(&mut rng).to_le_bytes())
-                    .collect(),
-                1 => (0..CHUNK_SIZE / 2)
-                    .flat_map(|_| ((near_normal(&mut rng).to_bits() >> 16) as u16).to_le_bytes())
-                    .collect(),
-                2 => (0..CHUNK_SIZE / 4)
-                    .flat_map(|_| (near_normal(&mut rng).powi(2) * 1e-3).to_le_bytes())
-                    .collect(),
-                3 => {
-                    let mut chunk = vec![0; CHUNK_SIZE];
-                    rng.fill_bytes(&mut chunk);
-                    chunk
-                }
-                _ => vec![0; CHUNK_SIZE],
-            };
-            chunk.into()
-        })
-        .collect()
-}
-
-fn body(digests: &[Digest]) -> phos_storage::ManifestBody {
-    let bytes = (digests.len() * CHUNK_SIZE) as u64;
-    Body {
-        phos_version: env!("CARGO_PKG_VERSION").into(),
-        trigger: "bench".into(),
-        allocations: vec![Allocation {
-            owner_pid: 1,
-            id: 1,
-            gpu: GpuUuid([7; 16]),
-            size_bytes: bytes,
-            requested_bytes: bytes,
-            kind: "plain".into(),
-            chunks: digests.to_vec(),
-        }],
-        ..Body::default()
-    }
 }
 
 /// The work on each chunk, on all cores; what it returns is added up.
@@ -114,16 +64,6 @@ async fn ingest(job: &Job, chunks: &[Bytes], digests: &[Digest]) -> Manifest {
         .for_each(|_| async {})
         .await;
     writer.commit(body(digests), NOW).await.unwrap().manifest
-}
-
-async fn restore(job: &Job, manifest: &Manifest) -> usize {
-    let reader = job.reader(manifest).unwrap();
-    let all: Vec<u32> = (0..manifest.chunks.len() as u32).collect();
-    reader
-        .fetch(all)
-        .map(|chunk| chunk.unwrap().1.len())
-        .fold(0, |sum, len| async move { sum + len })
-        .await
 }
 
 struct Bench {

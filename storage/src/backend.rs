@@ -107,6 +107,21 @@ impl Backend {
         self.retry.run(|| self.read_once(key, cap)).await
     }
 
+    /// As [`Self::read`], of an object that shows by itself whether it is whole. One that is not is read once more, as the
+    /// damage may have happened on the way: nobody should fall back to an older checkpoint for that.
+    pub(crate) async fn read_checked<T, E>(
+        &self,
+        key: &str,
+        cap: u64,
+        check: impl Fn(&Bytes) -> Result<T, E>,
+    ) -> Result<Result<T, E>, StoreFault> {
+        let first = check(&self.read(key, cap).await?);
+        if first.is_ok() {
+            return Ok(first);
+        }
+        Ok(check(&self.read(key, cap).await?))
+    }
+
     async fn read_once(&self, key: &str, cap: u64) -> Result<Bytes, StoreFault> {
         let fault = |error: object_store::Error| StoreFault::new("read", key, &error);
         let found = self
@@ -209,7 +224,14 @@ impl Backend {
                     }
                     upload.put(piece.clone());
                 }
-                upload.finish().await.map(drop).map_err(fault)
+                match upload.finish().await.map_err(fault) {
+                    Err(fault)
+                        if matches!(fault.kind(), FaultKind::NotFound | FaultKind::Invalid) =>
+                    {
+                        self.find_finished(key, total as u64, fault).await
+                    }
+                    finished => finished.map(drop),
+                }
             })
             .await;
         if let (Ok(()), Some(cache)) = (&stored, options.cache.clone()) {
@@ -220,6 +242,32 @@ impl Backend {
             }
         }
         stored
+    }
+
+    /// When the answer to the end of an upload is lost and the client asks again, the server knows no such upload, or
+    /// none of its parts, any more. Nobody else writes this key, so an object of the right length is it; else all of it
+    /// has to go up again.
+    async fn find_finished(
+        &self,
+        key: &str,
+        length: u64,
+        refused: StoreFault,
+    ) -> Result<(), StoreFault> {
+        match self.store.head(&self.path(key)).await {
+            Ok(found) if found.size == length => Ok(()),
+            Ok(_) | Err(object_store::Error::NotFound { .. })
+                if refused.kind() == FaultKind::NotFound =>
+            {
+                Err(StoreFault::with_kind(
+                    "write",
+                    key,
+                    FaultKind::Transient,
+                    format!("its parts are gone: {refused}"),
+                ))
+            }
+            Ok(_) | Err(object_store::Error::NotFound { .. }) => Err(refused),
+            Err(error) => Err(StoreFault::new("write", key, &error)),
+        }
     }
 
     /// Creates an object if there is none of that key. `bytes` must be unique to this caller.

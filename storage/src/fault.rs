@@ -18,6 +18,8 @@ pub enum FaultKind {
     Denied,
     /// The credentials are missing, wrong or expired.
     Unauthenticated,
+    /// The store refuses requests that are dated so: this machine's clock is wrong.
+    Clock,
     /// The medium is full.
     NoSpace,
     /// The medium is mounted read-only.
@@ -44,6 +46,9 @@ impl FaultKind {
                 "permission denied (allow reading, writing, listing and deleting there)"
             }
             Self::Unauthenticated => "the credentials are missing, wrong or expired (renew them)",
+            Self::Clock => {
+                "this machine's clock is wrong, and the store refuses what it signs (set the clock, by NTP)"
+            }
             Self::NoSpace => {
                 "no space left (free some, raise the quota, or point --store elsewhere)"
             }
@@ -159,7 +164,7 @@ fn classify(error: &object_store::Error) -> FaultKind {
     match error {
         Error::NotFound { .. } => FaultKind::NotFound,
         Error::AlreadyExists { .. } | Error::Precondition { .. } => FaultKind::AlreadyExists,
-        Error::PermissionDenied { .. } => FaultKind::Denied,
+        Error::PermissionDenied { source, .. } => denied(&source.to_string()),
         Error::Unauthenticated { .. } => FaultKind::Unauthenticated,
         Error::NotSupported { .. } | Error::NotImplemented { .. } => FaultKind::Unsupported,
         Error::InvalidPath { .. }
@@ -208,9 +213,44 @@ fn from_io(error: &io::Error) -> Option<FaultKind> {
     }
 }
 
+/// Of a refusal, what the server says of its reason. The codes are those of S3 (and what speaks like it), of Google Cloud
+/// Storage's XML API and of Azure.
+fn denied(text: &str) -> FaultKind {
+    let says = |codes: &[&str]| codes.iter().any(|code| text.contains(code));
+    if says(&["RequestTimeTooSkewed", "Request date header too old"]) {
+        FaultKind::Clock
+    } else if says(&["QuotaExceeded", "StorageFull"]) {
+        FaultKind::NoSpace
+    } else if says(&[
+        "ExpiredToken",
+        "InvalidToken",
+        "TokenRefreshRequired",
+        "InvalidAccessKeyId",
+        "SignatureDoesNotMatch",
+        "AuthenticationFailed",
+    ]) {
+        FaultKind::Unauthenticated
+    } else {
+        FaultKind::Denied
+    }
+}
+
+/// Of several deletions in one request, each is answered with a code of its own: S3's is a word, Azure's a status.
+fn from_code(code: &str) -> FaultKind {
+    match code {
+        "AccessDenied" | "AccountProblem" | "AllAccessDisabled" | "403" => FaultKind::Denied,
+        "401" => FaultKind::Unauthenticated,
+        "NoSuchKey" | "NoSuchBucket" | "404" => FaultKind::NotFound,
+        "MethodNotAllowed" | "NotImplemented" | "405" | "501" => FaultKind::Unsupported,
+        // InternalError, SlowDown, 500, 503 and what nobody has met yet.
+        _ => FaultKind::Transient,
+    }
+}
+
 /// The library keeps the status of a refused request in a private type, so its text is what can be asked.
 fn from_text(text: &str) -> FaultKind {
     const STATUS: &str = "status code: ";
+    const CODE: &str = "(code: ";
     if let Some(at) = text.find(STATUS) {
         let code: String = text[at + STATUS.len()..]
             .chars()
@@ -218,7 +258,7 @@ fn from_text(text: &str) -> FaultKind {
             .collect();
         return match code.parse::<u16>() {
             Ok(401) => FaultKind::Unauthenticated,
-            Ok(403) => FaultKind::Denied,
+            Ok(403) => denied(text),
             Ok(404) => FaultKind::NotFound,
             // Time-out, conflict, too early, throttled.
             Ok(408 | 409 | 425 | 429) => FaultKind::Transient,
@@ -233,6 +273,10 @@ fn from_text(text: &str) -> FaultKind {
             Ok(400..=499) => FaultKind::Invalid,
             _ => FaultKind::Transient,
         };
+    }
+    if let Some(at) = text.rfind(CODE) {
+        let code = text[at + CODE.len()..].split(')').next();
+        return from_code(code.unwrap_or_default());
     }
     if text.contains("redirect without LOCATION")
         || text.contains("Missing") && text.contains("redential")
@@ -285,6 +329,28 @@ mod tests {
             (
                 generic("status code: 400 Bad Request: <Code>ExpiredToken</Code>"),
                 FaultKind::Unauthenticated,
+            ),
+            (
+                generic(
+                    "DeleteObjects request failed for key k: Access Denied (code: AccessDenied)",
+                ),
+                FaultKind::Denied,
+            ),
+            (
+                generic("Bulk delete request failed for key k: Server Busy (code: 503)"),
+                FaultKind::Transient,
+            ),
+            (
+                generic("status code: 403 Forbidden: <Code>RequestTimeTooSkewed</Code>"),
+                FaultKind::Clock,
+            ),
+            (
+                generic("status code: 403 Forbidden: <Code>SignatureDoesNotMatch</Code>"),
+                FaultKind::Unauthenticated,
+            ),
+            (
+                generic("status code: 403 Forbidden: <Code>QuotaExceeded</Code>"),
+                FaultKind::NoSpace,
             ),
         ] {
             let fault = StoreFault::new("write", "k", &error);

@@ -4,8 +4,11 @@
 use bytes::Bytes;
 
 use crate::codec::{self, Codec, Encoding, EncodingPolicy, Sample};
+use crate::collection::{self, Collection, Kept, ManifestRef, WriterNote};
 use crate::envelope::{self, Kind};
+use crate::hold::{self, ReaderNote};
 use crate::manifest::{self, Manifest, ManifestError};
+use crate::names::{Epoch, JobName, Nonce, UnixMillis};
 use crate::pack::{self, PackError, PackIndex};
 use crate::{EnvelopeError, HeadRecord, PackId, head};
 
@@ -44,6 +47,90 @@ pub fn encode_head(record: &HeadRecord) -> Result<Bytes, EnvelopeError> {
 /// Writes a manifest.
 pub fn encode_manifest(manifest: &Manifest) -> Result<Vec<u8>, ManifestError> {
     manifest.encode()
+}
+
+/// Small objects beside the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SmallObject {
+    /// What a writer says of itself.
+    WriterNote,
+    /// What a reader says of itself.
+    ReaderNote,
+    /// What a collection decided.
+    Collection,
+}
+
+impl SmallObject {
+    /// The first bytes of its envelope.
+    #[must_use]
+    pub const fn magic(self) -> [u8; 8] {
+        match self {
+            Self::WriterNote => collection::NOTE_KIND.magic,
+            Self::ReaderNote => hold::KIND.magic,
+            Self::Collection => collection::KIND.magic,
+        }
+    }
+
+    /// Reads one; whether it is the same once written and read again.
+    pub fn reread(self, object: &[u8]) -> Result<bool, EnvelopeError> {
+        Ok(match self {
+            Self::WriterNote => {
+                let note = WriterNote::decode(object)?;
+                WriterNote::decode(&note.encode()?)? == note
+            }
+            Self::ReaderNote => {
+                let note = ReaderNote::decode(object)?;
+                ReaderNote::decode(&note.encode()?)? == note
+            }
+            Self::Collection => {
+                let (_version, payload) = envelope::open(&collection::KIND, object)?;
+                let read: Collection = envelope::from_cbor(collection::KIND.what, &payload)?;
+                let again = envelope::to_cbor(collection::KIND.what, &read)?;
+                envelope::from_cbor::<Collection>(collection::KIND.what, &again)? == read
+            }
+        })
+    }
+
+    /// One as it is written, of a job.
+    pub fn example(self, job: &JobName) -> Result<Vec<u8>, EnvelopeError> {
+        let manifest = ManifestRef {
+            name: "00000000000000000003-0123456789abcdef".into(),
+            digest: crate::Digest::of(b"manifest"),
+            length: 1000,
+        };
+        let object = match self {
+            Self::WriterNote => WriterNote {
+                epoch: Epoch(3),
+                seen: 7,
+                leans_on: vec![manifest],
+                keeps_packs: true,
+                adopts: vec![Nonce([7; 16])],
+            }
+            .encode()?,
+            Self::ReaderNote => ReaderNote {
+                who: "restore on node-7".into(),
+                renewed: UnixMillis(1_790_000_000_000),
+                reads: vec![manifest],
+            }
+            .encode()?,
+            Self::Collection => Collection {
+                job: job.clone(),
+                number: 9,
+                kept: vec![Kept {
+                    number: 3,
+                    manifest: Some(manifest),
+                }],
+                completed: None,
+                packs: vec![PackId {
+                    writer: Nonce([7; 16]),
+                    sequence: 1,
+                }],
+                manifests: vec!["00000000000000000002-0123456789abcdef".into()],
+            }
+            .encode()?,
+        };
+        Ok(object.to_vec())
+    }
 }
 
 /// Reads a whole pack's header, trailer and index, in the order in which a reader does.

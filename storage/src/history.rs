@@ -270,17 +270,11 @@ impl Job {
             )));
         }
         let key = self.key(&format!("collections/{name}"));
-        match self
-            .backend()
-            .read(&key, collection::KIND.max_object())
-            .await
-        {
-            Ok(bytes) => Ok(Collection::decode(
-                self.name(),
-                record.number,
-                *digest,
-                &bytes,
-            )),
+        let read = (self.backend()).read_checked(&key, collection::KIND.max_object(), |bytes| {
+            Collection::decode(self.name(), record.number, *digest, bytes)
+        });
+        match read.await {
+            Ok(collection) => Ok(collection),
             Err(fault) if matches!(fault.kind(), FaultKind::NotFound | FaultKind::TooLarge) => {
                 Ok(Err(fault.to_string()))
             }

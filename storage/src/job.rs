@@ -425,15 +425,12 @@ impl Job {
 
     /// The record of a number, if there is one.
     pub(crate) async fn find_record(&self, number: u64) -> Result<Option<ReadRecord>, StoreFault> {
-        match self
-            .backend()
-            .read(&self.record_key(number), head::KIND.max_object())
-            .await
-        {
-            Ok(bytes) => {
-                let record = HeadRecord::decode(number, &bytes);
-                Ok(Some(record.map_err(|error| error.to_string())))
-            }
+        let key = self.record_key(number);
+        let read = (self.backend()).read_checked(&key, head::KIND.max_object(), |bytes| {
+            HeadRecord::decode(number, bytes).map_err(|error| error.to_string())
+        });
+        match read.await {
+            Ok(record) => Ok(Some(record)),
             Err(fault) if fault.kind() == FaultKind::NotFound => Ok(None),
             Err(fault) if fault.kind() == FaultKind::TooLarge => Ok(Some(Err(fault.to_string()))),
             Err(fault) => Err(fault),
@@ -740,14 +737,16 @@ impl Job {
             )));
         }
         let key = self.key(&format!("manifests/{name}"));
-        let bytes = match self.backend().read(&key, manifest::KIND.max_object()).await {
-            Ok(bytes) => bytes,
+        let read = (self.backend()).read_checked(&key, manifest::KIND.max_object(), |bytes| {
+            self.check_manifest(number, named.digest, bytes)
+        });
+        match read.await {
+            Ok(manifest) => Ok(manifest),
             Err(fault) if matches!(fault.kind(), FaultKind::NotFound | FaultKind::TooLarge) => {
-                return Ok(Err(fault.to_string()));
+                Ok(Err(fault.to_string()))
             }
-            Err(fault) => return Err(fault),
-        };
-        Ok(self.check_manifest(number, named.digest, &bytes))
+            Err(fault) => Err(fault),
+        }
     }
 
     fn check_manifest(

@@ -3,8 +3,8 @@
 //!
 //! # Memory
 //!
-//! At most `fetches` ranges of `fetch_size` bytes, each with its decoded chunks, are held at once; a slow consumer stops
-//! the requests.
+//! At most `fetches` ranges of `fetch_size` bytes, each with its decoded chunks of at most twice that, are held at once,
+//! however well they were compressed; a slow consumer stops the requests.
 //!
 //! # Damage
 //!
@@ -147,6 +147,8 @@ struct Span {
     pack: PackId,
     start: u64,
     end: u64,
+    /// Their bytes once decoded.
+    raw: u64,
     chunks: Vec<(u32, ChunkEntry)>,
 }
 
@@ -263,12 +265,15 @@ impl Reader {
         let mut open: Option<u32> = None;
         for (index, chunk) in stored {
             let end = chunk.offset + u64::from(chunk.stored);
+            let raw = u64::from(chunk.raw);
             if open == Some(chunk.pack)
                 && let Some(span) = spans.last_mut()
                 && chunk.offset <= span.end + GAP
                 && end.max(span.end) - span.start <= limit
+                && span.raw + raw <= 2 * limit
             {
                 span.end = span.end.max(end);
+                span.raw += raw;
                 span.chunks.push((index, chunk));
                 continue;
             }
@@ -280,6 +285,7 @@ impl Reader {
                 pack: pack.id,
                 start: chunk.offset,
                 end,
+                raw,
                 chunks: vec![(index, chunk)],
             });
         }

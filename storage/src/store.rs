@@ -48,7 +48,8 @@ pub struct StoreOptions {
     pub pacer: Option<Arc<dyn Pacer>>,
     /// Packs kept on a disk of this machine, where a reader looks first.
     pub cache: Option<Arc<PackCache>>,
-    /// Ranges being fetched at once by a reader. With `fetch_size` they bound a reader's memory.
+    /// Ranges being fetched at once by a reader. With `fetch_size` they bound a reader's memory:
+    /// `fetches * 3 * fetch_size`, what was read and what it was decoded to.
     pub fetches: usize,
     /// Most bytes of one range.
     pub fetch_size: u64,

@@ -1,21 +1,26 @@
-//! One body of tests over every kind of store: memory, a directory, S3 over HTTP.
+//! One body of tests over every kind of store: memory, a directory, S3 over HTTP, Google Cloud Storage, Azure.
 //!
-//! S3 needs a server: `PHOS_TEST_S3_ENDPOINT=http://127.0.0.1:5000` (the Makefile starts `moto_server`).
+//! S3 is a server over HTTP: run it under `scripts/with-s3.sh`. Google Cloud Storage and Azure are in this process
+//! (`common/cloud.rs`): their clients are the real ones down to the HTTP request.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+#[path = "common/cloud.rs"]
+mod cloud;
 mod common;
 
 use std::io::{Read, Write};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use cloud::{Cloud, Flavour};
 use common::{Image, NOW, name, noise, options};
 use futures::TryStreamExt;
+use futures::future::BoxFuture;
 use object_store::aws::AmazonS3Builder;
 use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
 use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt};
+use object_store::{ObjectStore, ObjectStoreExt, RetryConfig};
 use phos_storage::{
     Candidate, CheckpointNumber, CollectOptions, CommitError, Digest, Epoch, Job, JobError, PackId,
     PutError, PutOutcome, STORE_FORMAT, Store,
@@ -91,14 +96,9 @@ fn directory() -> Fresh {
 
 const BUCKET: &str = "phos-test";
 
-/// The S3 server, with the bucket made. `None`, said loudly, if there is none.
-fn s3_endpoint() -> Option<String> {
-    let Ok(endpoint) = std::env::var("PHOS_TEST_S3_ENDPOINT") else {
-        eprintln!(
-            "SKIPPED: no S3 server to test against: start moto_server and set PHOS_TEST_S3_ENDPOINT (make test does)"
-        );
-        return None;
-    };
+/// The S3 server, with the bucket made.
+fn s3_endpoint() -> String {
+    let endpoint = common::s3_endpoint();
     let host = endpoint
         .trim_start_matches("http://")
         .trim_end_matches('/')
@@ -116,12 +116,12 @@ fn s3_endpoint() -> Option<String> {
         answer.contains(" 200 ") || answer.contains(" 409 "),
         "{answer}"
     );
-    Some(endpoint)
+    endpoint
 }
 
 /// Each test gets a prefix of its own, as the server keeps what earlier runs wrote.
-fn s3(test: &str) -> Option<Fresh> {
-    let endpoint = s3_endpoint()?;
+fn s3(test: &str) -> Fresh {
+    let endpoint = s3_endpoint();
     let raw = AmazonS3Builder::new()
         .with_endpoint(endpoint)
         .with_allow_http(true)
@@ -135,33 +135,59 @@ fn s3(test: &str) -> Option<Fresh> {
         .duration_since(std::time::UNIX_EPOCH)
         .unwrap()
         .as_nanos();
-    Some(Fresh {
+    Fresh {
         raw: Arc::new(raw),
         prefix: format!("{run}/{test}"),
         seed: 3000,
         _directory: None,
-    })
+    }
+}
+
+fn cloud(flavour: Flavour) -> Fresh {
+    Fresh {
+        raw: Cloud::new(flavour).store(RetryConfig::default()),
+        prefix: "a/b".into(),
+        seed: 4000,
+        _directory: None,
+    }
+}
+
+/// Of one type, so that what runs the tests is compiled once and not for each body.
+fn run(body: BoxFuture<'static, ()>) {
+    common::runtime().block_on(body);
 }
 
 /// Makes a test for each kind of store out of one body.
 macro_rules! everywhere {
     ($($test:ident)*) => {$(
         mod $test {
-            #[tokio::test]
-            async fn memory() {
-                super::bodies::$test(super::memory()).await;
+            fn body(fresh: super::Fresh) {
+                super::run(Box::pin(super::bodies::$test(fresh)));
             }
 
-            #[tokio::test]
-            async fn directory() {
-                super::bodies::$test(super::directory()).await;
+            #[test]
+            fn memory() {
+                body(super::memory());
             }
 
-            #[tokio::test]
-            async fn s3() {
-                if let Some(fresh) = super::s3(stringify!($test)) {
-                    super::bodies::$test(fresh).await;
-                }
+            #[test]
+            fn directory() {
+                body(super::directory());
+            }
+
+            #[test]
+            fn s3() {
+                body(super::s3(stringify!($test)));
+            }
+
+            #[test]
+            fn gcs() {
+                body(super::cloud(super::Flavour::Gcs));
+            }
+
+            #[test]
+            fn azure() {
+                body(super::cloud(super::Flavour::Azure));
             }
         }
     )*};
@@ -699,9 +725,7 @@ async fn child_opens_s3() {
 
 #[test]
 fn s3_is_opened_by_its_environment() {
-    let Some(endpoint) = s3_endpoint() else {
-        return;
-    };
+    let endpoint = s3_endpoint();
     let run = std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
         .unwrap()

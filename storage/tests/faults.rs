@@ -198,6 +198,33 @@ async fn damage_on_the_way_is_healed_by_asking_again_and_damage_that_stays_is_na
 }
 
 #[tokio::test]
+async fn what_shrinks_to_nothing_is_still_read_in_bounded_pieces() {
+    let gets = Arc::new(AtomicUsize::new(0));
+    let count = gets.clone();
+    let faulty = Faulty::new(Arc::new(InMemory::new()), move |op, key| {
+        count.fetch_add(
+            usize::from(op == Op::Get && key.contains("/packs/")),
+            Ordering::SeqCst,
+        );
+        Verdict::Pass
+    });
+    let mut small = options(1);
+    small.fetch_size = 1 << 20;
+    let job = Store::from_object_store(faulty, "p", small)
+        .await
+        .unwrap()
+        .job(name("job"));
+    let epoch = job.take_over("node", NOW).await.unwrap().epoch;
+    // All of it is in one pack of a few KiB.
+    let image = Image::of((1..33).map(|i| vec![i; 1 << 20].into()).collect());
+    let commit = image.commit(&job, epoch).await.unwrap();
+    assert_eq!(commit.manifest.packs.len(), 1);
+    assert_eq!(Image::read(&job, &commit.manifest).await.unwrap(), image);
+    let gets = gets.load(Ordering::SeqCst);
+    assert!(gets >= 16, "32 MiB were decoded from {gets} ranges");
+}
+
+#[tokio::test]
 async fn a_failed_part_is_uploaded_again() {
     let inner = Arc::new(InMemory::new());
     let mut count = 0;

@@ -29,23 +29,14 @@ use rand_chacha::ChaCha8Rng;
 const FENCED: i32 = 76;
 const LIMIT: Duration = Duration::from_secs(60);
 
-fn address(what: &str) -> Option<String> {
-    if std::env::var_os("PHOS_TEST_S3_ENDPOINT").is_none() {
-        eprintln!(
-            "SKIPPED: no S3 server to test against: run it under scripts/with-s3.sh (make slow does)"
-        );
-        return None;
-    }
-    Some(format!(
-        "s3://phos-test/kills-{}-{what}",
-        std::process::id()
-    ))
+fn address(what: &str) -> String {
+    common::s3_endpoint();
+    format!("s3://phos-test/kills-{}-{what}", std::process::id())
 }
 
 fn environment() -> [(&'static str, String); 5] {
-    let endpoint = std::env::var("PHOS_TEST_S3_ENDPOINT").unwrap_or_default();
     [
-        ("AWS_ENDPOINT_URL", endpoint),
+        ("AWS_ENDPOINT_URL", common::s3_endpoint()),
         ("AWS_ALLOW_HTTP", "true".into()),
         ("AWS_REGION", "us-east-1".into()),
         ("AWS_ACCESS_KEY_ID", "test".into()),
@@ -75,41 +66,57 @@ fn options(seed: u64) -> StoreOptions {
     }
 }
 
-/// An image that its tag says, of which most is as it was ten tags before.
-fn image(tag: u64, big: bool) -> Image {
-    let mut device: Vec<Bytes> = (0..6)
-        .map(|i| noise((tag / 10 + i) * 100 + i, 30_000))
-        .collect();
-    device.push(noise(1_000_000 + tag, 50_000));
-    if big {
-        device.extend((0..7).map(|i| noise(2_000_000 + 10 * (tag / 4) + i, 1 << 20)));
+/// What a checkpoint is of. Small ones fill a dozen packs, of which three are lost with whoever uploads them; big ones go
+/// up in parts.
+#[derive(Debug, Clone, Copy)]
+struct Content {
+    /// Equal numbers are equal images; from one to the next a few chunks change.
+    number: u64,
+    big: bool,
+}
+
+impl Content {
+    fn image(self) -> Image {
+        let number = self.number;
+        let mut device: Vec<Bytes> = (0..12)
+            .map(|i| noise(100 * (number / 10) + i, 20_000))
+            .collect();
+        device.extend((0..24).map(|i| noise(1_000_000_000 + 100 * number + i, 20_000)));
+        if self.big {
+            device.extend((0..7).map(|i| noise(2_000_000_000 + 100 * (number / 4) + i, 1 << 20)));
+        }
+        Image::of(device)
     }
-    Image::of(device)
+
+    fn of(manifest: &Manifest) -> Self {
+        Self {
+            number: manifest.body.training["content"].parse().unwrap(),
+            big: manifest.body.training["big"] == "true",
+        }
+    }
 }
 
 fn tag_of(manifest: &Manifest) -> u64 {
     manifest.body.training["tag"].parse().unwrap()
 }
 
-fn is_big(manifest: &Manifest) -> bool {
-    manifest.body.training["big"] == "true"
-}
-
 async fn commit(
     job: &Job,
     epoch: phos_storage::Epoch,
     tag: u64,
-    big: bool,
+    content: Content,
 ) -> Result<Commit, phos_storage::CommitError> {
-    let image = image(tag, big);
+    let image = content.image();
     let mut body = image.body();
     body.training.insert("tag".into(), tag.to_string());
+    let (number, big) = (content.number, content.big);
+    body.training.insert("content".into(), number.to_string());
     body.training.insert("big".into(), big.to_string());
     let writer = match job.begin(epoch).await {
         Ok(writer) => writer,
         Err(error) => panic!("{error}"),
     };
-    println!("BEGUN {tag}");
+    println!("BEGUN {tag} {number}");
     if let Err(error) = image.put(&writer).await {
         panic!("{error}");
     }
@@ -130,6 +137,7 @@ fn worker() {
     };
     let number = |name: &str| -> u64 { std::env::var(name).unwrap().parse().unwrap() };
     let (seed, first) = (number("PHOS_KILLS_SEED"), number("PHOS_KILLS_TAG"));
+    let first_content = number("PHOS_KILLS_CONTENT");
     let outcome = common::runtime().block_on(async {
         let store = Store::open(&address, options(seed)).await.unwrap();
         store.initialise().await.unwrap();
@@ -141,7 +149,11 @@ fn worker() {
             .epoch;
         println!("OWNS {epoch}");
         for tag in first.. {
-            match commit(&job, epoch, tag, seed % 3 == 0).await {
+            let content = Content {
+                number: first_content + tag - first,
+                big: seed % 3 == 0,
+            };
+            match commit(&job, epoch, tag, content).await {
                 Ok(done) => println!("TOLD {tag} {} {}", done.number, done.resumed.chunks),
                 Err(error) if error.is_fenced() => {
                     println!("FENCED {error}");
@@ -175,13 +187,15 @@ struct Worker {
 }
 
 impl Worker {
-    fn start(address: &str, seed: u64, first: u64) -> Self {
+    /// Its checkpoints have the tags from `first` on, and are of the contents from `content` on.
+    fn start(address: &str, seed: u64, first: u64, content: u64) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "worker", "--ignored", "--nocapture"])
             .envs(environment())
             .env("PHOS_KILLS_STORE", address)
             .env("PHOS_KILLS_SEED", seed.to_string())
             .env("PHOS_KILLS_TAG", first.to_string())
+            .env("PHOS_KILLS_CONTENT", content.to_string())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
@@ -276,7 +290,7 @@ async fn check(job: &Job, told: &BTreeMap<u64, u64>, deep: bool) -> Option<u64> 
         let manifest = job.manifest(CheckpointNumber(newest)).await.unwrap();
         let read = Image::read(job, &manifest).await.unwrap();
         assert!(
-            read == image(tag_of(&manifest), is_big(&manifest)),
+            read == Content::of(&manifest).image(),
             "{newest} is another image"
         );
     }
@@ -308,18 +322,21 @@ mod three_hundred {
     pieces! { piece_0 0 piece_1 1 piece_2 2 piece_3 3 piece_4 4 piece_5 5 }
 
     fn kills(piece: u64) {
-        let Some(address) = address(&format!("kills-{piece}")) else {
-            return;
-        };
+        let address = address(&format!("kills-{piece}"));
         use_server();
         let runtime = common::runtime();
         let mut rng = ChaCha8Rng::seed_from_u64(piece);
         let job = runtime.block_on(own_handle(&address, u64::MAX - piece));
         let mut told: BTreeMap<u64, u64> = BTreeMap::new();
-        let (mut resumed, mut collected, mut cut_off) = (0, 0, 0);
+        let (mut resumed, mut resumptions, mut collected, mut cut_off) = (0, 0, 0, 0);
+        // What the last worker was killed in the middle of.
+        let mut interrupted = None;
         for kill in piece * KILLS..(piece + 1) * KILLS {
-            // Tags grow, so that each commit of all processes has one of its own.
-            let worker = Worker::start(&address, kill, 1000 * (kill + 1));
+            // Tags grow, so that each commit of all processes has one of its own. A job that is restored takes much the
+            // same image next: whoever follows one that was cut off begins with that.
+            let first = 1000 * (kill + 1);
+            let content = interrupted.take().unwrap_or(first);
+            let worker = Worker::start(&address, kill, first, content);
             let mut said = vec![worker.wait_for("OWNS")];
             // Anywhere in the few checkpoints that follow, however fast the machine is.
             for _ in 0..rng.random_range(0..8) {
@@ -337,21 +354,22 @@ mod three_hundred {
                 }
             }
             said.extend(worker.kill());
-            let mut open = 0;
             for line in &said {
                 let words: Vec<&str> = line.split_whitespace().collect();
                 match words[..] {
                     ["TOLD", tag, number, chunks] => {
                         told.insert(tag.parse().unwrap(), number.parse().unwrap());
-                        resumed += chunks.parse::<u64>().unwrap();
-                        open = 0;
+                        let chunks: u64 = chunks.parse().unwrap();
+                        resumed += chunks;
+                        resumptions += u64::from(chunks > 0);
+                        interrupted = None;
                     }
-                    ["BEGUN", _] => open = 1,
+                    ["BEGUN", _, content] => interrupted = Some(content.parse().unwrap()),
                     ["COLLECTED"] => collected += 1,
                     _ => {}
                 }
             }
-            cut_off += open;
+            cut_off += u64::from(interrupted.is_some());
             runtime.block_on(check(&job, &told, kill % 25 == 24));
             // Of what is long gone the log need not be asked each time.
             while told.len() > 6 {
@@ -359,10 +377,14 @@ mod three_hundred {
             }
         }
         println!(
-            "cut off in a checkpoint {cut_off}, chunks gone on with {resumed}, collections {collected}"
+            "cut off in a checkpoint {cut_off}, gone on with {resumptions} of them ({resumed} chunks), collections \
+             {collected}"
         );
-        // How often a cut-off checkpoint has a whole pack to go on with depends on the machine.
         assert!(cut_off > 5 && collected > 5);
+        assert!(
+            resumptions > 2 && resumed > 5,
+            "of {cut_off} checkpoints that were cut off, {resumptions} were gone on with, with {resumed} chunks"
+        );
 
         // A new epoch, and what nobody needs goes.
         runtime.block_on(async {
@@ -401,9 +423,7 @@ fn raw() -> impl ObjectStore {
 
 #[test]
 fn split_brain_one_history_and_the_loser_says_so() {
-    let Some(address) = address("brain") else {
-        return;
-    };
+    let address = address("brain");
     use_server();
     let runtime = common::runtime();
     let job = runtime.block_on(own_handle(&address, u64::MAX - 100));
@@ -413,12 +433,18 @@ fn split_brain_one_history_and_the_loser_says_so() {
         .enumerate()
     {
         let round = round as u64;
-        let first = Worker::start(&address, 3 * round + 1, 100_000 * (round + 1));
+        let first = {
+            let tag = 100_000 * (round + 1);
+            Worker::start(&address, 3 * round + 1, tag, tag)
+        };
         first.wait_for("TOLD");
         first.wait_for(word);
         first.signal("-STOP");
         let mut told: BTreeMap<u64, u64> = BTreeMap::new();
-        let second = Worker::start(&address, 3 * round + 2, 100_000 * (round + 1) + 50_000);
+        let second = {
+            let tag = 100_000 * (round + 1) + 50_000;
+            Worker::start(&address, 3 * round + 2, tag, tag)
+        };
         for _ in 0..5 {
             let line = second.wait_for("TOLD");
             let words: Vec<&str> = line.split_whitespace().collect();
@@ -444,14 +470,16 @@ fn split_brain_one_history_and_the_loser_says_so() {
 
 #[test]
 fn an_upload_in_parts_that_was_cut_off_on_s3_is_found_and_ended() {
-    let Some(address) = address("parts") else {
-        return;
-    };
+    let address = address("parts");
     use_server();
     common::runtime().block_on(async {
         let job = own_handle(&address, 7).await;
         let epoch = job.take_over("a", NOW).await.unwrap().epoch;
-        commit(&job, epoch, 1, false).await.unwrap();
+        let content = Content {
+            number: 1,
+            big: false,
+        };
+        commit(&job, epoch, 1, content).await.unwrap();
         let raw = raw();
         let prefix = address.trim_start_matches("s3://phos-test/");
         let living = job.begin(epoch).await.unwrap();

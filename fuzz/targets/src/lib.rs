@@ -16,6 +16,7 @@ pub mod seeds;
 use bytes::Bytes;
 use phos_ft::agent::image::AgentImage;
 use phos_protocol::channel::{self, MAX_PACKET};
+use phos_storage::fuzzing::SmallObject;
 use phos_storage::{Digest, FileContent, HeadRecord, Manifest, Nonce, PackId, fuzzing};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -30,6 +31,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("manifest", manifest),
     ("pack", pack),
     ("chunk", chunk),
+    ("notes", notes),
     ("shim_protocol", shim_protocol),
     ("agent_protocol", agent_protocol),
     ("agent_image", agent_image),
@@ -183,6 +185,34 @@ pub fn manifest(bytes: &[u8]) {
     let _ = manifest.stored_bytes();
     if let Ok(again) = fuzzing::encode_manifest(&manifest) {
         assert_eq!(Manifest::decode(&again), Ok(manifest));
+    }
+}
+
+/// Which small object an input of `notes` is: by its first byte, halved.
+pub const NOTES: [SmallObject; 3] = [
+    SmallObject::WriterNote,
+    SmallObject::ReaderNote,
+    SmallObject::Collection,
+];
+
+/// Writers' and readers' notes, and what collections decided: by the first byte. If that is odd, the rest is what is inside.
+pub fn notes(bytes: &[u8]) {
+    let (mode, rest) = split(bytes);
+    let kind = NOTES[usize::from(mode / 2) % NOTES.len()];
+    let inside = mode % 2 == 1;
+    let object = if inside {
+        forge_envelope(&kind.magic(), 0, rest.len() as u64, rest)
+    } else {
+        rest.to_vec()
+    };
+    // An object that is compressed may grow to its cap; ours are small.
+    let limit = if object.get(10) == Some(&0) {
+        2 * MIB + 64 * object.len()
+    } else {
+        512 * MIB
+    };
+    if let Ok(same) = memory::bounded(limit, || kind.reread(&object)) {
+        assert!(same, "{kind:?}");
     }
 }
 

@@ -59,6 +59,13 @@ pub fn all() -> Vec<Seed> {
         forged.extend_from_slice(&object[offset as usize..index]);
         seeds.push(("pack", with(1, &forged)));
     }
+    let job_name = phos_storage::JobName::new("job").unwrap();
+    for (kind, small) in crate::NOTES.into_iter().enumerate() {
+        let object = small.example(&job_name).unwrap();
+        let kind = 2 * kind as u8;
+        seeds.push(("notes", with(kind, &object)));
+        seeds.push(("notes", with(kind + 1, &payload(&object))));
+    }
     let text = b"step 1 loss 0.25\n".repeat(100);
     for payload in [&b""[..], b"payload", &text] {
         let object = fuzzing::seal_envelope(payload).unwrap();
