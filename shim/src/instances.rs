@@ -34,6 +34,8 @@ const EXPORT_INFO: u32 = 0x3D08;
 /// `NV_MAX_DEVICES`: instances are below; the number itself stands for no device at all.
 const MOST: usize = 32;
 const NONE: u32 = u32::MAX;
+/// An instance that no device has in practice: the import is refused and changes nothing.
+const NOWHERE: u32 = MOST as u32 - 1;
 
 /// `NVOS54_PARAMETERS`.
 #[repr(C)]
@@ -95,6 +97,56 @@ fn slot(table: &[AtomicU32; MOST], index: impl TryInto<usize>) -> Option<&Atomic
 fn known(table: &[AtomicU32; MOST], index: impl TryInto<usize>) -> Option<u32> {
     let value = slot(table, index)?.load(Ordering::Relaxed);
     (value != NONE).then_some(value)
+}
+
+/// Whether some device is not where the driver's table says.
+fn moved() -> bool {
+    (0..MOST as u32).any(|instance| known(&MOVED, instance).is_some_and(|told| told != instance))
+}
+
+/// Whether the driver knows a device by this instance of which we know where it is.
+fn taken(instance: u32) -> bool {
+    let is =
+        |table: &[AtomicU32; MOST]| table.iter().any(|v| v.load(Ordering::Relaxed) == instance);
+    is(&FIRST) || is(&MOVED)
+}
+
+/// Makes an import. When the driver knows no device by that instance, which happens where a device is used for the first
+/// time after a move, those instances are tried of which no device is known.
+fn found(wanted: u32, whose: Whose, call: &mut impl FnMut() -> u32) -> (u32, Import) {
+    let (result, import) = telling(wanted, &mut *call);
+    let searched = import.actual != NONE && (whose == Whose::Own || moved());
+    if !unknown_gpu(result) || !searched {
+        return (result, import);
+    }
+    for instance in (0..NOWHERE).filter(|&instance| !taken(instance)) {
+        let (result, import) = telling(instance, &mut *call);
+        if result == abi::SUCCESS {
+            log::debug!(
+                "memory of instance {} is found as instance {instance}",
+                import.actual
+            );
+            note(import);
+            return (result, import);
+        }
+    }
+    (result, import)
+}
+
+/// Remembers by which instance the driver found memory of another.
+fn note(import: Import) {
+    if let Some(moved) = slot(&MOVED, import.actual) {
+        moved.store(import.told, Ordering::Relaxed);
+    }
+}
+
+/// Whose memory is imported.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    /// Ours, or what was imported before: there is a device that it belongs to.
+    Own,
+    /// What the application brings.
+    Anybodys,
 }
 
 /// Looks up the `ioctl` that ours stands before.
@@ -165,7 +217,12 @@ unsafe fn answered(control: *mut Control) {
         let info = unsafe { &mut *control.parameters };
         import.actual = info.instance;
         import.told = match import.wanted {
-            NONE => known(&MOVED, info.instance).unwrap_or(info.instance),
+            NONE => match known(&MOVED, info.instance) {
+                Some(told) => told,
+                // The driver would take it for a device that it is not.
+                None if moved() && taken(info.instance) => NOWHERE,
+                None => info.instance,
+            },
             wanted => wanted,
         };
         // What is parented by no device stays so.
@@ -193,8 +250,8 @@ fn telling(wanted: u32, call: impl FnOnce() -> u32) -> (u32, Import) {
 
 /// The application's import of memory: a process that was moved finds it on the device where it is. The instance that the
 /// driver found, for [`import`].
-pub fn importing(call: impl FnOnce() -> u32) -> (u32, Option<u32>) {
-    let (result, import) = telling(NONE, call);
+pub fn importing(mut call: impl FnMut() -> u32) -> (u32, Option<u32>) {
+    let (result, import) = found(NONE, Whose::Anybodys, &mut call);
     (result, (import.told != NONE).then_some(import.told))
 }
 
@@ -212,31 +269,14 @@ pub fn import(device: Option<i32>, instance: Option<u32>, fd: BorrowedFd<'_>) ->
         }
     };
     let first = device.and_then(|device| known(&FIRST, device)).or(instance);
-    let (result, mut import) = telling(first.unwrap_or(NONE), &mut call);
-    let mut last = result;
-    if unknown_gpu(result) && import.actual != NONE {
-        // It was never learnt: a device that the process began to use after it was moved.
-        for instance in 0..MOST as u32 {
-            let (result, tried) = telling(instance, &mut call);
-            if result == abi::SUCCESS {
-                log::debug!(
-                    "memory of instance {} is found as instance {instance}",
-                    tried.actual
-                );
-                (last, import) = (result, tried);
-                break;
-            }
-        }
-    }
-    if last == abi::SUCCESS && import.actual != NONE {
-        if let Some(moved) = slot(&MOVED, import.actual) {
-            moved.store(import.told, Ordering::Relaxed);
-        }
+    let (result, import) = found(first.unwrap_or(NONE), Whose::Own, &mut call);
+    if result == abi::SUCCESS && import.actual != NONE {
+        note(import);
         if let Some(first) = device.and_then(|device| slot(&FIRST, device)) {
             first.store(import.told, Ordering::Relaxed);
         }
     }
-    (last, handle)
+    (result, handle)
 }
 
 /// The machine may be another one: what its instances are called is found anew.
@@ -308,8 +348,31 @@ mod tests {
         // After a move the application's imports follow.
         MOVED[7].store(1, Ordering::Relaxed);
         assert_eq!(read(NONE, 7, 0, EXPORT_INFO), (1, 7, 1));
+        // One that the driver knows as another device's is not left to it.
+        assert_eq!(read(NONE, 1, 0, EXPORT_INFO), (NOWHERE, 1, NOWHERE));
+        assert_eq!(read(NONE, 4, 0, EXPORT_INFO), (4, 4, 4));
+        // Used for the first time after a move: an instance that is nobody's is found.
+        let mut tried = Vec::new();
+        let (result, import) = found(NONE, Whose::Anybodys, &mut || {
+            let read = asked(1, 0, EXPORT_INFO);
+            tried.push(read);
+            if read == 2 {
+                abi::SUCCESS
+            } else {
+                abi::INVALID_DEVICE
+            }
+        });
+        assert_eq!((result, import.told), (abi::SUCCESS, 2));
+        assert_eq!(tried, [NOWHERE, 0, 2], "1 is another device's");
+        assert_eq!(read(NONE, 1, 0, EXPORT_INFO), (2, 1, 2), "remembered");
         forget_machine();
         assert_eq!(read(NONE, 7, 0, EXPORT_INFO), (7, 7, 7));
+        // Where nothing was moved, the driver's answer stays.
+        let (result, import) = found(NONE, Whose::Anybodys, &mut || {
+            asked(9, 0, EXPORT_INFO);
+            abi::INVALID_DEVICE
+        });
+        assert_eq!((result, import.told), (abi::INVALID_DEVICE, 9));
         assert_eq!(asked(5, 0, EXPORT_INFO), 5, "over");
     }
 

@@ -390,7 +390,7 @@ fn a_driver_without_checkpoint_calls_is_said_and_the_job_runs_on() {
 }
 
 /// Bounds that a test can wait for.
-const SHORT: &str = "driver=1500,lock=1500,criu=1500,freeze=2000,reap=1500";
+const SHORT: &str = "driver=1500,lock=1500,criu=1500,freeze=2000";
 
 /// A world in which a call of the driver hangs when the file is made, and a job with a checkpoint in it.
 fn with_a_call_that_hangs(
@@ -401,7 +401,15 @@ fn with_a_call_that_hangs(
     let hang = world.dir.path().join("hang");
     let env = [
         ("PHOS_SIM_HANG", format!("{call}={}", hang.display())),
-        ("PHOS_TIMEOUTS", SHORT.into()),
+        (
+            "PHOS_TIMEOUTS",
+            // One that comes back when its process has ended has time for it.
+            if call.ends_with('!') {
+                format!("{SHORT},reap=1500")
+            } else {
+                SHORT.into()
+            },
+        ),
     ];
     let (agent, mut sidecar) = world.agent(steps, &env);
     sidecar.start();

@@ -3,6 +3,7 @@
 
 mod agent_support;
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -986,4 +987,67 @@ fn standard_input_reaches_the_job_and_its_successor() {
     drop(input);
     assert_eq!(sidecar.exited(), (Exit::Code(0), false));
     assert_eq!(agent.wait(), 0);
+}
+
+#[test]
+fn a_command_line_that_fits_no_message_starts_all_the_same() {
+    if !can_run() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let many: Vec<String> = (0..20_000).map(|i| format!("shard-{i:05}")).collect();
+    let mut command = vec!["python3", "-c", "import sys; print(len(sys.argv))"];
+    command.extend(many.iter().map(String::as_str));
+    let mut agent = Agent::start(dir.path(), &command, &Options::default());
+    let sidecar = agent.sidecar();
+    sidecar.start();
+    assert_eq!(sidecar.exited(), (Exit::Code(0), false));
+    assert_eq!(agent.wait(), 0);
+    assert_eq!(agent.out().trim(), "20001");
+}
+
+#[test]
+fn an_interrupt_ends_the_job_as_it_would_alone() {
+    if !can_run() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (mut agent, sidecar) = counter(dir.path());
+    sidecar.start();
+    grows(dir.path(), 5);
+    agent.signal(Signal::SIGINT);
+    let (exit, stopping) = sidecar.exited();
+    assert!(!exit.is_success() && stopping, "{exit:?}");
+    assert_eq!(agent.wait(), exit.shell_code());
+}
+
+#[test]
+fn paths_that_are_no_utf_8_are_part_of_the_image() {
+    if !can_run() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let code = format!(
+        "import os\nos.mkdir(b'd\\xe9'); os.chdir(b'd\\xe9')\nlatin = open(b'caf\\xe9.log', 'a')\nlatin.write('here')\n\
+         latin.flush()\n{COUNTER}"
+    );
+    let log = dir.path().join("log.txt");
+    let agent = Agent::start(
+        dir.path(),
+        &["python3", "-c", &code, log.to_str().unwrap()],
+        &Options::default(),
+    );
+    let mut sidecar = agent.sidecar();
+    sidecar.start();
+    grows(dir.path(), 5);
+    let checkpoint = sidecar.checkpoint(&dir.path().join("image"));
+    kill_job(&agent, dir.path());
+    sidecar.exited();
+    let strange = dir
+        .path()
+        .join(std::ffi::OsStr::from_bytes(b"d\xe9/caf\xe9.log"));
+    std::fs::remove_file(&strange).unwrap();
+    sidecar.restore(&checkpoint, no_memory).unwrap();
+    grows(dir.path(), 5);
+    assert_eq!(std::fs::read_to_string(strange).unwrap(), "here");
 }

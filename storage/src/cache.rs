@@ -47,6 +47,8 @@ pub struct PackCache {
     directory: PathBuf,
     scope: String,
     limit: u64,
+    /// Of the disk, one part in so many is left to others.
+    spare: u64,
     packs: Mutex<Packs>,
     served: AtomicU64,
     failing: AtomicBool,
@@ -104,6 +106,10 @@ impl PackCache {
     /// # Errors
     /// When the directory cannot be made or read.
     pub fn open(directory: &Path, address: &str, limit: u64) -> io::Result<Self> {
+        Self::open_leaving(directory, address, limit, SPARE)
+    }
+
+    fn open_leaving(directory: &Path, address: &str, limit: u64, spare: u64) -> io::Result<Self> {
         fs::create_dir_all(directory)?;
         let mut found: Vec<(SystemTime, String, u64)> = Vec::new();
         for entry in fs::read_dir(directory)? {
@@ -130,6 +136,7 @@ impl PackCache {
             directory: directory.to_owned(),
             scope: address.trim_end_matches('/').to_owned(),
             limit,
+            spare,
             packs: Mutex::new(packs),
             served: AtomicU64::new(0),
             failing: AtomicBool::new(false),
@@ -215,7 +222,7 @@ impl PackCache {
         rustix::fs::statvfs(&self.directory).is_ok_and(|disk| {
             let free = disk.f_bavail.saturating_mul(disk.f_frsize);
             let all = disk.f_blocks.saturating_mul(disk.f_frsize);
-            free >= bytes.saturating_add(all / SPARE)
+            free >= bytes.saturating_add(all / self.spare)
         })
     }
 
@@ -248,7 +255,8 @@ mod tests {
     use super::*;
 
     fn cache(directory: &Path, limit: u64) -> PackCache {
-        PackCache::open(directory, "s3://bucket/runs", limit).unwrap()
+        // However full the disk is that this runs on.
+        PackCache::open_leaving(directory, "s3://bucket/runs", limit, u64::MAX).unwrap()
     }
 
     fn pack(byte: u8, bytes: usize) -> Vec<Bytes> {
@@ -309,8 +317,13 @@ mod tests {
         assert!(again.read("a", 0..1).is_some() && again.read("c", 0..1).is_some());
         assert_eq!(on_disk(dir.path()), 600);
         // Another store's pack of the same name is another.
-        let other = PackCache::open(dir.path(), "s3://bucket/other", 650).unwrap();
+        let other =
+            PackCache::open_leaving(dir.path(), "s3://bucket/other", 650, u64::MAX).unwrap();
         assert!(other.read("a", 0..1).is_none());
+        // A disk with too little left for others is not filled, and what is there goes.
+        let crowded = PackCache::open_leaving(dir.path(), "s3://bucket/runs", 650, 1).unwrap();
+        crowded.keep("d", &pack(1, 10));
+        assert_eq!(on_disk(dir.path()), 0);
     }
 
     #[test]

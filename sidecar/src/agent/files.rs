@@ -32,12 +32,13 @@ use std::sync::{Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use super::image::{FILES_DIR, ImageDirectory};
-use super::tree;
+use super::{paths, tree};
 
 /// A file as it was at the checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileRecord {
     /// Absolute path.
+    #[serde(with = "paths::one")]
     pub path: PathBuf,
     /// Length in bytes.
     pub length: u64,

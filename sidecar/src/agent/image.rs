@@ -26,6 +26,7 @@ use rustix::mount::{
 use serde::{Deserialize, Serialize};
 
 use super::files::FileRecord;
+use super::paths;
 
 /// Format of [`AgentImage`]. A reader refuses a newer one.
 pub const FORMAT: u32 = 1;
@@ -104,6 +105,7 @@ pub struct AgentImage {
     /// The shim.
     pub shim: Option<ShimImage>,
     /// Working directories of the processes.
+    #[serde(with = "paths::many")]
     pub directories: Vec<PathBuf>,
     /// Files open for writing.
     pub files: Vec<FileRecord>,

@@ -169,6 +169,8 @@ pub(super) struct Init {
     waiting_for_memory: Vec<ConnectionId>,
     pub(super) last_seq: Sequence,
     stopping: Option<Stopping>,
+    /// When the job was last sent SIGINT or SIGQUIT by somebody.
+    interrupted: Option<Instant>,
     /// Until when the agent waits for `Start`, `Restore` or `GiveUp`.
     decide_by: Option<Instant>,
     /// A start that waits for the old tree to go.
@@ -277,6 +279,7 @@ impl Init {
             waiting_for_memory: Vec::new(),
             last_seq: 0,
             stopping: None,
+            interrupted: None,
             decide_by: None,
             start_wanted: false,
             saving: None,
@@ -623,7 +626,11 @@ impl Init {
             return;
         }
         self.attempt_job_ended();
-        let stopping = self.stopping.is_some();
+        // Ended by who asked it to: as it would have ended alone.
+        let interrupted = self
+            .interrupted
+            .is_some_and(|at| at.elapsed() <= self.config.grace);
+        let stopping = self.stopping.is_some() || interrupted;
         self.sidecar
             .send(&ToSidecar::JobExited { exit, stopping }, &[]);
         if self.fenced.is_some() {
@@ -667,6 +674,9 @@ impl Init {
             Signal::SIGTERM => self.on_terminate(),
             other => {
                 if let Some(root) = self.job.root {
+                    if matches!(other, Signal::SIGINT | Signal::SIGQUIT) {
+                        self.interrupted = Some(Instant::now());
+                    }
                     let _ = kill(Pid::from_raw(root.cast_signed()), other);
                 } else if matches!(other, Signal::SIGINT | Signal::SIGQUIT | Signal::SIGHUP) {
                     // Nothing runs: the signal is for us.
@@ -807,23 +817,20 @@ impl Init {
             ToAgent::Hello { version } => {
                 tracing::info!(version, "sidecar connected");
                 self.sidecar.greet();
-                self.decide_by = None;
-                self.wait_for_decision();
                 let welcome = ToSidecar::Welcome {
                     version: env!("CARGO_PKG_VERSION").into(),
                     agent: self.id,
                     job: self.job.state,
                     restarts: self.job.restarts,
-                    command: self
-                        .config
-                        .command
-                        .iter()
-                        .map(|w| w.to_string_lossy().into_owned())
-                        .collect(),
+                    command: told_command(&self.config.command),
                     seq: self.last_seq,
                     epoch: self.epoch,
                 };
-                self.sidecar.send(&welcome, &[]);
+                if self.sidecar.send(&welcome, &[]) {
+                    // Until then nobody decides but the agent.
+                    self.decide_by = None;
+                    self.wait_for_decision();
+                }
                 self.tell_unsupported(false);
             }
             ToAgent::Start => {
@@ -1030,7 +1037,9 @@ impl Init {
         mut devices: Vec<Device>,
     ) {
         // The sidecar hears where they are: one that was started after a move cannot know it.
-        for device in &mut devices {
+        // A process that began after the move names its GPUs rightly.
+        let moved = state != ShimState::Fresh;
+        for device in devices.iter_mut().filter(|_| moved) {
             if let Some((_, at)) = self.job.moved.iter().find(|(n, _)| *n == device.uuid) {
                 device.uuid = *at;
             }
@@ -1234,4 +1243,38 @@ fn open_job_dir(config: &AgentConfig) -> Result<(PathBuf, File), AgentError> {
         }
         std::thread::sleep(Duration::from_millis(50));
     }
+}
+/// Most bytes of a command that are told: a message has to hold it, and a manifest.
+const TOLD: usize = 16 << 10;
+
+/// The command as the sidecar and the store hear of it. Of a longer one the beginning, and a digest of all of it, so that
+/// another command is still known as another.
+fn told_command(command: &[std::ffi::OsString]) -> Vec<String> {
+    let all: Vec<String> = command
+        .iter()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    if all.iter().map(|word| word.len() + 1).sum::<usize>() <= TOLD {
+        return all;
+    }
+    let mut hasher = blake3::Hasher::new();
+    let mut told = Vec::new();
+    let mut room = TOLD / 2;
+    for word in &all {
+        hasher.update(word.as_bytes());
+        hasher.update(&[0]);
+        if word.len() < room {
+            room -= word.len() + 1;
+            told.push(word.clone());
+        } else {
+            // Only what comes first.
+            room = 0;
+        }
+    }
+    told.push(format!(
+        "… (in all {} words, BLAKE3 {})",
+        all.len(),
+        hasher.finalize().to_hex()
+    ));
+    told
 }

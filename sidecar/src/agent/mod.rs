@@ -42,6 +42,7 @@ pub(crate) mod link;
 pub mod namespace;
 mod netlink;
 mod netlock;
+mod paths;
 mod restore;
 mod revive;
 mod shims;

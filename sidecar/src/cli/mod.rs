@@ -72,6 +72,17 @@ fn dispatch(cli: Cli) -> u8 {
         job_command,
     } = cli;
     match command {
+        None if job_command.is_empty()
+            && std::env::args_os()
+                .next_back()
+                .is_some_and(|last| last == "--") =>
+        {
+            fail(
+                "no command after --: name the job's program, as in phos-ft -- python train.py (without -- phos-ft is the \
+             sidecar of a job that `phos-ft run` starts)",
+                exit::USAGE,
+            )
+        }
         None if job_command.is_empty() => run_sidecar(&common, &sidecar),
         None => supervise::run(&common, &sidecar, &agent, &job_command),
         Some(Command::Run { agent, job_command }) => run_agent(&common, &agent, job_command),

@@ -263,9 +263,15 @@ impl Session<'_> {
     /// Takes a checkpoint up to the moment the job runs again; the rest goes on as the engine's flight.
     pub(super) async fn attempt(&mut self, trigger: Trigger) -> Result<(), Failure> {
         for _ in 0..2 {
+            self.held_since = None;
             match self.attempt_once(trigger).await {
                 Err(HeldError::Closed(gpus)) => self.open_gpus(gpus).await?,
-                Err(e) => return Err(e.into_failure()),
+                Err(e) => {
+                    let mut failure = e.into_failure();
+                    // It counts like any other stop, or failures would take the job's time.
+                    failure.stop = self.held_since.map_or(Duration::ZERO, |at| at.elapsed());
+                    return Err(failure);
+                }
                 Ok(()) => return Ok(()),
             }
         }
@@ -418,6 +424,7 @@ impl Session<'_> {
         control: &Arc<Control>,
     ) -> Result<Work, HeldError> {
         let mut parts = BTreeMap::new();
+        self.held_since = Some(Instant::now());
         let (table, processes) = self.quiesce(seq).await?;
         parts.insert("quiesce".into(), ms(began.elapsed()));
         failpoint::reach(Step::AfterQuiesce);

@@ -85,6 +85,8 @@ pub(super) struct Session<'e> {
     running: bool,
     /// The attempt in flight, if it was made over this connection.
     pub(super) own_flight: Option<Sequence>,
+    /// Since when the attempt that is being made holds the job.
+    pub(super) held_since: Option<std::time::Instant>,
 }
 
 /// What woke the loop.
@@ -111,6 +113,7 @@ impl<'e> Session<'e> {
             seq: 0,
             job_epoch: 0,
             agent: 0,
+            held_since: None,
             ended: None,
             termination: None,
             running: false,
