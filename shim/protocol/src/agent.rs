@@ -132,6 +132,9 @@ pub enum ToAgent {
         /// Who has it now, for the log.
         reason: String,
     },
+    /// Ask whether the files that the job needs and its image does not carry are here. `agent.json` of the image is in the
+    /// directory asked for before; answered by `FilesChecked`.
+    CheckFiles,
 }
 
 /// A process of the job that uses CUDA.
@@ -266,6 +269,8 @@ pub enum ToSidecar {
         /// For the log and for `status`; empty when the reason has gone.
         reason: String,
     },
+    /// Outcome of `CheckFiles`: what is missing or differs, and the remedy.
+    FilesChecked(Result<(), String>),
 }
 
 /// How long each step of a restore took, in ns.

@@ -329,6 +329,7 @@ fn run_criu(
         keep_tcp,
         freeze_seconds: u32::try_from(plan.timeouts.freeze.as_secs()).unwrap_or(u32::MAX),
         bytes: plan.native_bytes + tree::image_bytes(plan.root),
+        other_users: processes.iter().any(|&pid| tree::is_of_another_user(pid)),
     };
     let locks = if keep_tcp {
         netlock::tables()
@@ -406,6 +407,10 @@ fn describe(facts: &ImageFacts<'_>, tcp_kept: bool, listening: &[u16]) -> Result
         .collect();
     directories.sort();
     directories.dedup();
+    // The shim's library and the working directories are made again where they are missing.
+    let mut carried = directories.clone();
+    carried.extend(plan.shim.as_ref().map(|shim| shim.path.clone()));
+    let needed = files::needed(&tree.processes, &records, &carried);
     let image = AgentImage {
         format: FORMAT,
         phos_version: env!("CARGO_PKG_VERSION").into(),
@@ -426,6 +431,7 @@ fn describe(facts: &ImageFacts<'_>, tcp_kept: bool, listening: &[u16]) -> Result
         shim,
         directories,
         files: records,
+        needed,
         listening: listening.to_vec(),
         tcp_kept,
         moved: plan.moved.clone(),

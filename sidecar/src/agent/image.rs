@@ -25,7 +25,7 @@ use rustix::mount::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::files::FileRecord;
+use super::files::{FileRecord, NeededPath};
 
 /// Format of [`AgentImage`]. A reader refuses a newer one.
 pub const FORMAT: u32 = 1;
@@ -107,6 +107,9 @@ pub struct AgentImage {
     pub directories: Vec<PathBuf>,
     /// Files open for writing.
     pub files: Vec<FileRecord>,
+    /// What the processes use and is not in the image. Empty in images of before it was noted.
+    #[serde(default)]
+    pub needed: Vec<NeededPath>,
     /// TCP ports the tree listens on.
     pub listening: Vec<u16>,
     /// Whether TCP connections are in the image (else they come back closed).
@@ -438,6 +441,7 @@ mod tests {
             tcp_kept: false,
             moved: vec![],
             machine_gpus: vec![],
+            needed: vec![],
         }
     }
 
