@@ -60,7 +60,7 @@ images: build ## the images that they run
 
 dist: ## phos-ft, shim and CRIU in .build/dist, for glibc 2.31 and newer: what docker/Dockerfile takes
 	scripts/sysroot.sh
-	$(CARGO) build --release --locked -p phos-ft -p phos-shim
+	$(CARGO) build --release --locked -p phos-ft -p phos-shim -p phos-criu-limits
 	scripts/dist.sh
 
 bench: ## figures of this machine's CPU paths; integration-tests/gpu has those of a GPU
@@ -79,10 +79,10 @@ fuzz: ## fuzz every decoder for SECONDS (60) each; `make test` replays the corpu
 gpubundle: ## release binaries, shim and CRIU in .build/gpu-bundle, for integration-tests/gpu
 	scripts/criu-bundle.sh --bundle
 	scripts/sysroot.sh
-	$(CARGO) build --release --locked -p phos-ft -p phos-shim -p phos-trainer -p phos-integration-tests
+	$(CARGO) build --release --locked -p phos-ft -p phos-shim -p phos-criu-limits -p phos-trainer -p phos-integration-tests
 	rm -rf .build/gpu-bundle
 	mkdir -p .build/gpu-bundle/bin
-	cd $(CARGO_TARGET_DIR)/release && cp phos-ft libphos_shim.so phos-trainer phos-demo $(CURDIR)/.build/gpu-bundle/bin/
+	cd $(CARGO_TARGET_DIR)/release && cp phos-ft libphos_shim.so libphos_criu_limits.so phos-trainer phos-demo $(CURDIR)/.build/gpu-bundle/bin/
 	strip .build/gpu-bundle/bin/*
 	cp -r .build/criu .build/gpu-bundle/criu
 	du -sh .build/gpu-bundle

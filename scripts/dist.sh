@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Lays out what runs in other people's containers: .build/dist with bin/phos-ft, lib/libphos_shim.so and criu/, which work
+# Lays out what runs in other people's containers: .build/dist with bin/phos-ft, lib/ and criu/, which work
 # wherever the folder lies, on glibc 2.31 and newer; and what the phos-ft image adds.
 #   scripts/dist.sh [PROFILE]   of target/PROFILE (default: release), built before; into .build/dist or .build/dist-PROFILE
 set -euo pipefail
@@ -15,20 +15,20 @@ target=${CARGO_TARGET_DIR:-$root/target}/$profile
 die() { printf 'dist: error: %s\n' "$*" >&2; exit 1; }
 
 scripts/criu-bundle.sh --bundle
-for file in phos-ft libphos_shim.so; do
+for file in phos-ft libphos_shim.so libphos_criu_limits.so; do
     [[ -f $target/$file ]] || die "$target/$file is not there: build it first (make dist does)"
 done
 new=$(mktemp -d .build/dist.XXXXXX)
 trap 'rm -rf "$new"' EXIT
 mkdir -p "$new/bin" "$new/lib"
 cp "$target/phos-ft" "$new/bin/"
-cp "$target/libphos_shim.so" "$new/lib/"
+cp "$target/libphos_shim.so" "$target/libphos_criu_limits.so" "$new/lib/"
 # Symbols stay in target/; a container does not need them.
 strip "$new/bin/phos-ft"
-strip --strip-unneeded "$new/lib/libphos_shim.so"
+strip --strip-unneeded "$new"/lib/*.so
 cp -r .build/criu "$new/criu"
 cp LICENSE docker/entrypoint "$new/"
-scripts/glibc-check.sh "$GLIBC" "$new/bin/phos-ft" "$new/lib/libphos_shim.so"
+scripts/glibc-check.sh "$GLIBC" "$new/bin/phos-ft" "$new"/lib/*.so
 # Names the content: the volume that trainers share is filled anew when it changes.
 (cd "$new" && find . -type f ! -name release -print0 | sort -z | xargs -0 sha256sum) | sha256sum | cut -c1-16 >"$new/release"
 chmod -R a+rX,go-w "$new"

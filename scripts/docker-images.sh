@@ -36,7 +36,9 @@ done
 
 # Without a shell: the loader and the libraries that the two name, of Debian 12.
 mkdir -p "$work/root/usr/local/bin" "$work/root/usr/lib/x86_64-linux-gnu" "$work/root/usr/lib64" "$work/root/etc" "$work/root/work" \
-    "$work/root/run/phos-gpu-sim"
+    "$work/root/run/phos-gpu-sim/proc"
+# As in docker/trainer/Dockerfile.
+chmod 777 "$work/root/run/phos-gpu-sim/proc"
 ln -s usr/lib "$work/root/lib"
 ln -s usr/lib64 "$work/root/lib64"
 cp "$work/phos-trainer" "$work/root/usr/local/bin/"

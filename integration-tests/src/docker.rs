@@ -13,10 +13,21 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::trace::LossTrace;
-use crate::world::{Checkpoint, Listing, wait_for};
+use crate::world::{Checkpoint, Listing, wait_every};
 
 /// Long enough for anything that works, on a loaded machine.
-pub const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_secs(240);
+
+/// Between two looks: each is a `docker` of its own, and the machine has other work.
+const PAUSE: Duration = Duration::from_millis(150);
+
+/// Waits until `condition` yields something; not for longer than [`LIMIT`].
+///
+/// # Errors
+/// Names `what` it was waiting for.
+pub fn wait_for<T>(what: &str, condition: impl FnMut() -> Option<T>) -> Result<T> {
+    wait_every(PAUSE, what, LIMIT, condition)
+}
 
 /// The project's root.
 fn root() -> PathBuf {
@@ -151,6 +162,11 @@ impl Stack {
         &self.project
     }
 
+    /// Docker's name of a volume of the compose file.
+    pub fn volume(&self, name: &str) -> String {
+        format!("{}_{name}", self.project)
+    }
+
     fn compose_command(&self) -> Command {
         let plugin = Command::new("docker")
             .args(["compose", "version"])
@@ -173,6 +189,8 @@ impl Stack {
             .env("TRAINER_USER", &self.services.user)
             .env("PHOS_INTERVAL", &self.services.interval)
             .env("COMPOSE_HTTP_TIMEOUT", "300")
+            // That of a node is in `env`.
+            .env_remove("CUDA_VISIBLE_DEVICES")
             .envs(self.services.env.iter().cloned());
         command
     }
@@ -265,7 +283,7 @@ impl Stack {
     /// # Errors
     /// It does not; what the services said is quoted.
     pub fn wait_step(&self, node: Node, step: u64) -> Result<u64> {
-        wait_for(&format!("step {step} on node {node:?}"), LIMIT, || {
+        wait_for(&format!("step {step} on node {node:?}"), || {
             self.last_step(node).filter(|&last| last >= step)
         })
         .map_err(|e| e.context(self.tail(node)))
@@ -292,12 +310,32 @@ impl Stack {
         Ok(list)
     }
 
+    /// What `phos-ft show` says of a checkpoint in a node's sidecar.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn show(&self, node: Node, number: u64) -> Result<serde_json::Value> {
+        let number = number.to_string();
+        let text = self.exec(
+            node.sidecar(),
+            &[
+                "phos-ft",
+                "show",
+                &number,
+                "--json",
+                "--job=train",
+                "--store=s3://phos/try",
+            ],
+        )?;
+        Ok(serde_json::from_str(&text)?)
+    }
+
     /// Waits for a checkpoint newer than `after`.
     ///
     /// # Errors
     /// None comes; what the services said is quoted.
     pub fn wait_checkpoint(&self, node: Node, after: u64) -> Result<u64> {
-        wait_for(&format!("a checkpoint after {after}"), LIMIT, || {
+        wait_for(&format!("a checkpoint after {after}"), || {
             let newest = self
                 .checkpoints(node)
                 .ok()
@@ -317,7 +355,7 @@ impl Stack {
     /// # Errors
     /// It does not; what it said is quoted.
     pub fn wait_said(&self, service: &str, words: &str) -> Result<()> {
-        wait_for(&format!("{service} to say {words:?}"), LIMIT, || {
+        wait_for(&format!("{service} to say {words:?}"), || {
             self.said(service).ok()?.contains(words).then_some(())
         })
         .map_err(|e| e.context(tail(&self.said(service).unwrap_or_default())))
@@ -328,7 +366,7 @@ impl Stack {
     /// # Errors
     /// It goes on.
     pub fn wait_ended(&self, service: &str) -> Result<i32> {
-        wait_for(&format!("{service} to end"), LIMIT, || {
+        wait_for(&format!("{service} to end"), || {
             let state = self
                 .inspect(service, "{{.State.Status}} {{.State.ExitCode}}")
                 .ok()?;
@@ -400,9 +438,9 @@ impl Stack {
         for service in [node.trainer(), node.sidecar()] {
             docker(&["rm", "-f", "-v", &self.container(service)?])?;
         }
-        for volume in ["phos", "run", "gpu", "data"] {
-            let name = format!("{}_{volume}-{}", self.project, node.letter());
-            docker(&["volume", "rm", "-f", &name])?;
+        for volume in ["phos-N", "run-N", "gpu-N", "gpu-N2", "data-N"] {
+            let volume = volume.replace('N', node.letter());
+            docker(&["volume", "rm", "-f", &self.volume(&volume)])?;
         }
         Ok(())
     }

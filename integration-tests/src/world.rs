@@ -32,7 +32,16 @@ pub fn bin_dir() -> PathBuf {
 ///
 /// # Errors
 /// Names `what` it was waiting for.
-pub fn wait_for<T>(
+pub fn wait_for<T>(what: &str, limit: Duration, condition: impl FnMut() -> Option<T>) -> Result<T> {
+    wait_every(Duration::from_millis(5), what, limit, condition)
+}
+
+/// The same for a condition that is costly to look at.
+///
+/// # Errors
+/// Names `what` it was waiting for.
+pub fn wait_every<T>(
+    pause: Duration,
     what: &str,
     limit: Duration,
     mut condition: impl FnMut() -> Option<T>,
@@ -45,7 +54,7 @@ pub fn wait_for<T>(
         if start.elapsed() > limit {
             bail!("gave up after {:.0?} waiting for {what}", start.elapsed());
         }
-        std::thread::sleep(Duration::from_millis(5));
+        std::thread::sleep(pause);
     }
 }
 

@@ -132,6 +132,9 @@ pub enum ToAgent {
         /// Who has it now, for the log.
         reason: String,
     },
+    /// Ask whether the files that the job needs and its image does not carry are here. `agent.json` of the image is in the
+    /// directory asked for before; answered by `FilesChecked`.
+    CheckFiles,
 }
 
 /// A process of the job that uses CUDA.
@@ -272,6 +275,8 @@ pub enum ToSidecar {
         /// Why, and the remedy.
         reason: String,
     },
+    /// Outcome of `CheckFiles`: what is missing or differs, and the remedy.
+    FilesChecked(Result<(), String>),
 }
 
 /// How long each step of a restore took, in ns.

@@ -332,6 +332,7 @@ fn run_criu(
             plan.timeouts.criu,
             plan.native_bytes + tree::image_bytes(plan.root),
         ),
+        other_users: processes.iter().any(|&pid| tree::is_of_another_user(pid)),
     };
     let locks = if keep_tcp {
         netlock::tables()
@@ -409,6 +410,10 @@ fn describe(facts: &ImageFacts<'_>, tcp_kept: bool, listening: &[u16]) -> Result
         .collect();
     directories.sort();
     directories.dedup();
+    // The shim's library and the working directories are made again where they are missing.
+    let mut carried = directories.clone();
+    carried.extend(plan.shim.as_ref().map(|shim| shim.path.clone()));
+    let needed = files::needed(&tree.processes, &records, &carried);
     let image = AgentImage {
         format: FORMAT,
         phos_version: env!("CARGO_PKG_VERSION").into(),
@@ -429,6 +434,7 @@ fn describe(facts: &ImageFacts<'_>, tcp_kept: bool, listening: &[u16]) -> Result
         shim,
         directories,
         files: records,
+        needed,
         listening: listening.to_vec(),
         tcp_kept,
         moved: plan.moved.clone(),

@@ -21,6 +21,10 @@
 //! | shorter | yes | rewritten |
 //! | missing | yes | written, parent directories made |
 //! | shorter or missing | no | [`FilesError::NoContent`] |
+//!
+//! What the job has open or mapped without writing to it (data sets, libraries, its program) is the user's: the image has the
+//! paths with length and mode, because CRIU takes nothing else back, and [`check`] says of all of them at once what this place
+//! lacks, before anything is fetched or changed.
 
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions, Permissions};
@@ -52,9 +56,40 @@ pub struct FileRecord {
     pub content: Option<String>,
 }
 
+/// A file or directory that the job uses and the image does not carry.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NeededPath {
+    /// Absolute path.
+    #[serde(with = "paths::one")]
+    pub path: PathBuf,
+    /// Length in bytes; `None`: a directory.
+    pub length: Option<u64>,
+    /// Permission bits.
+    pub mode: u32,
+}
+
+/// Most paths that a refusal names.
+const NAMED: usize = 20;
+
 /// Why files could not be copied or put back.
 #[derive(Debug, thiserror::Error)]
 pub enum FilesError {
+    /// Paths of the job are not here, or are not what they were.
+    #[error(
+        "{what}. Mount the volumes and use the image that the job had at the checkpoint, or go back to a checkpoint that does \
+         without with `phos-ft restore ID`{}",
+        if *.content {
+            "; files that the job writes are carried by the checkpoint itself up to --max-file-size"
+        } else {
+            ""
+        }
+    )]
+    Differ {
+        /// Each with what is wrong.
+        what: String,
+        /// Whether one of them is a file that a larger `--max-file-size` would have kept.
+        content: bool,
+    },
     /// The content is needed and was not kept.
     #[error(
         "{} {found}, and its content is not in the checkpoint because it had {length} bytes and the limit was lower: put the \
@@ -164,6 +199,96 @@ pub fn capture(
         }
     }
     Ok(records)
+}
+
+/// Lists what the processes have open or mapped, by names that lead there, and neither write to (`records`) nor get from the
+/// image (`carried`). The tree must be frozen.
+pub fn needed(processes: &[u32], records: &[FileRecord], carried: &[PathBuf]) -> Vec<NeededPath> {
+    let mut seen: BTreeSet<PathBuf> = records.iter().map(|r| r.path.clone()).collect();
+    seen.extend(carried.iter().cloned());
+    let mut found = Vec::new();
+    for &pid in processes {
+        let open = tree::open_files(pid)
+            .into_iter()
+            .filter(|f| f.link.is_absolute())
+            .map(|f| (PathBuf::from(format!("/proc/{pid}/fd/{}", f.fd)), f.link));
+        for (through, path) in open.chain(tree::mapped_files(pid)) {
+            if is_pseudo(&path) || !seen.insert(path.clone()) {
+                continue;
+            }
+            let Ok(meta) = std::fs::metadata(&through) else {
+                continue;
+            };
+            // Deleted, or seen by the job under another name than by us: CRIU knows.
+            if meta.nlink() == 0 || !is_named(&path, &meta) {
+                continue;
+            }
+            let length = match meta.file_type() {
+                kind if kind.is_file() => Some(meta.len()),
+                kind if kind.is_dir() => None,
+                _ => continue,
+            };
+            found.push(NeededPath {
+                path,
+                length,
+                mode: meta.mode() & 0o7777,
+            });
+        }
+    }
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    found
+}
+
+/// Whether everything that an image needs and does not carry is here. Changes nothing.
+///
+/// # Errors
+/// [`FilesError::Differ`] with all that is not.
+pub fn check(needed: &[NeededPath], records: &[FileRecord]) -> Result<(), FilesError> {
+    let mut wrong: Vec<String> = Vec::new();
+    let mut content = false;
+    for record in records.iter().filter(|r| r.content.is_none()) {
+        let found = match std::fs::metadata(&record.path) {
+            Err(_) => "is missing".to_owned(),
+            Ok(meta) if meta.len() < record.length => format!("has {} bytes", meta.len()),
+            Ok(_) => continue,
+        };
+        content = true;
+        wrong.push(format!(
+            "{} {found}, {} at the checkpoint or more are needed",
+            record.path.display(),
+            record.length
+        ));
+    }
+    wrong.extend(needed.iter().filter_map(|needed| {
+        let path = needed.path.display();
+        let Ok(meta) = std::fs::metadata(&needed.path) else {
+            return Some(format!("{path} is missing"));
+        };
+        match needed.length {
+            None if !meta.is_dir() => Some(format!("{path} is not a directory")),
+            Some(_) if !meta.is_file() => Some(format!("{path} is not a file")),
+            Some(length) if meta.len() != length => Some(format!(
+                "{path} has {} bytes, {length} at the checkpoint",
+                meta.len()
+            )),
+            _ if meta.mode() & 0o7777 != needed.mode => Some(format!(
+                "{path} has mode {:04o}, {:04o} at the checkpoint",
+                meta.mode() & 0o7777,
+                needed.mode
+            )),
+            _ => None,
+        }
+    }));
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    let more = wrong.len().saturating_sub(NAMED);
+    wrong.truncate(NAMED);
+    let mut what = wrong.join("; ");
+    if more > 0 {
+        what.push_str(&format!("; and {more} more"));
+    }
+    Err(FilesError::Differ { what, content })
 }
 
 /// Says once for each file that its content is in no image.
@@ -583,6 +708,80 @@ mod tests {
         let small = capture(&[std::process::id()], 4, &image).unwrap();
         let found = small.iter().find(|r| r.path == place.path()).unwrap();
         assert_eq!((found.length, found.content.clone()), (5, None));
+    }
+
+    #[test]
+    fn what_is_needed_and_not_carried_is_found_and_missed_by_name() {
+        let place = Place::new();
+        let data = place.dir.path().join("data.bin");
+        let dir = place.dir.path().join("shards");
+        std::fs::write(&data, b"12345").unwrap();
+        std::fs::set_permissions(&data, Permissions::from_mode(0o644)).unwrap();
+        std::fs::create_dir(&dir).unwrap();
+        place.write(b"log");
+        let _reader = File::open(&data).unwrap();
+        let _dir = File::open(&dir).unwrap();
+        let _writer = OpenOptions::new().append(true).open(place.path()).unwrap();
+        let record = place.record(b"log", false);
+        let all = needed(
+            &[std::process::id()],
+            std::slice::from_ref(&record),
+            &[PathBuf::from("/carried")],
+        );
+        for (path, length) in [(&data, Some(5)), (&dir, None)] {
+            let found = all.iter().find(|n| n.path == *path).unwrap();
+            assert_eq!(found.length, length);
+        }
+        // What is mapped is shown to root alone.
+        if rustix::process::geteuid().is_root() {
+            let program = std::env::current_exe().unwrap();
+            assert!(all.iter().any(|n| n.path == program));
+        }
+        assert!(all.iter().all(|n| n.path != place.path()));
+        // Other tests of this process open and remove files.
+        let ours: Vec<NeededPath> = all
+            .into_iter()
+            .filter(|n| n.path.starts_with(place.dir.path()))
+            .collect();
+        let records = [record];
+        check(&ours, &records).unwrap();
+
+        std::fs::write(&data, b"123").unwrap();
+        std::fs::remove_dir(&dir).unwrap();
+        place.write(b"l");
+        let text = check(&ours, &records).unwrap_err().to_string();
+        for words in [
+            "data.bin has 3 bytes, 5 at the checkpoint",
+            "shards is missing",
+            "log.txt has 1 bytes, 3 at the checkpoint",
+            "--max-file-size",
+            "Mount the volumes",
+        ] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+        std::fs::write(&data, b"12345").unwrap();
+        std::fs::set_permissions(&data, Permissions::from_mode(0o600)).unwrap();
+        let text = check(&ours[..1], &[]).unwrap_err().to_string();
+        assert!(
+            text.contains("has mode 0600, 0644") && !text.contains("--max"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_refusal_names_so_many_and_counts_the_rest() {
+        let missing: Vec<NeededPath> = (0..25)
+            .map(|n| NeededPath {
+                path: format!("/nowhere/{n}").into(),
+                length: Some(1),
+                mode: 0o644,
+            })
+            .collect();
+        let text = check(&missing, &[]).unwrap_err().to_string();
+        assert!(
+            text.contains("/nowhere/19 is missing; and 5 more"),
+            "{text}"
+        );
     }
 
     proptest! {

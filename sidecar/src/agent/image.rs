@@ -25,7 +25,7 @@ use rustix::mount::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::files::FileRecord;
+use super::files::{FileRecord, NeededPath};
 use super::paths;
 
 /// Format of [`AgentImage`]. A reader refuses a newer one.
@@ -109,6 +109,9 @@ pub struct AgentImage {
     pub directories: Vec<PathBuf>,
     /// Files open for writing.
     pub files: Vec<FileRecord>,
+    /// What the processes use and is not in the image. Empty in images of before it was noted.
+    #[serde(default)]
+    pub needed: Vec<NeededPath>,
     /// TCP ports the tree listens on.
     pub listening: Vec<u16>,
     /// Whether TCP connections are in the image (else they come back closed).
@@ -440,6 +443,7 @@ mod tests {
             tcp_kept: false,
             moved: vec![],
             machine_gpus: vec![],
+            needed: vec![],
         }
     }
 

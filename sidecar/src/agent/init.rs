@@ -59,6 +59,8 @@ pub(super) enum Done {
     Revived(Result<(ProcessId, phos_protocol::agent::RestoreTimes), ReviveError>),
     /// The CUDA state of a job about to be killed was saved, as far as it went.
     Saved,
+    /// Whether the files that an image needs are here.
+    FilesChecked(Result<(), String>),
 }
 
 /// Threads for what blocks, and the way their results come back.
@@ -804,6 +806,12 @@ impl Init {
             // Late: they were killed without it.
             Done::Saved if self.saving.take().is_none() => {}
             Done::Saved => self.kill_everything(),
+            Done::FilesChecked(outcome) => {
+                if let Err(reason) = &outcome {
+                    tracing::error!(reason, "a checkpoint does not fit this place");
+                }
+                self.sidecar.send(&ToSidecar::FilesChecked(outcome), &[]);
+            }
         }
     }
 
@@ -856,6 +864,7 @@ impl Init {
                 }
             }
             ToAgent::NewImageDirectory => self.new_incoming(),
+            ToAgent::CheckFiles => self.check_files(),
             ToAgent::Restore { gpus } => self.begin_restore(gpus),
             ToAgent::Quiesce { seq, timeout_ms } => self.begin_attempt(seq, timeout_ms),
             ToAgent::Dump { seq } => self.begin_dump(seq),

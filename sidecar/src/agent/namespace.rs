@@ -90,14 +90,27 @@ const NEEDED: [(u32, &str); 9] = [
     (25, "CAP_SYS_TIME"),
 ];
 
-/// Names of the capabilities that are needed and not effective.
-pub fn missing_capabilities() -> Vec<&'static str> {
+/// Without it the kernel tells nobody the limits of another user's process. Not needed: see `shim/criu-limits`.
+const SYS_RESOURCE: u32 = 24;
+
+/// This process's effective capabilities, a bit each.
+fn effective_capabilities() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let effective = status
+    status
         .lines()
         .find_map(|l| l.strip_prefix("CapEff:"))
         .and_then(|v| u64::from_str_radix(v.trim(), 16).ok())
-        .unwrap_or(0);
+        .unwrap_or(0)
+}
+
+/// Whether this process may ask for the limits of every process.
+pub fn may_ask_for_limits() -> bool {
+    effective_capabilities() & (1 << SYS_RESOURCE) != 0
+}
+
+/// Names of the capabilities that are needed and not effective.
+pub fn missing_capabilities() -> Vec<&'static str> {
+    let effective = effective_capabilities();
     NEEDED
         .iter()
         .filter(|(bit, _)| effective & (1 << bit) == 0)

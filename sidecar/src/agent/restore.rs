@@ -28,7 +28,7 @@ use super::init::{Done, Init};
 use super::revive::{ReviveError, RevivePlan, revive};
 use super::shims::ConnectionId;
 use super::spawn::InstalledShim;
-use super::{AgentError, criu, failpoint};
+use super::{AgentError, criu, failpoint, files};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
@@ -131,6 +131,33 @@ impl Init {
                 };
                 self.sidecar.send(&answer, &[]);
             }
+        }
+    }
+
+    /// `CheckFiles`: in a thread, because a file system may take its time. An image that cannot be read is no finding: the
+    /// restore says so.
+    pub(super) fn check_files(&mut self) {
+        let image = self.incoming.as_ref().map(|d| d.read_agent_image());
+        let Some(Ok(image)) = image else {
+            self.sidecar.send(&ToSidecar::FilesChecked(Ok(())), &[]);
+            return;
+        };
+        // Its thread must not take a PID of the image.
+        let started = self.low_pids(&image.ids).and_then(|()| {
+            self.worker
+                .run("files", move |_| {
+                    let outcome = files::check(&image.needed, &image.files);
+                    Done::FilesChecked(outcome.map_err(|e| e.to_string()))
+                })
+                .map_err(|cause| AgentError::System {
+                    what: "start a thread",
+                    cause,
+                })
+        });
+        if let Err(e) = started {
+            // No fault of the files.
+            tracing::warn!(cause = %e, "the job's files are looked at by CRIU alone");
+            self.sidecar.send(&ToSidecar::FilesChecked(Ok(())), &[]);
         }
     }
 

@@ -123,6 +123,25 @@ pub fn resident_bytes(pid: u32) -> u64 {
         * 1024
 }
 
+/// Whether a process has another user or group than this one: real, effective or saved, as the kernel compares them.
+pub fn is_of_another_user(pid: u32) -> bool {
+    let Ok(status) = std::fs::read_to_string(format!("/proc/{pid}/status")) else {
+        return false;
+    };
+    let (user, group) = (rustix::process::getuid(), rustix::process::getgid());
+    !(has_id(&status, "Uid:", user.as_raw()) && has_id(&status, "Gid:", group.as_raw()))
+}
+
+/// Whether the first three numbers of a line of `/proc/PID/status` are all this one.
+fn has_id(status: &str, field: &str, id: u32) -> bool {
+    let line = status.lines().find_map(|line| line.strip_prefix(field));
+    line.is_some_and(|ids| {
+        ids.split_ascii_whitespace()
+            .take(3)
+            .all(|found| found.parse() == Ok(id))
+    })
+}
+
 /// `MemAvailable` of the machine, in bytes.
 pub fn available_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
@@ -363,6 +382,26 @@ pub fn shared_writable_maps(pid: u32) -> Vec<(PathBuf, PathBuf)> {
         .collect()
 }
 
+/// Files that a process has mapped, each once: the entry in `/proc/PID/map_files` and the path.
+pub fn mapped_files(pid: u32) -> Vec<(PathBuf, PathBuf)> {
+    let Ok(maps) = std::fs::read_to_string(format!("/proc/{pid}/maps")) else {
+        return Vec::new();
+    };
+    let mut seen = BTreeSet::new();
+    maps.lines()
+        .filter_map(|line| {
+            let range = line.split_ascii_whitespace().next()?;
+            let path = line.find('/').and_then(|at| line.get(at..))?;
+            (!path.ends_with(" (deleted)") && seen.insert(path)).then(|| {
+                (
+                    PathBuf::from(format!("/proc/{pid}/map_files/{range}")),
+                    PathBuf::from(path),
+                )
+            })
+        })
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -378,6 +417,15 @@ mod tests {
             })
         );
         assert_eq!(parse_stat("12 nonsense"), None);
+    }
+
+    #[test]
+    fn a_process_of_another_user_is_known_by_any_of_its_ids() {
+        assert!(!is_of_another_user(std::process::id()));
+        let status = "Name:\tx\nUid:\t0\t0\t1000\t0\nGid:\t0\t0\t0\t7\n";
+        assert!(!has_id(status, "Uid:", 0));
+        assert!(has_id(status, "Gid:", 0));
+        assert!(!has_id("", "Uid:", 0));
     }
 
     #[test]

@@ -146,6 +146,14 @@ fn privileges(lines: &mut Lines) {
         },
         "start the container with --cap-add SYS_PTRACE,SYS_ADMIN,NET_ADMIN,SYS_TIME",
     );
+    let way = crate::agent::criu::way_to_other_users();
+    lines.test(
+        way.is_some(),
+        Verdict::Warn,
+        "jobs not of root",
+        way.unwrap_or_else(|| "cannot be checkpointed".into()),
+        "install libphos_criu_limits.so beside phos-ft or in ../lib, or start the container with --cap-add SYS_RESOURCE",
+    );
     let filtered = status_field("Seccomp").is_some_and(|mode| mode == "2");
     lines.test(
         !filtered,

@@ -107,6 +107,9 @@ pub enum CheckError {
         /// Bytes there.
         room: u64,
     },
+    /// Files that the job uses and its image does not carry are not here, or are not what they were.
+    #[error("{0}")]
+    Files(String),
     /// The image is one that only a newer phos-ft understands. An older one would do, at the price of what was
     /// trained since: that is for the user to say.
     #[error(

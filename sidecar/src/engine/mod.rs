@@ -202,9 +202,15 @@ struct Signals {
     asked: Option<Instant>,
 }
 
-/// Waits for a request to end. Once it came, it stays: but not at once, so that a last checkpoint that
-/// the agent asks for at the same time is not lost.
-async fn stop_wanted(signals: &mut Signals) {
+/// How long this process goes on after it was asked to end: so that a last checkpoint that the agent asks for at the same time is
+/// not lost.
+const LINGER: Duration = Duration::from_secs(2);
+/// The same while a checkpoint is being stored, which a store that does not answer may never end. Below the time that whoever
+/// asked waits before it kills (compose.yaml: 90 s).
+const LAST_STORE: Duration = Duration::from_secs(60);
+
+/// Waits for a request to end, and then until so much time has passed since. Once it came, it stays.
+async fn stop_wanted(signals: &mut Signals, linger: Duration) {
     let asked = match signals.asked {
         Some(asked) => asked,
         None => {
@@ -216,7 +222,7 @@ async fn stop_wanted(signals: &mut Signals) {
             *signals.asked.insert(Instant::now())
         }
     };
-    tokio::time::sleep_until((asked + Duration::from_secs(2)).into()).await;
+    tokio::time::sleep_until((asked + linger).into()).await;
 }
 
 /// Options of a store in a program.
@@ -319,7 +325,15 @@ pub async fn run(config: Config) -> Result<(), EngineError> {
     }
     let cache = (config.cache.as_ref()).and_then(|place| open_cache(place, &config.store));
     options.cache = cache.clone();
-    let store = open_store_patiently(&config.store, &options).await?;
+    let mut shutdown = Signals {
+        term,
+        int,
+        asked: None,
+    };
+    let store = tokio::select! {
+        store = open_store_patiently(&config.store, &options) => store?,
+        () = stop_wanted(&mut shutdown, Duration::ZERO) => return Ok(()),
+    };
     let host_buffer = config.host_buffer;
     let gpus = tokio::task::spawn_blocking(move || {
         let mut gpus = Gpus::discover(host_buffer);
@@ -368,11 +382,7 @@ pub async fn run(config: Config) -> Result<(), EngineError> {
         wanted_now: Vec::new(),
         serving: Vec::new(),
         wanted,
-        shutdown: Signals {
-            term,
-            int,
-            asked: None,
-        },
+        shutdown,
         demand,
         reserve: BTreeMap::new(),
         expected_dump: Duration::from_secs(1),
@@ -453,7 +463,7 @@ impl Engine {
             }
             let Engine { shutdown, .. } = &mut *self;
             tokio::select! {
-                () = stop_wanted(shutdown) => return Ok(()),
+                () = stop_wanted(shutdown, LINGER) => return Ok(()),
                 () = tokio::time::sleep(Duration::from_millis(200)) => {}
             }
         }
@@ -524,8 +534,9 @@ impl Engine {
             return;
         }
         tracing::info!("storing the last checkpoint");
+        let until = self.shutdown.asked.unwrap_or_else(Instant::now) + LAST_STORE;
         let landed = attempt::landed(&mut self.flight);
-        match tokio::time::timeout(Duration::from_secs(60), landed).await {
+        match tokio::time::timeout_at(until.into(), landed).await {
             Ok(Ok(stored)) => tracing::info!(id = stored.report.id, "checkpoint"),
             Ok(Err(dropped)) => tracing::error!(reason = dropped.message, "checkpoint given up"),
             Err(_) => tracing::error!("the last checkpoint could not be stored in time"),

@@ -17,11 +17,14 @@
 //! * Processes that do not come back (killed meanwhile, say) are tried once more from the same checkpoint.
 //! * Any other failure falls back to the next older checkpoint, loudly. What cannot get better by that (other
 //!   machine, too little memory, another command) ends the attempt to resume.
+//! * Files that the job uses and its image does not carry are looked at before anything is fetched, so that it costs little to
+//!   find that no checkpoint fits a place where a volume is missing; what the newest one lacks is what is said then.
 //! * When no checkpoint came back, all of it is repeated within the budget of restarts; a store that cannot be
 //!   read now is waited for.
 
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -43,6 +46,7 @@ use super::progress::Progress;
 use super::registry::Held;
 use super::session::{Session, Stop, WaitError};
 use super::{EngineError, unix_millis};
+use crate::agent::image::AGENT_FILE;
 use crate::gpu::host::SLOT;
 use crate::gpu::{DeviceMemory, GpuError, HostPool, Pending, Range};
 
@@ -50,6 +54,10 @@ use crate::gpu::{DeviceMemory, GpuError, HostPool, Pending, Range};
 const RESTORE: Duration = Duration::from_secs(900);
 /// How long memory of a job that was just killed may take to come back.
 const RECLAIM: Duration = Duration::from_secs(20);
+/// How long looking at the files of an image may take, of a slow network file system.
+const FILES: Duration = Duration::from_secs(120);
+/// Most bytes of an image's description.
+const DESCRIPTION: u64 = 256 << 20;
 /// Chunks on their way to a GPU or a file.
 const QUEUE: usize = 32;
 /// Copies in flight to one GPU.
@@ -70,6 +78,9 @@ pub(super) enum RestoreError {
     /// Part of it is damaged.
     #[error("{source}")]
     Damaged { pack: PackId, source: ReadError },
+    /// Files that the job uses are not here as they were; an older checkpoint may do without.
+    #[error("{0}")]
+    Files(String),
     /// It cannot be understood.
     #[error("{0}")]
     Image(String),
@@ -100,6 +111,7 @@ impl RestoreError {
             RestoreError::Store { permanent, .. } => !permanent,
             RestoreError::Check(_)
             | RestoreError::Damaged { .. }
+            | RestoreError::Files(_)
             | RestoreError::Image(_)
             | RestoreError::Wait(_) => false,
         }
@@ -178,6 +190,10 @@ impl Session<'_> {
                     continue;
                 }
             }
+            if let RestoreError::Files(reason) = e {
+                self.give_up(&reason)?;
+                return Err(EngineError::Check(CheckError::Files(reason)).into());
+            }
             let reason = format!(
                 "no checkpoint of job {} could be restored: {e}",
                 self.engine.job.name()
@@ -250,7 +266,10 @@ impl Session<'_> {
                         }
                     }
                     below = Some(number.0);
-                    last = Some(e);
+                    // What a place lacks is said of the newest.
+                    if !matches!(last, Some(RestoreError::Files(_))) {
+                        last = Some(e);
+                    }
                 }
             }
         }
@@ -349,17 +368,55 @@ impl Session<'_> {
         let Some(manifest) = manifest else {
             return Ok(());
         };
-        let verdict = match parse(&manifest) {
+        let mut verdict = match parse(&manifest) {
             Ok(image) => self.checks(&manifest, &image, true).map(drop),
             Err(RestoreError::Check(e)) => Err(e),
             // What is damaged is passed over later.
             Err(_) => Ok(()),
         };
+        if verdict.is_ok() {
+            verdict = self.files_of_any(&manifest).await?;
+        }
         if let Err(e) = verdict {
             self.give_up(&e.to_string())?;
             return Err(EngineError::Check(e).into());
         }
         Ok(())
+    }
+
+    /// Whether a checkpoint that would be tried, this one or an older one, finds its files here.
+    async fn files_of_any(&mut self, newest: &Manifest) -> Result<Result<(), CheckError>, Stop> {
+        let Some(reason) = self.lacks_files(newest).await? else {
+            return Ok(Ok(()));
+        };
+        for summary in self.engine.job.list().await?.checkpoints {
+            if summary.number >= newest.number || summary.earlier_run {
+                continue;
+            }
+            // One that cannot be read is passed over later, too.
+            let Ok(older) = self.engine.job.manifest(summary.number).await else {
+                continue;
+            };
+            if self.lacks_files(&older).await?.is_none() {
+                return Ok(Ok(()));
+            }
+        }
+        Ok(Err(CheckError::Files(reason)))
+    }
+
+    /// Which files of a checkpoint are not here. What else is wrong with it is found when it is restored.
+    async fn lacks_files(&mut self, manifest: &Manifest) -> Result<Option<String>, Stop> {
+        let look = async {
+            let directory = self.image_directory().await?;
+            let reader = self.engine.job.reader(manifest);
+            let reader = reader.map_err(|e| RestoreError::Image(e.to_string()))?;
+            self.check_files(manifest, &reader, &directory).await
+        };
+        match look.await {
+            Err(RestoreError::Files(reason)) => Ok(Some(reason)),
+            Err(RestoreError::Wait(e)) => Err(e.into()),
+            _ => Ok(None),
+        }
     }
 
     /// What can be checked without opening anything. The GPUs to use.
@@ -450,6 +507,13 @@ impl Session<'_> {
                 .await
                 .map_err(|f| RestoreError::Image(f.message))?;
         }
+        let directory = self.image_directory().await?;
+        let reader = self
+            .engine
+            .job
+            .reader(manifest)
+            .map_err(|e| RestoreError::Image(e.to_string()))?;
+        self.check_files(manifest, &reader, &directory).await?;
         // Of the old job only what is in the image is of use.
         let keys: HashMap<AllocationKey, u64> = image
             .memory
@@ -472,18 +536,6 @@ impl Session<'_> {
         self.registry.clear();
         self.device_room(&image, &assigned, &reusable).await?;
 
-        self.link.send(&ToAgent::NewImageDirectory)?;
-        let directory = self
-            .answer(Duration::from_secs(60), |message, fds| match message {
-                ToSidecar::ImageDirectory(outcome) => Ok(outcome.map(|()| fds.pop())),
-                other => Err(other),
-            })
-            .await?;
-        let directory = match directory {
-            Ok(Some(directory)) => directory,
-            Ok(None) => return Err(RestoreError::Image("the agent sent no directory".into())),
-            Err(reason) => return Err(RestoreError::Image(reason)),
-        };
         let deadline = Instant::now() + if fresh { Duration::ZERO } else { RECLAIM };
         // As with device memory: that of a job that was just killed comes back late.
         while let Err(e) = host_room(manifest, &directory) {
@@ -493,11 +545,6 @@ impl Session<'_> {
             tokio::time::sleep(Duration::from_millis(250)).await;
         }
 
-        let reader = self
-            .engine
-            .job
-            .reader(manifest)
-            .map_err(|e| RestoreError::Image(e.to_string()))?;
         let served = || self.engine.cache.as_ref().map_or(0, |cache| cache.served());
         let before = served();
         let gpus = self.engine.gpus.clone();
@@ -518,6 +565,66 @@ impl Session<'_> {
             fetched: filled.fetched,
             cached,
             total: manifest.image_bytes(),
+        })
+    }
+
+    /// An empty directory of the agent's for the CPU image.
+    async fn image_directory(&mut self) -> Result<OwnedFd, RestoreError> {
+        self.link.send(&ToAgent::NewImageDirectory)?;
+        let directory = self
+            .answer(Duration::from_secs(60), |message, fds| match message {
+                ToSidecar::ImageDirectory(outcome) => Ok(outcome.map(|()| fds.pop())),
+                other => Err(other),
+            })
+            .await?;
+        match directory {
+            Ok(Some(directory)) => Ok(directory),
+            Ok(None) => Err(RestoreError::Image("the agent sent no directory".into())),
+            Err(reason) => Err(RestoreError::Image(reason)),
+        }
+    }
+
+    /// Lets the agent look whether the files are there that the image does not carry. Only its description is fetched for that,
+    /// and removed again: what is restored is fetched as a whole.
+    async fn check_files(
+        &mut self,
+        manifest: &Manifest,
+        reader: &Reader,
+        directory: &OwnedFd,
+    ) -> Result<(), RestoreError> {
+        let description = manifest
+            .body
+            .cpu_image
+            .iter()
+            .find(|file| file.path.as_path() == Path::new(AGENT_FILE));
+        let Some(description) = description else {
+            return Ok(());
+        };
+        let bytes = reader
+            .read(&description.chunks, DESCRIPTION)
+            .await
+            .map_err(failed_read)?;
+        let write = || -> std::io::Result<()> {
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+            let mode = Mode::from_raw_mode(0o600);
+            let file = rustix::fs::openat(directory, AGENT_FILE, flags, mode)?;
+            std::io::Write::write_all(&mut std::fs::File::from(file), &bytes)
+        };
+        write().map_err(RestoreError::File)?;
+        self.link.send(&ToAgent::CheckFiles)?;
+        let outcome = self
+            .answer(FILES, |message, _| match message {
+                ToSidecar::FilesChecked(outcome) => Ok(outcome),
+                other => Err(other),
+            })
+            .await?;
+        rustix::fs::unlinkat(directory, AGENT_FILE, rustix::fs::AtFlags::empty())
+            .map_err(|e| RestoreError::File(e.into()))?;
+        outcome.map_err(|reason| {
+            RestoreError::Files(format!(
+                "checkpoint {} cannot be restored here: {reason}",
+                manifest.number
+            ))
         })
     }
 
@@ -620,6 +727,16 @@ fn parse(manifest: &Manifest) -> Result<Image, RestoreError> {
         }),
         e @ ImageError::Damaged(_) => RestoreError::Image(e.to_string()),
     })
+}
+
+fn failed_read(e: ReadError) -> RestoreError {
+    match e.damaged_pack() {
+        Some(pack) => RestoreError::Damaged { pack, source: e },
+        None => RestoreError::Store {
+            message: e.to_string(),
+            permanent: e.is_permanent(),
+        },
+    }
 }
 
 fn host_room(manifest: &Manifest, directory: &OwnedFd) -> Result<(), RestoreError> {
@@ -875,13 +992,7 @@ async fn transfer(
         let (index, bytes) = match chunk {
             Ok(chunk) => chunk,
             Err(e) => {
-                failed = Some(match e.damaged_pack() {
-                    Some(pack) => RestoreError::Damaged { pack, source: e },
-                    None => RestoreError::Store {
-                        message: e.to_string(),
-                        permanent: e.is_permanent(),
-                    },
-                });
+                failed = Some(failed_read(e));
                 break;
             }
         };

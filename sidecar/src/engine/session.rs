@@ -288,8 +288,13 @@ impl<'e> Session<'e> {
             (a, b) => a.or(b),
         };
         let until = until.unwrap_or_else(|| Instant::now() + Duration::from_secs(3600));
-        // Not while a checkpoint is being stored or the agent waits for the last one.
-        let may_stop = self.termination.is_none() && !self.engine.is_in_flight();
+        // Not while the agent waits for the last checkpoint, which has an end of its own.
+        let may_stop = self.termination.is_none();
+        let linger = if self.engine.is_in_flight() {
+            super::LAST_STORE
+        } else {
+            super::LINGER
+        };
         let Engine {
             wanted,
             flight,
@@ -303,7 +308,7 @@ impl<'e> Session<'e> {
             packet = self.link.recv() => Wake::Packet(packet),
             Some(client) = wanted.recv() => Wake::Wanted(client),
             _ = demand.recv() => Wake::Demand,
-            () = super::stop_wanted(shutdown), if may_stop => Wake::Stop,
+            () = super::stop_wanted(shutdown, linger), if may_stop => Wake::Stop,
             () = tokio::time::sleep_until(until.into()) => Wake::Timer,
         }
     }
@@ -655,7 +660,7 @@ impl<'e> Session<'e> {
             let Engine { shutdown, .. } = &mut *self.engine;
             tokio::select! {
                 packet = self.link.recv() => self.event(packet?).await?,
-                () = super::stop_wanted(shutdown) => return Err(Stop::Over),
+                () = super::stop_wanted(shutdown, super::LINGER) => return Err(Stop::Over),
                 () = tokio::time::sleep_until(until.into()) => return Ok(()),
             }
             if self.termination.is_some() {

@@ -87,7 +87,8 @@ const KNOWN: &[(&str, &str)] = &[
     (
         "Can't get rlimit",
         "a process of the job is not root (--user, or by itself), and the kernel tells its limits to nobody else without \
-         SYS_RESOURCE: add that capability, or run the job as root where the host does not grant it",
+         SYS_RESOURCE: install libphos_criu_limits.so, with which CRIU does without, beside phos-ft or in ../lib, or add that \
+         capability",
     ),
     (
         "Fail to make dir /tmp",

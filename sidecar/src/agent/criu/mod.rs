@@ -25,6 +25,7 @@ use rpc::{Worker, proto};
 
 use super::config::AgentConfig;
 use super::image::{CRIU_DIR, ImageDirectory};
+use super::namespace;
 
 /// The oldest version that works on the kernels we support.
 const NEEDED: (i32, i32) = (4, 1);
@@ -38,6 +39,9 @@ const BYTES_PER_SECOND: u64 = 50_000_000;
 
 /// The loader of a bundle (scripts/criu-bundle.sh).
 const LOADER: &str = "lib/ld-linux-x86-64.so.2";
+
+/// What lets it dump processes of other users where this one has no CAP_SYS_RESOURCE: `shim/criu-limits`.
+const LIMITS_FILE: &str = "libphos_criu_limits.so";
 
 /// Name of the log of a dump in `criu/`.
 pub const DUMP_LOG: &str = "dump.log";
@@ -138,12 +142,39 @@ pub fn command(program: &Path) -> Command {
     command
 }
 
+/// What is preloaded into a CRIU that dumps processes of other users. None: nothing has to be, or it is not installed, and the
+/// dump fails and says so.
+fn dump_preload() -> Option<PathBuf> {
+    if namespace::may_ask_for_limits() {
+        None
+    } else {
+        limits_library()
+    }
+}
+
+/// By what processes of other users can be dumped, for people. None: they cannot.
+pub fn way_to_other_users() -> Option<String> {
+    if namespace::may_ask_for_limits() {
+        return Some("by SYS_RESOURCE".into());
+    }
+    limits_library().map(|path| format!("by {}", path.display()))
+}
+
+fn limits_library() -> Option<PathBuf> {
+    let program = std::env::current_exe().ok()?;
+    let dir = program.parent()?;
+    // As with the shim: beside the program in a build, in `lib` where it is installed.
+    [dir.join(LIMITS_FILE), dir.join("../lib").join(LIMITS_FILE)]
+        .into_iter()
+        .find(|path| path.is_file())
+}
+
 /// Asks a program for its version.
 ///
 /// # Errors
 /// [`CriuError::TooOld`], [`CriuError::Start`], [`CriuError::Died`].
 pub fn check(program: &Path) -> Result<Criu, CriuError> {
-    let worker = Worker::start(program, &[])?;
+    let worker = Worker::start(program, &[], None)?;
     worker.set_patience(Some(SET_UP))?;
     let request = proto::Request {
         r#type: proto::RequestType::Version.into(),
@@ -209,6 +240,8 @@ pub struct DumpOptions {
     pub freeze_seconds: u32,
     /// Its bound after that, see [`patience`].
     pub work: Duration,
+    /// Whether a process of the tree is of another user than this one.
+    pub other_users: bool,
 }
 
 impl Criu {
@@ -227,7 +260,8 @@ impl Criu {
         mut frozen: impl FnMut() -> bool,
     ) -> Result<(), CriuError> {
         let images = open_criu_dir(image)?;
-        let worker = Worker::start(&self.program, &[])?;
+        let preload = options.other_users.then(dump_preload).flatten();
+        let worker = Worker::start(&self.program, &[], preload.as_deref())?;
         let request = proto::Request {
             r#type: proto::RequestType::Dump.into(),
             opts: Some(proto::Options {
@@ -273,7 +307,7 @@ impl Criu {
         inherited: Vec<Inherited>,
     ) -> Result<u32, CriuError> {
         let images = open_criu_dir(image)?;
-        let worker = Worker::start(&self.program, &inherited)?;
+        let worker = Worker::start(&self.program, &inherited, None)?;
         let request = proto::Request {
             r#type: proto::RequestType::Restore.into(),
             opts: Some(proto::Options {

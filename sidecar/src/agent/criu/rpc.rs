@@ -63,11 +63,15 @@ pub struct Inherited {
 }
 
 impl Worker {
-    /// Starts CRIU with `inherited` open at the numbers that [`inherit_options`] names.
+    /// Starts CRIU with `inherited` open at the numbers that [`inherit_options`] names, and `preload` loaded into it.
     ///
     /// # Errors
     /// [`CriuError::Start`], [`CriuError::System`].
-    pub fn start(program: &Path, inherited: &[Inherited]) -> Result<Self, CriuError> {
+    pub fn start(
+        program: &Path,
+        inherited: &[Inherited],
+        preload: Option<&Path>,
+    ) -> Result<Self, CriuError> {
         let (ours, theirs) = rustix::net::socketpair(
             AddressFamily::UNIX,
             SocketType::SEQPACKET,
@@ -88,6 +92,9 @@ impl Worker {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
+        if let Some(library) = preload {
+            command.env("LD_PRELOAD", library);
+        }
         // SAFETY: between fork and exec only dup2, fcntl, close and sigprocmask are called, which are
         // async-signal-safe; `moves` was allocated before and is only read.
         unsafe {
