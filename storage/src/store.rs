@@ -46,7 +46,7 @@ pub struct StoreOptions {
     /// What holds packs back so that others have their share of the link; `None`: nothing does.
     pub pacer: Option<Arc<dyn Pacer>>,
     /// Ranges being fetched at once by a reader. With `fetch_size` they bound a reader's memory:
-    /// `fetches * 3 * fetch_size`, what was read and what it was decoded to.
+    /// `(3 * fetches + 2) * fetch_size`: what was read, what it was decoded to, and what is being handed out.
     pub fetches: usize,
     /// Most bytes of one range.
     pub fetch_size: u64,
