@@ -124,6 +124,8 @@ struct Scratch {
     decompressor: Decompressor<'static>,
     /// Planes of a chunk on their way in or out.
     planes: Vec<u8>,
+    /// A chunk on its way out, in a buffer for the longest: what is kept of it is as long as it is.
+    packed: Vec<u8>,
 }
 
 thread_local! {
@@ -137,6 +139,7 @@ fn with_scratch<T>(work: impl FnOnce(&mut Scratch) -> std::io::Result<T>) -> std
             compressor: Compressor::new(SAMPLE_LEVEL)?,
             decompressor: Decompressor::new()?,
             planes: Vec::new(),
+            packed: Vec::new(),
         })),
     })
 }
@@ -222,17 +225,27 @@ pub(crate) fn encode(raw: &[u8], policy: &dyn EncodingPolicy) -> std::io::Result
     };
     let packed = with_scratch(|scratch| {
         scratch.compressor.set_compression_level(level)?;
-        if width == 1 {
-            return scratch.compressor.compress(raw);
-        }
-        split_planes(raw, width, &mut scratch.planes);
-        scratch.compressor.compress(&scratch.planes)
+        let source = if width == 1 {
+            raw
+        } else {
+            split_planes(raw, width, &mut scratch.planes);
+            scratch.planes.as_slice()
+        };
+        scratch.packed.clear();
+        scratch
+            .packed
+            .reserve(zstd::zstd_safe::compress_bound(source.len()));
+        scratch
+            .compressor
+            .compress_to_buffer(source, &mut scratch.packed)?;
+        // Less than 1/32 saved is not worth decompressing.
+        let saves = scratch.packed.len() + raw.len() / 32 < raw.len();
+        Ok(saves.then(|| Bytes::copy_from_slice(&scratch.packed)))
     })?;
-    // Less than 1/32 saved is not worth decompressing.
-    if packed.len() + raw.len() / 32 >= raw.len() {
-        return Ok((Codec::Raw, Bytes::copy_from_slice(raw)));
-    }
-    Ok((codec, packed.into()))
+    Ok(match packed {
+        Some(packed) => (codec, packed),
+        None => (Codec::Raw, Bytes::copy_from_slice(raw)),
+    })
 }
 
 /// Decodes a chunk of `raw_length` bytes, at most [`MAX_CHUNK_SIZE`].

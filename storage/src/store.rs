@@ -49,7 +49,7 @@ pub struct StoreOptions {
     /// Packs kept on a disk of this machine, where a reader looks first.
     pub cache: Option<Arc<PackCache>>,
     /// Ranges being fetched at once by a reader. With `fetch_size` they bound a reader's memory:
-    /// `fetches * 3 * fetch_size`, what was read and what it was decoded to.
+    /// `(3 * fetches + 2) * fetch_size`: what was read, what it was decoded to, and what is being handed out.
     pub fetches: usize,
     /// Most bytes of one range.
     pub fetch_size: u64,
