@@ -124,6 +124,8 @@ pub(super) struct Attempt {
     farewell: bool,
     /// The driver or CRIU had its time, and everything was killed.
     overdue: bool,
+    /// The worker is done, and the job could not be left as it was: its end is awaited.
+    dump_over: bool,
 }
 
 fn ns(duration: Duration) -> u64 {
@@ -148,6 +150,7 @@ impl Attempt {
             cancelled: Arc::new(AtomicBool::new(false)),
             farewell,
             overdue: false,
+            dump_over: false,
         }
     }
 
@@ -611,7 +614,7 @@ impl Init {
         attempt.members.clear();
         attempt.failure = Some(AttemptError::JobEnded);
         attempt.cancelled.store(true, Ordering::Release);
-        if attempt.stage == Stage::Dumping {
+        if attempt.stage == Stage::Dumping && !attempt.dump_over {
             // CRIU notices by itself.
             return;
         }
@@ -894,7 +897,11 @@ impl Init {
             Err(DumpFailure { error, lost }) => {
                 attempt.fail(error);
                 match lost {
-                    Some(why) => self.job_is_lost(&why),
+                    Some(why) => {
+                        attempt.dump_over = true;
+                        attempt.deadline = None;
+                        self.job_is_lost(&why);
+                    }
                     None => {
                         self.begin_attach();
                         self.advance();
