@@ -1,7 +1,8 @@
 //! Sockets that outlive a killed tree.
 //!
-//! The kernel keeps closed TCP connections in `TIME_WAIT` for a minute, and a restore that binds their port fails
-//! meanwhile with "Address already in use". They are destroyed through `SOCK_DESTROY` where the kernel has it; where
+//! The kernel keeps closed TCP connections in `TIME_WAIT` for a minute, at whichever end closed first. A restore that binds
+//! their port fails meanwhile with "Address already in use", one that brings the connection back with "Cannot assign requested
+//! address". They are destroyed through `SOCK_DESTROY` where the kernel has it; where
 //! not, CRIU's error says what to do.
 
 use std::io;
@@ -11,17 +12,23 @@ use super::netlink::{ACK, Netlink, REQUEST, message};
 use super::tree::{self, TcpSocket};
 
 const TIME_WAIT: u8 = 6;
+/// `FIN_WAIT1`, `FIN_WAIT2`, `TIME_WAIT`, `LAST_ACK`, `CLOSING`: on their way out.
+const LEAVING: [u8; 5] = [4, 5, TIME_WAIT, 9, 11];
 const NETLINK_SOCK_DIAG: i32 = 4;
 const SOCK_DESTROY: u16 = 21;
 
-/// Destroys what lingers on these local ports.
+/// Destroys what lingers of connections to these ports of this machine, at either end.
 pub fn destroy(ports: &[u16]) {
     if ports.is_empty() {
         return;
     }
     let lingering: Vec<TcpSocket> = tree::tcp_sockets(std::process::id())
         .into_iter()
-        .filter(|s| s.state == TIME_WAIT && ports.contains(&s.local.1))
+        .filter(|s| {
+            LEAVING.contains(&s.state)
+                && (ports.contains(&s.local.1)
+                    || s.remote.0.is_loopback() && ports.contains(&s.remote.1))
+        })
         .collect();
     if lingering.is_empty() {
         return;
@@ -50,7 +57,8 @@ fn request(found: &TcpSocket) -> Vec<u8> {
         IpAddr::V6(_) => libc::AF_INET6,
     };
     payload.extend_from_slice(&[family as u8, libc::IPPROTO_TCP as u8, 0, 0]);
-    payload.extend_from_slice(&(1_u32 << TIME_WAIT).to_ne_bytes());
+    let states: u32 = LEAVING.iter().map(|state| 1 << state).sum();
+    payload.extend_from_slice(&states.to_ne_bytes());
     payload.extend_from_slice(&found.local.1.to_be_bytes());
     payload.extend_from_slice(&found.remote.1.to_be_bytes());
     for address in [found.local.0, found.remote.0] {
