@@ -29,6 +29,11 @@ fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
     unsafe { libc::abort() }
 }
 
+/// Named by the unwinding tables of Rust's core library as it is shipped. Nothing unwinds here.
+#[cfg(not(test))]
+#[unsafe(no_mangle)]
+extern "C" fn rust_eh_personality() {}
+
 /// A soft and a hard limit as the kernel has them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Limit {
