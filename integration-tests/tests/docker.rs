@@ -220,7 +220,9 @@ fn the_other_node_has_other_gpus_and_the_job_had_chosen_one_by_its_number() -> R
     ensure!(before.len() == 1, "{before:?}");
     to_node_b(&stack)?;
     stack.wait_said(Node::B.sidecar(), "resumed")?;
-    let second = stack.wait_checkpoint(Node::B, first)?;
+    // A may have stored more than one before it was lost; the next after that is B's.
+    let lost = stack.wait_checkpoint(Node::B, 0)?;
+    let second = stack.wait_checkpoint(Node::B, lost)?;
     let after = gpus(Node::B, second)?;
     ensure!(after.len() == 1 && after != before, "{before:?}, {after:?}");
     kill_and_resume(&stack, Node::B)?;

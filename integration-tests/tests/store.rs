@@ -2,17 +2,16 @@
 //! lost, and what is damaged is refused and said.
 
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 use phos_integration_tests::scenario::{
     LIMIT, checkpoint, disturbed, finish, kill_job_and_wait, last_step,
 };
-use phos_integration_tests::{JobSpec, PhosFt, World, kill_all, wait_for};
+use phos_integration_tests::{JobSpec, PhosFt, World, wait_for};
 
 fn spec() -> JobSpec {
     JobSpec {
@@ -161,16 +160,11 @@ fn a_damaged_pack_is_refused_and_the_one_before_used() -> Result<()> {
 
 /// A world whose store is the S3 server that the tests run with, and the server's address.
 fn with_s3() -> Result<(World, String)> {
-    with_s3_and(256)
-}
-
-/// The same with so many MiB of GPU memory.
-fn with_s3_and(mib: u64) -> Result<(World, String)> {
     let endpoint = std::env::var("PHOS_TEST_S3_ENDPOINT").context(
         "this test needs an S3 server, and PHOS_TEST_S3_ENDPOINT names none: run it under scripts/with-s3.sh, as \
          `make test` does",
     )?;
-    let mut world = World::simulated(1, mib)?;
+    let mut world = World::simulated(1, 256)?;
     world.store = format!("s3://phos-test/{}", world.job);
     for (name, value) in [
         ("AWS_ENDPOINT_URL", endpoint.as_str()),
@@ -195,62 +189,6 @@ fn s3_over_http() -> Result<()> {
     world.lose_node()?;
     let phos = world.start(&spec)?;
     finish(&world, phos, &reference)
-}
-
-/// Packs that stand on the S3 server below a prefix.
-fn packs_on(endpoint: &str, prefix: &str) -> Result<usize> {
-    let host = endpoint.trim_start_matches("http://");
-    let mut server = TcpStream::connect(host)?;
-    write!(
-        server,
-        "GET /phos-test?list-type=2&prefix={prefix}/ HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
-    )?;
-    let mut answer = String::new();
-    server.read_to_string(&mut answer)?;
-    ensure!(answer.contains(" 200 "), "{answer}");
-    Ok(answer.matches("/packs/").count())
-}
-
-#[test]
-fn an_upload_keeps_its_limit_and_is_gone_on_with_after_the_sidecars_death() -> Result<()> {
-    const LIMIT_BYTES: u64 = 48 << 20;
-    let (world, endpoint) = with_s3_and(1024)?;
-    // Eight packs of memory that stays as it is.
-    let spec = JobSpec {
-        steps: 600,
-        trainer: vec!["--step-ms".into(), "50".into()],
-        ..spec()
-    }
-    .with_trainer(&["--ballast-mib", "512"])
-    .with_phos(&["--upload-limit", "48MiB"]);
-    disturbed(&world, &spec, |world, phos| {
-        let began = Instant::now();
-        wait_for("two packs on the server", LIMIT, || {
-            let packs = packs_on(&endpoint, &world.job).ok()?;
-            (packs >= 2).then_some(())
-        })
-        .map_err(|e| e.context(phos.tail()))?;
-        let before = world.tree();
-        kill_all(&before.sidecar);
-        ensure!(
-            world.checkpoints()?.is_empty(),
-            "the checkpoint was committed before it could be cut off"
-        );
-        world.wait_checkpoints(phos, 1, LIMIT)?;
-        let took = began.elapsed();
-        wait_said(phos, "an unfinished checkpoint was gone on with")?;
-        ensure!(world.tree().job == before.job, "the job was restarted");
-        let checkpoints = world.checkpoints()?;
-        let first = checkpoints.first().context("no checkpoint")?;
-        // What may go at once, by each of the two, apart.
-        let rate = first.stored_bytes as f64 / took.as_secs_f64();
-        ensure!(
-            first.stored_bytes > 256 << 20 && rate < 1.1 * LIMIT_BYTES as f64,
-            "{} bytes in {took:?}",
-            first.stored_bytes
-        );
-        kill_job_and_wait(world, phos)
-    })
 }
 
 /// A way to a TCP server that can be cut: what is under way is broken off and what is new is refused.
