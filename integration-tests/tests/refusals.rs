@@ -161,6 +161,12 @@ fn bad_input() -> Result<()> {
         &["../x"],
     )?;
     refused(&world, &["run"], &["CMD"])?;
+    // As of an empty variable. Without -- it would be the sidecar of another command's job.
+    refused(
+        &world,
+        &["--interval", "60s", "--store", &store, "--"],
+        &["no command after --", "phos-ft -- python train.py"],
+    )?;
     refused(
         &world,
         &[

@@ -1045,8 +1045,8 @@ impl Init {
         state: ShimState,
         mut devices: Vec<Device>,
     ) {
-        // The sidecar hears where they are: one that was started after a move cannot know it.
-        // A process that began after the move names its GPUs rightly.
+        // The sidecar hears where they are: one that was started after a move cannot know it. A process that began after
+        // the move names its GPUs rightly.
         let moved = state != ShimState::Fresh;
         for device in devices.iter_mut().filter(|_| moved) {
             if let Some((_, at)) = self.job.moved.iter().find(|(n, _)| *n == device.uuid) {
@@ -1253,6 +1253,7 @@ fn open_job_dir(config: &AgentConfig) -> Result<(PathBuf, File), AgentError> {
         std::thread::sleep(Duration::from_millis(50));
     }
 }
+
 /// Most bytes of a command that are told: a message has to hold it, and a manifest.
 const TOLD: usize = 16 << 10;
 
