@@ -22,15 +22,15 @@ build: ## build everything, for the tests and the demo
 demo: ## train, checkpoint, kill, lose the node, resume: needs root, no GPU
 	scripts/setup.sh --demo
 	$(CARGO) build --workspace --locked
-	$(CARGO) run --quiet --locked -p phos-integration-tests --bin phos-demo
+	$(CARGO_TARGET_DIR)/debug/phos-demo
 
 demo-compose: ## the same in containers, with an S3 server and the loss of a node: needs root, no GPU
 	scripts/setup.sh --demo-compose
 	$(CARGO) build --workspace --locked
 	scripts/docker-images.sh debug
-	$(CARGO) run --quiet --locked -p phos-integration-tests --bin phos-demo-compose
+	$(CARGO_TARGET_DIR)/debug/phos-demo-compose
 
-test: setup lint unit slow e2e ## everything that CI checks; `make docker` is beside it
+test: setup lint unit slow e2e docker ## everything that CI checks
 
 lint: ## generated files, formatting, clippy, dependencies, scripts
 	scripts/ptx.sh --check

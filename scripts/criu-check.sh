@@ -3,6 +3,7 @@
 # fresh PID namespace. Needs root.
 #   scripts/criu-check.sh [CRIU]     default: the one scripts/criu-bundle.sh --print names
 set -euo pipefail
+trap 'echo "criu-check: line $LINENO failed: $BASH_COMMAND" >&2' ERR
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 if [[ ${1:-} == --inside ]]; then
@@ -17,7 +18,7 @@ if [[ ${1:-} == --inside ]]; then
         [[ $fd -le 2 || $fd -eq 255 ]] || exec {fd}>&-
     done
     setsid "$(command -v /usr/bin/python3 || command -v python3)" -c '
-import threading, time, sys
+import os, threading, time, sys
 state = [0, 0, 0]
 def work(i):
     while True:
@@ -25,9 +26,11 @@ def work(i):
         time.sleep(0.01)
 for i in range(3):
     threading.Thread(target=work, args=(i,), daemon=True).start()
+# One open file of one length: read while this writes, and after this was killed, it is whole, and CRIU finds the file
+# it dumped.
+count = os.open(sys.argv[1] + "/count", os.O_RDWR | os.O_CREAT)
 while True:
-    with open(sys.argv[1] + "/count", "w") as f:
-        f.write(" ".join(map(str, state)) + "\n")
+    os.pwrite(count, b"%-31d\n" % state[0], 0)
     time.sleep(0.02)
 ' "$dir" </dev/null >/dev/null 2>&1 &
     victim=$!
@@ -37,15 +40,15 @@ while True:
         { tail -n 20 "$dir/image/dump.log"; exit 1; }
     kill -9 "$victim"
     wait "$victim" 2>/dev/null || true
-    read -r before _ <"$dir/count"
-    echo gone >"$dir/count"
+    read -r before <"$dir/count"
+    printf '%-31s\n' gone 1<>"$dir/count"
     "$criu" restore --images-dir "$dir/image" --restore-detached -o restore.log -v4 ||
         { tail -n 20 "$dir/image/restore.log"; exit 1; }
     sleep 0.5
-    read -r after _ <"$dir/count"
+    read -r after <"$dir/count"
     kill -9 "$victim"
     echo "counter at the dump about $before, after the restore $after, $(du -sh "$dir/image" | cut -f1) of image"
-    [[ $after != gone && $after -gt $((before / 2)) ]]
+    [[ $after != gone && $after -gt $((before / 2)) ]] || { echo "criu-check: it did not go on" >&2; exit 1; }
     exit
 fi
 

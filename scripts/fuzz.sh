@@ -38,6 +38,8 @@ trap 'rm -f "$wrapper"' EXIT
 printf '#!/bin/sh\nexec "%s/scripts/fuzz.sh" --rustc "$@"\n' "$root" >"$wrapper"
 chmod 0755 "$wrapper"
 programs=${CARGO_TARGET_DIR:-$root/target}
+# libFuzzer is C++, and the machine's C++ library needs the machine's C library.
+export PHOS_OWN_LIBC=1
 RUSTC_WRAPPER=$wrapper CARGO_TARGET_DIR=$programs cargo build --locked --bins
 
 PHOS_WRITE_SEEDS=corpus "$programs/debug/seeds" -runs=0 2>/dev/null

@@ -181,6 +181,16 @@ def row(what, value):
     say(what, value)
 
 
+def same_losses(want, job, figures):
+    """Every step is there with the loss of the undisturbed run."""
+    got = trace(job.log)
+    differs = sorted(s for s in want.keys() | got.keys() if want.get(s) != got.get(s))
+    figures["bit_identical"] = not differs and len(got) == job.steps
+    row("losses", "bit-identical over %d steps" % job.steps if figures["bit_identical"] else f"DIFFER: {differs[:3]}")
+    if not figures["bit_identical"]:
+        raise RuntimeError("losses differ or are not all there")
+
+
 def correct():
     """39 GB: checkpoints, kill -9, resume, node loss, resume from the store; losses bit-identical."""
     steps = int(os.environ.get("CORRECT_STEPS", "220"))
@@ -211,12 +221,7 @@ def correct():
         row("node loss", "on again from the store alone after %.1f s" % FIGURES["resume_from_store_s"])
         # No further checkpoint: the store lies in memory and is nearly full.
         job.end()
-        got = trace(job.log)
-        differs = sorted(s for s in want.keys() | got.keys() if want.get(s) != got.get(s))
-        FIGURES["bit_identical"] = not differs and len(got) == steps
-        row("losses", "bit-identical over %d steps" % steps if not differs else f"DIFFER from step {differs[0]}")
-        if differs:
-            raise RuntimeError("losses differ")
+        same_losses(want, job, FIGURES)
     finally:
         if not FIGURES.get("bit_identical"):
             print(job.tail(40))
@@ -435,6 +440,89 @@ def two():
         raise RuntimeError("see the row above")
 
 
+def encrypted():
+    """`correct` and `stop39` with a key: chunks are named by keyed digests on the GPU, and what is stored is encrypted."""
+    key = WORK / "key"
+    subprocess.run([str(PHOS), "keygen", str(key)], check=True, capture_output=True)
+    plain = dict(FIGURES)
+    FIGURES.clear()
+    os.environ["PHOS_ENCRYPTION_KEY_FILE"] = str(key)
+    try:
+        correct()
+        stop39()
+    finally:
+        del os.environ["PHOS_ENCRYPTION_KEY_FILE"]
+        found = dict(FIGURES)
+        FIGURES.clear()
+        FIGURES.update(plain, encrypted=found)
+
+
+def tiers():
+    """`--remote-interval`: kill -9 of the job and of everything, the loss of the machine, a checkpoint of the store beside
+    newer ones here; losses bit-identical."""
+    env = dict(SMALL, STEP_S="0.1")
+    # Not where the tier is: that is in memory here.
+    steps, store = 500, Path("/var/tmp/phos-tiers-store")
+    reference = Job("tiers-reference", steps, env=env).plain()
+    reference.end()
+    want = trace(reference.log)
+    found = FIGURES["tiers"] = {}
+    job = Job("tiers", steps, store=f"file://{store}", interval="3s", env=env,
+              flags=["--remote-interval", "1h"]).start()
+
+    def place(here):
+        return [c["id"] for c in job.list() if str(c["id"]).startswith("L") == here]
+
+    def resumed(what, flags=()):
+        """Starts all of it again; what it resumed from, in the words of its log."""
+        start, resumes, flags_before = time.monotonic(), job.resumes(), job.flags
+        job.flags = [*job.flags, *flags]
+        job.start()
+        job.goes_on(resumes)
+        job.flags = flags_before
+        took = time.monotonic() - start
+        said = [l for l in (job.dir / "phos.log").read_text(errors="replace").splitlines() if "resumed checkpoint=" in l][-1]
+        said = said.split("resumed ")[1].split(" files_ms")[0]
+        found[what] = {"s": took, "said": said}
+        row(what, "%.1f s: %s" % (took, said))
+        return said
+
+    try:
+        wait_for("a checkpoint in the store and one here", 120, lambda: job.alive() and place(True) and place(False))
+        resumes = job.resumes()
+        job.kill_job()
+        job.goes_on(resumes)
+        row("kill -9 of the job", "on again")
+        stored = place(False)
+        job.checkpoint()
+        wait_for("the one that was asked for in the store", 120, lambda: job.alive() and place(False) != stored)
+        job.step(len(lines(job.log)) + 60)
+        job.kill_all()
+        if "checkpoint=L" not in resumed("kill -9 of everything"):
+            raise RuntimeError("not from this machine")
+        wait_for("a newer one here", 60, lambda: job.alive() and place(True))
+        job.kill_all()
+        stored = place(False)[0]
+        said = resumed("a checkpoint of the store, with newer ones here", ["--from", stored])
+        if f"checkpoint={stored} " not in said or " cached=0" in said:
+            raise RuntimeError("nothing of it was read here")
+        wait_for("a newer one here", 60, lambda: job.alive() and place(True))
+        job.kill_all()
+        for part in ("run", "state"):
+            shutil.rmtree(job.dir / part, ignore_errors=True)
+        if "checkpoint=L" in resumed("loss of the machine"):
+            raise RuntimeError("from a machine that is gone")
+        job.end()
+        same_losses(want, job, found)
+    finally:
+        if not found.get("bit_identical"):
+            print(job.tail(60))
+        (OUT / "tiers.log").write_text(job.tail(4000))
+        job.clean()
+        reference.clean()
+        shutil.rmtree(store, ignore_errors=True)
+
+
 def demo():
     """`make demo` where there is a GPU."""
     done = subprocess.run([str(BUNDLE / "bin/phos-demo")], env=dict(os.environ, PHOS_BIN_DIR=str(BUNDLE / "bin"), PHOS_CRIU=str(CRIU)),
@@ -532,7 +620,7 @@ def move(way, want, job, within, within_then, env_then):
 
 
 STAGES = {"correct": correct, "stop39": stop39, "stop90": stop90, "idle": idle, "peer": peer, "ratio": ratio, "gate": gate,
-          "compat": compat, "programs": programs, "demo": demo}
+          "compat": compat, "programs": programs, "demo": demo, "encrypted": encrypted, "tiers": tiers}
 # Only when named: they need two GPUs.
 PAIRED = {"two": two, "moved": moved}
 

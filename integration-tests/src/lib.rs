@@ -14,6 +14,7 @@ pub mod docker;
 mod gpu;
 mod processes;
 mod rewrite;
+pub mod s3;
 pub mod scenario;
 mod trace;
 mod world;

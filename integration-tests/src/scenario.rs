@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 
 use crate::processes::kill_all;
 use crate::trace::LossTrace;
@@ -153,4 +153,29 @@ pub fn files_below(dir: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
         }
     }
     Ok(found)
+}
+
+/// A figure of the last line that says that the job was resumed.
+///
+/// # Errors
+/// When there is none.
+pub fn figure(phos: &PhosFt, name: &str) -> Result<u64> {
+    let said = phos.said();
+    let line = said
+        .rsplit("resumed checkpoint=")
+        .next()
+        .unwrap_or_default();
+    Ok(number(line, name)? as u64)
+}
+
+/// A figure of a line of the log.
+///
+/// # Errors
+/// When there is none of that name.
+pub fn number(line: &str, name: &str) -> Result<f64> {
+    line.split(&format!(" {name}="))
+        .nth(1)
+        .and_then(|rest| rest.split(|c: char| c != '.' && !c.is_ascii_digit()).next())
+        .and_then(|digits| digits.parse().ok())
+        .with_context(|| format!("no {name}: {line}"))
 }

@@ -283,6 +283,21 @@ impl World {
         command
     }
 
+    /// `phos-ft run` with the job, whose sidecar is another process.
+    #[must_use]
+    pub fn agent(&self, spec: &JobSpec) -> Command {
+        let mut command = self.command("phos-ft", &spec.env);
+        command
+            .args(["run", "--store", &self.store])
+            .args(["--job", &self.job])
+            .arg("--run-dir")
+            .arg(self.run_dir())
+            .arg("--")
+            .arg(bin_dir().join("phos-trainer"))
+            .args(self.trainer_args(spec, &self.log()));
+        command
+    }
+
     /// Starts a prepared command with its output in a fresh log file.
     ///
     /// # Errors

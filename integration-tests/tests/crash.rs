@@ -12,7 +12,7 @@ use rand_chacha::ChaCha8Rng;
 
 fn spec() -> JobSpec {
     JobSpec {
-        steps: 600,
+        steps: 900,
         interval: "700ms".into(),
         ..JobSpec::default()
     }

@@ -62,6 +62,9 @@ fn a_criu_that_is_something_else() -> Result<()> {
 fn gpu_memory_in_pools_of_the_driver_without_room_for_it() -> Result<()> {
     let world = World::simulated(1, 512)?;
     let small = JobSpec {
+        steps: 400,
+        // Not before the pool is filled.
+        interval: "2s".into(),
         phos: vec!["--image-limit".into(), "160MiB".into()],
         ..spec()
     };

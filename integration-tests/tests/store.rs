@@ -2,16 +2,14 @@
 //! lost, and what is damaged is refused and said.
 
 use std::fs;
-use std::io;
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail, ensure};
+use phos_integration_tests::s3::{Cable, packs_on, with_s3, with_s3_and};
 use phos_integration_tests::scenario::{
-    LIMIT, checkpoint, disturbed, finish, kill_job_and_wait, last_step,
+    LIMIT, checkpoint, disturbed, figure, finish, kill_job_and_wait, last_step, number,
 };
-use phos_integration_tests::{JobSpec, PhosFt, World, wait_for};
+use phos_integration_tests::{JobSpec, PhosFt, World, kill_all, processes_with, wait_for};
 
 fn spec() -> JobSpec {
     JobSpec {
@@ -158,24 +156,27 @@ fn a_damaged_pack_is_refused_and_the_one_before_used() -> Result<()> {
     falls_back("/packs/")
 }
 
-/// A world whose store is the S3 server that the tests run with, and the server's address.
-fn with_s3() -> Result<(World, String)> {
-    let endpoint = std::env::var("PHOS_TEST_S3_ENDPOINT").context(
-        "this test needs an S3 server, and PHOS_TEST_S3_ENDPOINT names none: run it under scripts/with-s3.sh, as \
-         `make test` does",
-    )?;
-    let mut world = World::simulated(1, 256)?;
-    world.store = format!("s3://phos-test/{}", world.job);
-    for (name, value) in [
-        ("AWS_ENDPOINT_URL", endpoint.as_str()),
-        ("AWS_ALLOW_HTTP", "true"),
-        ("AWS_ACCESS_KEY_ID", "test"),
-        ("AWS_SECRET_ACCESS_KEY", "test"),
-        ("AWS_REGION", "us-east-1"),
-    ] {
-        world.env.push((name.to_owned(), value.to_owned()));
-    }
-    Ok((world, endpoint))
+#[test]
+fn one_that_was_chosen_and_is_damaged_gives_way_to_an_older_one_and_not_to_a_newer() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let spec = JobSpec {
+        steps: 1500,
+        ..spec()
+    };
+    let reference = world.reference(&spec)?;
+    let mut phos = world.start(&spec)?;
+    world.wait_checkpoints(&mut phos, 3, LIMIT)?;
+    world.lose_node()?;
+    let numbers: Vec<u64> = world.checkpoints()?.iter().map(|c| c.number).collect();
+    // Each has a pack of its own, of what changed.
+    let packs = store_files(&world, "/packs/")?;
+    flip_a_byte(packs.get(1).context("one pack")?)?;
+    let phos = world.start(&spec.with_phos(&["--from", &numbers[1].to_string()]))?;
+    wait_said(&phos, &format!("resumed checkpoint={} ", numbers[0]))?;
+    let said = phos.said();
+    ensure!(said.contains(&format!("resuming checkpoint={} ", numbers[1])));
+    ensure!(!said.contains(&format!("resuming checkpoint={} ", numbers[2])));
+    finish(&world, phos, &reference)
 }
 
 #[test]
@@ -191,65 +192,26 @@ fn s3_over_http() -> Result<()> {
     finish(&world, phos, &reference)
 }
 
-/// A way to a TCP server that can be cut: what is under way is broken off and what is new is refused.
-struct Cable {
-    address: SocketAddr,
-    state: Arc<Mutex<Lines>>,
-}
-
-#[derive(Default)]
-struct Lines {
-    cut: bool,
-    open: Vec<TcpStream>,
-}
-
-impl Cable {
-    fn to(server: &str) -> Result<Cable> {
-        let listener = TcpListener::bind(("127.0.0.1", 0))?;
-        let cable = Cable {
-            address: listener.local_addr()?,
-            state: Arc::default(),
-        };
-        let (server, state) = (server.to_owned(), Arc::clone(&cable.state));
-        // Ends with the test's process.
-        std::thread::spawn(move || {
-            for client in listener.incoming().flatten() {
-                // One that cannot be served is closed by being dropped.
-                let _ = serve(client, &server, &state);
-            }
-        });
-        Ok(cable)
-    }
-
-    fn cut(&self, cut: bool) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.cut = cut;
-        for line in state.open.drain(..) {
-            let _ = line.shutdown(Shutdown::Both);
-        }
-    }
-}
-
-fn serve(client: TcpStream, server: &str, state: &Mutex<Lines>) -> io::Result<()> {
-    let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-    if state.cut {
-        return Ok(());
-    }
-    let upstream = TcpStream::connect(server)?;
-    state
-        .open
-        .extend([client.try_clone()?, upstream.try_clone()?]);
-    let pairs = [
-        (client.try_clone()?, upstream.try_clone()?),
-        (upstream, client),
-    ];
-    for (mut from, mut to) in pairs {
-        std::thread::spawn(move || {
-            let _ = io::copy(&mut from, &mut to);
-            let _ = to.shutdown(Shutdown::Write);
-        });
-    }
-    Ok(())
+/// As above, encrypted: what is kept on the disk is what is stored, and a resume there opens it.
+#[test]
+fn s3_over_http_encrypted_and_with_a_cache() -> Result<()> {
+    let (mut world, _) = with_s3()?;
+    let key = world.path("key").display().to_string();
+    ensure!(world.run(&["keygen", &key])?.status.success());
+    world.env.push(("PHOS_ENCRYPTION_KEY_FILE".into(), key));
+    let spec = spec().with_phos(&["--cache-size", "256MiB"]);
+    let reference = world.reference(&spec)?;
+    let mut phos = world.start(&spec)?;
+    world.wait_checkpoints(&mut phos, 2, LIMIT)?;
+    kill_job_and_wait(&world, &phos)?;
+    world.kill_everything()?;
+    fs::remove_file(world.log())?;
+    let phos = world.start(&spec)?;
+    wait_said(&phos, "resumed checkpoint=")?;
+    ensure!(figure(&phos, "cached")? > 0, "{}", phos.tail());
+    world.lose_node()?;
+    let phos = world.start(&spec)?;
+    finish(&world, phos, &reference)
 }
 
 #[test]
@@ -257,7 +219,7 @@ fn a_store_that_is_away_for_a_while_costs_checkpoints_not_the_job() -> Result<()
     let (world, endpoint) = with_s3()?;
     let cable = Cable::to(endpoint.trim_start_matches("http://"))?;
     // phos-ft goes through the cable; the test's own look at the store does not.
-    let through = format!("http://{}", cable.address);
+    let through = cable.url();
     let spec = JobSpec {
         steps: 1000,
         trainer: vec!["--step-ms".into(), "50".into()],
@@ -304,6 +266,57 @@ fn a_store_that_is_away_for_a_while_costs_checkpoints_not_the_job() -> Result<()
     })
 }
 
+#[test]
+fn an_upload_keeps_its_limit_and_is_gone_on_with_after_the_sidecars_death() -> Result<()> {
+    const RATE: u64 = 48 << 20;
+    let (world, endpoint) = with_s3_and(1024)?;
+    // Some packs of memory that stays as it is.
+    let spec = JobSpec {
+        steps: 800,
+        trainer: vec!["--step-ms".into(), "50".into()],
+        ..spec()
+    }
+    .with_trainer(&["--ballast-mib", "512"])
+    .with_phos(&["--upload-limit", "48MiB"]);
+    disturbed(&world, &spec, |world, phos| {
+        wait_for("a pack on the server", LIMIT, || {
+            (packs_on(&endpoint, world).ok()? > 0).then_some(())
+        })
+        .map_err(|e| e.context(phos.tail()))?;
+        let job = world.tree().job;
+        // Not its supervisor, which starts another one.
+        let sidecar = processes_with(&[
+            "phos-ft",
+            "--host-buffer",
+            &world.run_dir().display().to_string(),
+        ]);
+        kill_all(&sidecar);
+        ensure!(
+            world.checkpoints()?.is_empty(),
+            "the checkpoint was committed before it could be cut off"
+        );
+        let sent = packs_on(&endpoint, world)?;
+        let answer = wait_for("a checkpoint", LIMIT, || world.json(&["checkpoint"]).ok())
+            .map_err(|e| e.context(phos.tail()))?;
+        wait_said(phos, "an unfinished checkpoint was gone on with")?;
+        ensure!(world.tree().job == job, "the job was restarted");
+        let all = packs_on(&endpoint, world)?;
+        ensure!(
+            sent > 0 && all < 2 * sent + 8,
+            "{all} packs, {sent} of them before"
+        );
+        ensure!(answer["id"].is_u64(), "{answer}");
+        // The second sidecar's part of it. What may go at once is a quarter of a second's.
+        let said = phos.said();
+        let line =
+            (said.lines().find(|line| line.contains(" checkpoint id="))).context("no line")?;
+        let (stored, seconds) = (number(line, "stored")?, number(line, "seconds")?);
+        let rate = RATE as f64;
+        ensure!(stored > rate && seconds > stored / rate - 0.5, "{line}");
+        kill_job_and_wait(world, phos)
+    })
+}
+
 /// After the loss of all processes, but not of the disk: what was uploaded is read here. Damaged copies are noticed and
 /// the store is asked.
 #[test]
@@ -343,15 +356,4 @@ fn a_resume_reads_the_cache_and_not_what_is_damaged_there() -> Result<()> {
     wait_said(&phos, "the store is asked")?;
     wait_said(&phos, "resumed checkpoint=")?;
     finish(&world, phos, &reference)
-}
-
-/// A figure of the last line that says that the job was resumed.
-fn figure(phos: &PhosFt, name: &str) -> Result<u64> {
-    let said = phos.said();
-    said.rsplit("resumed checkpoint=")
-        .next()
-        .and_then(|line| line.split(&format!(" {name}=")).nth(1))
-        .and_then(|rest| rest.split(|c: char| !c.is_ascii_digit()).next())
-        .and_then(|digits| digits.parse().ok())
-        .with_context(|| format!("no {name}:\n{}", phos.tail()))
 }

@@ -10,6 +10,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+pub mod copies;
 pub mod drain;
 pub mod encoding;
 pub mod pace;

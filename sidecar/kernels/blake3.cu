@@ -10,6 +10,9 @@
 // values in shared memory; the threads then combine those pairwise, level by level, into the root. Static shared memory
 // of 32 KiB, so the caller sets no function attribute.
 //
+// The chunks of an encrypted job are named in BLAKE3's keyed mode: the key's words stand where the initialisation vector
+// stands otherwise, and every compression has one flag more. Both come as a parameter, by value.
+//
 // Compiled for the GPU by scripts/ptx.sh, and for the host by scripts/kernel-test.sh, which compares it with the
 // reference implementation. Adapted to this use from the project's own probe (1.65 TB/s on an H200).
 
@@ -36,8 +39,14 @@ enum Size : uint32_t {
     PARENTS_PER_THREAD = MAX_LEAVES / 2 / THREADS,
 };
 
+// What the digests are keyed with: the little-endian words of a key and KEYED_HASH, or IV0 to IV7 and 0.
+struct Key {
+    uint32_t words[8];
+    uint32_t flags;
+};
+
 // Domain separation flags, paper table 3.
-enum Flag : uint32_t { CHUNK_START = 1, CHUNK_END = 2, PARENT = 4, ROOT = 8 };
+enum Flag : uint32_t { CHUNK_START = 1, CHUNK_END = 2, PARENT = 4, ROOT = 8, KEYED_HASH = 16 };
 
 #define IV0 0x6A09E667u
 #define IV1 0xBB67AE85u
@@ -71,8 +80,9 @@ enum Flag : uint32_t { CHUNK_START = 1, CHUNK_END = 2, PARENT = 4, ROOT = 8 };
     G(v2, v7, v8, v13, m[i12], m[i13])                                                                                 \
     G(v3, v4, v9, v14, m[i14], m[i15])
 
-__device__ __forceinline__ void initial(uint32_t h[8]) {
-    h[0] = IV0; h[1] = IV1; h[2] = IV2; h[3] = IV3; h[4] = IV4; h[5] = IV5; h[6] = IV6; h[7] = IV7;
+__device__ __forceinline__ void initial(const Key &key, uint32_t h[8]) {
+#pragma unroll
+    for (int i = 0; i < 8; i++) h[i] = key.words[i];
 }
 
 // The compression function, truncated to 8 words: h becomes the next chaining value. The counter's upper half is zero for
@@ -131,9 +141,9 @@ __device__ __forceinline__ void load_partial_block(const uint8_t *p, uint32_t le
 // (no unrolling): sixteen unrolled compressions do not fit the instruction cache. Neighbouring threads read addresses
 // 1 KiB apart; each reads whole sectors, so no traffic is lost. Only the last block of a chunk can be partial; the branch
 // for it costs full leaves nothing measurable.
-__device__ __forceinline__ void hash_leaf(const uint8_t *p, uint32_t length, uint32_t index, uint32_t last_flags,
-                                          uint32_t h[8]) {
-    initial(h);
+__device__ __forceinline__ void hash_leaf(const Key &key, const uint8_t *p, uint32_t length, uint32_t index,
+                                          uint32_t last_flags, uint32_t h[8]) {
+    initial(key, h);
     const uint32_t blocks = length == 0 ? 1 : (length + BLOCK_BYTES - 1) / BLOCK_BYTES;
 #pragma unroll 1
     for (uint32_t block = 0; block < blocks; block++) {
@@ -145,7 +155,8 @@ __device__ __forceinline__ void hash_leaf(const uint8_t *p, uint32_t length, uin
         } else {
             load_partial_block(p + block * BLOCK_BYTES, left, m);
         }
-        compress(h, m, index, left, (block == 0 ? CHUNK_START : 0) | (block == blocks - 1 ? CHUNK_END | last_flags : 0));
+        compress(h, m, index, left,
+                 key.flags | (block == 0 ? CHUNK_START : 0) | (block == blocks - 1 ? CHUNK_END | last_flags : 0));
     }
 }
 
@@ -153,7 +164,7 @@ __device__ __forceinline__ void hash_leaf(const uint8_t *p, uint32_t length, uin
 // no dynamic shared memory. digests is 4-byte aligned. A len above 1 MiB is a mistake of the caller and gives a digest of
 // zeros, which is no chunk's name.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    phos_blake3_chunks(const ChunkDesc *descs, uint8_t *digests, uint32_t count) {
+    phos_blake3_chunks(const ChunkDesc *descs, uint8_t *digests, uint32_t count, const Key key) {
     // Chaining values word by word, cv[word][node]: neighbouring threads use neighbouring banks.
     __shared__ uint32_t cv[8][MAX_LEAVES];
 
@@ -172,7 +183,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     for (uint32_t leaf = threadIdx.x; leaf < leaves; leaf += THREADS) {
         uint32_t h[8];
         const uint32_t left = (uint32_t)len - leaf * LEAF_BYTES;
-        hash_leaf(chunk + (uint64_t)leaf * LEAF_BYTES, left < LEAF_BYTES ? left : LEAF_BYTES, leaf, leaf_root, h);
+        hash_leaf(key, chunk + (uint64_t)leaf * LEAF_BYTES, left < LEAF_BYTES ? left : LEAF_BYTES, leaf, leaf_root, h);
 #pragma unroll
         for (int i = 0; i < 8; i++) cv[i][leaf] = h[i];
     }
@@ -184,7 +195,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     for (uint32_t nodes = leaves; nodes > 1;) {
         const uint32_t pairs = nodes / 2;
         const uint32_t next = pairs + (nodes & 1);
-        const uint32_t flags = next == 1 ? PARENT | ROOT : PARENT;
+        const uint32_t flags = key.flags | (next == 1 ? PARENT | ROOT : PARENT);
         uint32_t held[PARENTS_PER_THREAD][8];
 #pragma unroll
         for (uint32_t k = 0; k < PARENTS_PER_THREAD; k++) {
@@ -196,7 +207,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
                     m[i] = cv[i][2 * node];
                     m[8 + i] = cv[i][2 * node + 1];
                 }
-                initial(held[k]);
+                initial(key, held[k]);
                 compress(held[k], m, 0, BLOCK_BYTES, flags);
             } else if (node < next) {
 #pragma unroll

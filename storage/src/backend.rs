@@ -13,36 +13,26 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt};
-use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{
-    ClientConfigKey, GetOptions, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload,
-    WriteMultipart,
+    Attributes, ClientConfigKey, GetOptions, ObjectStore, ObjectStoreExt, PutMode,
+    PutMultipartOptions, PutOptions, PutPayload, WriteMultipart,
 };
 use url::Url;
 
 use crate::fault::{FaultKind, StoreFault};
+use crate::medium::{self, Medium};
 use crate::retry::RetryPolicy;
+use crate::s3;
 use crate::store::{OpenError, StoreOptions};
 use crate::unfinished::{Unfinished, Uploads};
 
 /// Parts of a multipart upload in flight at once, for one pack.
 const PARTS_IN_FLIGHT: usize = 4;
-
-/// What a store is, for what depends on it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Medium {
-    /// A directory of this machine, or memory.
-    Local,
-    /// An object store reached over the network.
-    Remote,
-    /// Packs are dropped.
-    Discard,
-}
 
 /// An object store, the prefix that is ours in it, and the retry policy.
 #[derive(Clone)]
@@ -195,6 +185,10 @@ impl Backend {
         }
         let path = self.path(key);
         let total: usize = pieces.iter().map(Bytes::len).sum();
+        let attributes = match self.uploads {
+            Uploads::S3(_) => options.s3.pack_attributes(total as u64),
+            _ => Attributes::default(),
+        };
         let stored = self
             .retry
             .run(|| async {
@@ -204,14 +198,13 @@ impl Backend {
                         pacer.take(total as u64).await;
                     }
                     let payload: PutPayload = pieces.iter().cloned().collect();
-                    return self
-                        .store
-                        .put(&path, payload)
-                        .await
-                        .map(drop)
-                        .map_err(fault);
+                    let options = PutOptions::from(attributes.clone());
+                    let put = self.store.put_opts(&path, payload, options).await;
+                    return put.map(drop).map_err(fault);
                 }
-                let upload = self.store.put_multipart(&path).await.map_err(fault)?;
+                let options = PutMultipartOptions::from(attributes.clone());
+                let upload = self.store.put_multipart_opts(&path, options).await;
+                let upload = upload.map_err(fault)?;
                 let mut upload = WriteMultipart::new_with_chunk_size(upload, part_size);
                 for piece in &pieces {
                     if let Err(error) = upload.wait_for_capacity(PARTS_IN_FLIGHT).await {
@@ -379,33 +372,21 @@ impl Backend {
 
 /// Whether the address means a directory of this machine that is not there.
 pub(crate) fn is_missing_directory(address: &str) -> bool {
-    let path = if address.contains("://") {
-        let url = Url::parse(address)
-            .ok()
-            .filter(|url| url.scheme() == "file");
-        url.and_then(|url| url.to_file_path().ok())
-    } else {
-        Some(PathBuf::from(address)).filter(|path| !path.as_os_str().is_empty())
-    };
+    let path = medium::directory_of(address);
     // Any other error is told by opening it.
     path.is_some_and(|path| matches!(path.try_exists(), Ok(false)))
 }
 
-/// Whether an address means an object store that is reached over the network.
-#[must_use]
-pub fn is_remote(address: &str) -> bool {
-    let scheme = address.split_once("://").map(|(scheme, _)| scheme);
-    matches!(scheme, Some("s3" | "s3a" | "gs" | "az" | "azure"))
-}
-
 /// Opens the store that an address means.
-pub(crate) fn connect(address: &str, retry: &RetryPolicy) -> Result<Backend, OpenError> {
+pub(crate) async fn connect(address: &str, options: &StoreOptions) -> Result<Backend, OpenError> {
+    let retry = &options.retry;
     let backend = |store: Arc<dyn ObjectStore>, base, medium| {
         Backend::new(store, base, retry.clone(), medium)
     };
     if !address.contains("://") {
-        let (store, uploads) = directory(address, PathBuf::from(address))?;
-        return Ok(backend(store, Path::default(), Medium::Local).with_uploads(uploads));
+        let path = PathBuf::from(address);
+        let (store, uploads) = directory(address, path.clone())?;
+        return Ok(backend(store, Path::default(), Medium::of(&path)).with_uploads(uploads));
     }
     let invalid = |detail: String| OpenError::Address {
         address: address.to_owned(),
@@ -427,17 +408,15 @@ pub(crate) fn connect(address: &str, retry: &RetryPolicy) -> Result<Backend, Ope
             let path = url
                 .to_file_path()
                 .map_err(|()| invalid("write it as file:///absolute/path".into()))?;
-            let (store, uploads) = directory(address, path)?;
-            Ok(backend(store, Path::default(), Medium::Local).with_uploads(uploads))
+            let (store, uploads) = directory(address, path.clone())?;
+            Ok(backend(store, Path::default(), Medium::of(&path)).with_uploads(uploads))
         }
         "memory" => Ok(backend(Arc::new(InMemory::new()), base()?, Medium::Local)),
         "discard" => Ok(backend(Arc::new(InMemory::new()), base()?, Medium::Discard)),
         "s3" | "s3a" => {
             bucket("bucket")?;
-            let builder = AmazonS3Builder::from_env()
-                .with_url(address)
-                .with_config(AmazonS3ConfigKey::Client(ClientConfigKey::Timeout), timeout)
-                .with_retry(retry.client());
+            let connection = s3::Connection::new(address, retry, &options.s3).await;
+            let builder = connection.map_err(invalid)?.builder;
             let store = Arc::new(builder.clone().build().map_err(refused)?);
             let uploads = Uploads::s3(&builder, store.clone());
             Ok(backend(store, base()?, Medium::Remote).with_uploads(uploads))

@@ -73,9 +73,9 @@ use futures::{StreamExt, TryStreamExt, stream};
 use serde::Serialize;
 
 use crate::Digest;
-use crate::backend::Medium;
 use crate::codec;
 use crate::collection::{self, Collection, Kept, ManifestRef};
+use crate::crypt::Crypt;
 use crate::envelope::EnvelopeError;
 use crate::fault::{FaultKind, StoreFault};
 use crate::head::{HeadRecord, RecordKind};
@@ -84,8 +84,10 @@ use crate::hold::ReaderNote;
 use crate::index::PackSet;
 use crate::job::{Appended, Job, JobError, Log, Note, SkippedCheckpoint, Usage};
 use crate::manifest::{Location, ManifestError, PackEntry};
+use crate::medium::Medium;
 use crate::names::{CheckpointNumber, Epoch, JobName, Nonce, PackId, UnixMillis};
 use crate::pack::{self, PackBuilder};
+use crate::writer::sealing_failed;
 
 /// Objects deleted at once.
 const DELETES: usize = 8;
@@ -239,7 +241,8 @@ pub trait GiveWay: Send + Sync {
 }
 
 /// Nothing is more important.
-struct Always;
+#[derive(Debug, Clone, Copy)]
+pub struct Always;
 
 impl GiveWay for Always {
     fn turn(&self) -> BoxFuture<'_, ()> {
@@ -740,7 +743,7 @@ impl Collector<'_> {
         removed: u64,
     ) -> Result<bool, CollectError> {
         let job = self.job;
-        let bytes = collection.encode()?;
+        let bytes = collection.encode(job.crypt())?;
         let digest = Digest::of(&bytes);
         let name = collection::name(collection.number, &digest);
         let length = bytes.len() as u64;
@@ -916,7 +919,7 @@ impl Collector<'_> {
             let bytes: u64 = wanted.values().map(|w| u64::from(w.location.stored)).sum();
             let length = most.get(&pack).map_or(0, |(length, _)| *length);
             // What would be written instead: a pack without dead chunks is never worth it, however small it is.
-            let again = pack::length_of(wanted.len() as u64, bytes);
+            let again = pack::length_of(self.job.crypt(), wanted.len() as u64, bytes);
             if sparse(length, again) && bytes <= budget {
                 budget -= bytes;
                 chosen.push((pack, wanted));
@@ -951,7 +954,7 @@ impl Collector<'_> {
                 let builder = open.get_or_insert_with(|| {
                     let id = PackId { writer, sequence };
                     sequence += 1;
-                    PackBuilder::new(id)
+                    PackBuilder::new(self.job.crypt(), id)
                 });
                 self.moves.bytes += stored.len() as u64;
                 let to = builder.push(digest, location.codec, stored, location.raw);
@@ -990,10 +993,11 @@ impl Collector<'_> {
 
     async fn upload(&mut self, pack: PackBuilder) -> Result<(), StoreFault> {
         let id = pack.id();
-        let (pieces, length) = pack.finish();
+        let key = self.job.pack_key(&id);
+        let (pieces, length) = pack.finish().ok_or_else(|| sealing_failed(&key))?;
         self.job
             .backend()
-            .write_pack(&self.job.pack_key(&id), pieces, self.job.options())
+            .write_pack(&key, pieces, self.job.options())
             .await?;
         self.moves.lengths.insert(id, length);
         Ok(())
@@ -1024,7 +1028,9 @@ impl Collector<'_> {
                 Err(fault) => return Err(fault.into()),
             };
             let span = span.to_vec();
-            let checked = self.job.options().compute.run(move || check(&span, &bytes));
+            let crypt = self.job.crypt().clone();
+            let compute = self.job.options().compute;
+            let checked = compute.run(move || check(&crypt, &span, &bytes));
             let found = checked.await.map_err(|detail| {
                 StoreFault::with_kind("read", key.clone(), FaultKind::Transient, detail)
             })?;
@@ -1063,8 +1069,12 @@ impl Collector<'_> {
                 Ok(manifest) => manifest,
                 Err(reason) => return Err(self.unreadable(tail, reason).await?),
             };
-            let manifest = manifest.relocated(&self.moves.to, &self.moves.lengths)?;
-            let bytes = bytes::Bytes::from(manifest.encode()?);
+            let manifest = manifest.relocated(
+                &self.moves.to,
+                &self.moves.lengths,
+                self.job.crypt().overhead(),
+            )?;
+            let bytes = bytes::Bytes::from(manifest.encode(self.job.crypt())?);
             let digest = Digest::of(&bytes);
             let name = format!("{}-{writer}", collection::name(entry.number, &digest));
             let length = bytes.len() as u64;
@@ -1090,7 +1100,11 @@ struct Wanted {
     location: Location,
 }
 
-fn check(span: &[Wanted], bytes: &bytes::Bytes) -> Result<Vec<(Wanted, bytes::Bytes)>, String> {
+fn check(
+    crypt: &Crypt,
+    span: &[Wanted],
+    bytes: &bytes::Bytes,
+) -> Result<Vec<(Wanted, bytes::Bytes)>, String> {
     let start = span.first().map_or(0, |w| w.location.offset);
     let mut found = Vec::with_capacity(span.len());
     for wanted in span {
@@ -1100,8 +1114,10 @@ fn check(span: &[Wanted], bytes: &bytes::Bytes) -> Result<Vec<(Wanted, bytes::By
             return Err("it ends before a chunk that it holds".into());
         }
         let stored = bytes.slice(from..to);
-        let raw = codec::decode(wanted.location.codec, stored.clone(), wanted.location.raw)?;
-        if Digest::of(&raw) != wanted.digest {
+        let Location { codec, raw, .. } = wanted.location;
+        let encoded = crypt.open_chunk(&wanted.digest, codec, raw, stored.clone())?;
+        let raw = codec::decode(codec, encoded, raw)?;
+        if crypt.name(&raw) != wanted.digest {
             return Err(format!("chunk {} has other bytes", wanted.digest));
         }
         found.push((*wanted, stored));
@@ -1213,7 +1229,7 @@ impl Job {
             .await
         {
             Ok(bytes) => {
-                let note = collection::WriterNote::decode(&bytes);
+                let note = collection::WriterNote::decode(self.crypt(), writer, &bytes);
                 Ok(note.map_or(true, |note| note.epoch >= epoch))
             }
             Err(fault) if fault.kind() == FaultKind::NotFound => Ok(false),

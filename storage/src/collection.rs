@@ -7,6 +7,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::Digest;
+use crate::crypt::Crypt;
 use crate::envelope::{self, EnvelopeError, Kind};
 use crate::names::{Epoch, JobName, Nonce, PackId};
 
@@ -65,18 +66,21 @@ pub(crate) struct Collection {
 }
 
 impl Collection {
-    pub(crate) fn encode(&self) -> Result<Bytes, EnvelopeError> {
-        Ok(envelope::seal(&KIND, &envelope::to_cbor(KIND.what, self)?)?.into())
+    pub(crate) fn encode(&self, crypt: &Crypt) -> Result<Bytes, EnvelopeError> {
+        let payload = envelope::to_cbor(KIND.what, self)?;
+        Ok(envelope::seal_in(crypt, &place(self.number), &KIND, &payload)?.into())
     }
 
     /// Reads the collection that the record of `number` names.
     pub(crate) fn decode(
+        crypt: &Crypt,
         job: &JobName,
         number: u64,
         digest: Digest,
         bytes: &[u8],
     ) -> Result<Self, String> {
-        let (_version, payload) = envelope::open(&KIND, bytes).map_err(|e| e.to_string())?;
+        let (_version, payload) = envelope::open_in(crypt, &place(number), &KIND, bytes)
+            .map_err(|error| error.to_string())?;
         if Digest::of(bytes) != digest {
             return Err("the collection is not the one that was decided".into());
         }
@@ -153,15 +157,30 @@ pub(crate) struct WriterNote {
 }
 
 impl WriterNote {
-    pub(crate) fn encode(&self) -> Result<Bytes, EnvelopeError> {
+    pub(crate) fn encode(&self, crypt: &Crypt, writer: &Nonce) -> Result<Bytes, EnvelopeError> {
         let payload = envelope::to_cbor(NOTE_KIND.what, self)?;
-        Ok(envelope::seal(&NOTE_KIND, &payload)?.into())
+        Ok(envelope::seal_in(crypt, &note_place(writer), &NOTE_KIND, &payload)?.into())
     }
 
-    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, EnvelopeError> {
-        let (_version, payload) = envelope::open(&NOTE_KIND, bytes)?;
+    pub(crate) fn decode(
+        crypt: &Crypt,
+        writer: &Nonce,
+        bytes: &[u8],
+    ) -> Result<Self, EnvelopeError> {
+        let (_version, payload) = envelope::open_in(crypt, &note_place(writer), &NOTE_KIND, bytes)?;
         envelope::from_cbor(NOTE_KIND.what, &payload)
     }
+}
+
+/// Where a collection stands below its job, as far as that can be known before it is sealed: its name has the digest of
+/// its bytes in it, and its record says which it is.
+fn place(number: u64) -> String {
+    format!("collections/{number:020}")
+}
+
+/// Where a writer's note stands below its job.
+fn note_place(writer: &Nonce) -> String {
+    format!("writers/{writer}")
 }
 
 /// The writer in the name of a note.
@@ -175,6 +194,7 @@ pub(crate) fn parse_note_name(name: &str) -> Option<Nonce> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::crypt::tests::crypt;
     use proptest::prelude::*;
 
     fn manifest_ref() -> impl Strategy<Value = ManifestRef> {
@@ -204,11 +224,13 @@ mod tests {
             let kept: Vec<Kept> = kept.into_iter().map(|(number, manifest)| Kept { number, manifest }).collect();
             let job = JobName::new("job").unwrap();
             let collection = Collection { job: job.clone(), number: 1000, kept, completed, packs, manifests };
-            let bytes = collection.encode().unwrap();
-            let digest = Digest::of(&bytes);
-            prop_assert_eq!(Collection::decode(&job, 1000, digest, &bytes).unwrap(), collection.clone());
-            prop_assert!(Collection::decode(&job, 1001, digest, &bytes).is_err());
-            prop_assert!(Collection::decode(&job, 1000, Digest([0; 32]), &bytes).is_err());
+            for crypt in [Crypt::PLAIN, crypt(1, "job")] {
+                let bytes = collection.encode(&crypt).unwrap();
+                let digest = Digest::of(&bytes);
+                prop_assert_eq!(Collection::decode(&crypt, &job, 1000, digest, &bytes).unwrap(), collection.clone());
+                prop_assert!(Collection::decode(&crypt, &job, 1001, digest, &bytes).is_err());
+                prop_assert!(Collection::decode(&crypt, &job, 1000, Digest([0; 32]), &bytes).is_err());
+            }
             for kept in &collection.kept {
                 prop_assert_eq!(collection.kept(kept.number), Some(kept));
             }
@@ -220,7 +242,12 @@ mod tests {
         fn a_note_comes_back(epoch in any::<u64>(), seen in any::<u64>(), leans_on in prop::collection::vec(manifest_ref(), 0..4), keeps_packs in any::<bool>(), adopts in prop::collection::vec(any::<[u8; 16]>(), 0..3)) {
             let adopts = adopts.into_iter().map(Nonce).collect();
             let note = WriterNote { epoch: Epoch(epoch), seen, leans_on, keeps_packs, adopts };
-            prop_assert_eq!(WriterNote::decode(&note.encode().unwrap()).unwrap(), note);
+            let (writer, other) = (Nonce([1; 16]), Nonce([2; 16]));
+            for crypt in [Crypt::PLAIN, crypt(1, "job")] {
+                let bytes = note.encode(&crypt, &writer).unwrap();
+                prop_assert_eq!(&WriterNote::decode(&crypt, &writer, &bytes).unwrap(), &note);
+                prop_assert_eq!(WriterNote::decode(&crypt, &other, &bytes).is_ok(), crypt.keys().is_none());
+            }
         }
 
         #[test]
@@ -228,8 +255,8 @@ mod tests {
             let job = JobName::new("job").unwrap();
             for (kind, sealed) in [(&KIND, false), (&KIND, true), (&NOTE_KIND, true)] {
                 let bytes = if sealed { envelope::seal(kind, &bytes).unwrap() } else { bytes.clone() };
-                let _ = Collection::decode(&job, 1, Digest::of(&bytes), &bytes);
-                let _ = WriterNote::decode(&bytes);
+                let _ = Collection::decode(&Crypt::PLAIN, &job, 1, Digest::of(&bytes), &bytes);
+                let _ = WriterNote::decode(&Crypt::PLAIN, &Nonce([1; 16]), &bytes);
             }
             let _ = (number_in(&name), writer_in(&name), parse_note_name(&name));
         }

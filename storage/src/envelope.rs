@@ -1,13 +1,26 @@
 //! The checked envelope around every small object: magic, version, flags, sizes and checksum, all looked at before a
 //! byte of the payload is parsed or decompressed. Drawn in `docs/format.md`.
 //!
+//! In an encrypted job the payload is a box (see `crypt`): the header and the object's place below the job are its
+//! associated data, so that nothing in an object and nothing of where it stands can be changed. Such an object has a
+//! version of its own, which who does not know of encryption refuses.
+//!
 //! Memory: a decoder never holds more than the caps of its [`Kind`], whatever the bytes say.
+
+use crate::crypt::{Crypt, JobKeys, KeyId, NONCE, TAG};
 
 /// Length of the header in bytes.
 pub(crate) const HEADER: usize = 64;
+/// Of a sealed object, the part of the header in front of the box: the box's nonce is the rest of it.
+const SEALED_HEADER: usize = HEADER - NONCE;
 
 const FLAG_ZSTD: u16 = 1;
+/// The payload is a box.
+pub(crate) const FLAG_SEALED: u16 = 2;
 const KNOWN_FLAGS: u16 = FLAG_ZSTD;
+
+/// Version of everything that is sealed. What is plain has a lower one.
+pub(crate) const SEALED_VERSION: u16 = 4;
 
 /// Payloads shorter than this are stored as they are.
 const COMPRESS_FROM: usize = 512;
@@ -28,9 +41,9 @@ pub(crate) struct Kind {
 }
 
 impl Kind {
-    /// Largest object of this kind in bytes, header included.
+    /// Largest object of this kind in bytes, header included, sealed or not.
     pub(crate) const fn max_object(&self) -> u64 {
-        self.max_stored + HEADER as u64
+        self.max_stored + (HEADER + TAG) as u64
     }
 }
 
@@ -87,6 +100,46 @@ pub enum EnvelopeError {
         /// Kind of object.
         what: &'static str,
     },
+    /// It is encrypted, and there is no key.
+    #[error(
+        "the {what} is encrypted with key {id} and no key was given: give the key file that the job was begun with \
+         (--encryption-key-file FILE)"
+    )]
+    NoKey {
+        /// Kind of object.
+        what: &'static str,
+        /// Id of its key.
+        id: KeyId,
+    },
+    /// It is encrypted with another key.
+    #[error(
+        "the {what} is encrypted with key {found}, the file given is key {given}: give the file that the job was begun \
+         with"
+    )]
+    OtherKey {
+        /// Kind of object.
+        what: &'static str,
+        /// Id of its key.
+        found: KeyId,
+        /// Id of the key given.
+        given: KeyId,
+    },
+    /// It is not encrypted and its job is.
+    #[error(
+        "the {what} is not encrypted, and its job is: it is not the job's own and is not believed"
+    )]
+    Plain {
+        /// Kind of object.
+        what: &'static str,
+    },
+    /// It cannot be decrypted.
+    #[error(
+        "the {what} cannot be decrypted: it was damaged, moved from elsewhere or replaced after it was written"
+    )]
+    Forged {
+        /// Kind of object.
+        what: &'static str,
+    },
     /// Its payload cannot be decoded although the checksum is right.
     #[error("the {what} cannot be decoded: {detail}")]
     Payload {
@@ -97,8 +150,18 @@ pub enum EnvelopeError {
     },
 }
 
-/// Wraps `payload`, compressed where that makes it smaller.
+/// Wraps `payload`, compressed where that makes it smaller, for a store's own objects.
 pub(crate) fn seal(kind: &Kind, payload: &[u8]) -> Result<Vec<u8>, EnvelopeError> {
+    seal_in(&Crypt::PLAIN, "", kind, payload)
+}
+
+/// Wraps `payload`, compressed where that makes it smaller, and encrypted if the job is, for its place below the job.
+pub(crate) fn seal_in(
+    crypt: &Crypt,
+    place: &str,
+    kind: &Kind,
+    payload: &[u8],
+) -> Result<Vec<u8>, EnvelopeError> {
     let what = kind.what;
     let plain_length = payload.len() as u64;
     if plain_length > kind.max_plain {
@@ -121,25 +184,43 @@ pub(crate) fn seal(kind: &Kind, payload: &[u8]) -> Result<Vec<u8>, EnvelopeError
         Some(packed) => (FLAG_ZSTD, packed.as_slice()),
         None => (0, payload),
     };
-    let stored_length = stored.len() as u64;
-    if stored_length > kind.max_stored {
+    if stored.len() as u64 > kind.max_stored {
         return Err(EnvelopeError::TooLarge {
             what,
-            claimed: stored_length,
+            claimed: stored.len() as u64,
             cap: kind.max_stored,
         });
     }
-    let mut object = Vec::with_capacity(HEADER + stored.len());
+    let (version, flags, stored_length) = match crypt.keys() {
+        None => (kind.version, flags, stored.len()),
+        Some(_) => (SEALED_VERSION, flags | FLAG_SEALED, stored.len() + TAG),
+    };
+    let mut object = Vec::with_capacity(HEADER + stored_length);
     object.extend_from_slice(&kind.magic);
-    object.extend_from_slice(&kind.version.to_le_bytes());
+    object.extend_from_slice(&version.to_le_bytes());
     object.extend_from_slice(&flags.to_le_bytes());
     object.extend_from_slice(&[0; 4]);
-    object.extend_from_slice(&stored_length.to_le_bytes());
+    object.extend_from_slice(&(stored_length as u64).to_le_bytes());
     object.extend_from_slice(&plain_length.to_le_bytes());
+    if let Some(keys) = crypt.keys() {
+        object.extend_from_slice(&keys.id().0);
+        let sealed = keys.seal(&about(&object, place), stored, stored);
+        let sealed = sealed.map_err(|_| EnvelopeError::Payload {
+            what,
+            detail: "it cannot be encrypted".into(),
+        })?;
+        object.extend_from_slice(&sealed);
+        return Ok(object);
+    }
     let checksum = checksum(&object, stored);
     object.extend_from_slice(&checksum);
     object.extend_from_slice(stored);
     Ok(object)
+}
+
+/// Associated data of an object: its header and its place.
+fn about(header: &[u8], place: &str) -> Vec<u8> {
+    [header, place.as_bytes()].concat()
 }
 
 fn checksum(head: &[u8], stored: &[u8]) -> [u8; 32] {
@@ -150,8 +231,41 @@ fn checksum(head: &[u8], stored: &[u8]) -> [u8; 32] {
         .as_bytes()
 }
 
-/// Checks an envelope and gives its version and payload.
+/// What an object's header says of its encryption; nothing is known of one that is damaged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sealing {
+    Plain,
+    Sealed(KeyId),
+    Unknown,
+}
+
+/// With which key an object claims to be sealed. Nothing of it is checked.
+pub(crate) fn sealing(kind: &Kind, object: &[u8]) -> Sealing {
+    if array::<8>(object, 0) != Some(kind.magic) {
+        return Sealing::Unknown;
+    }
+    let number = |at| array(object, at).map(u16::from_le_bytes);
+    match (number(8), number(10), array(object, 32)) {
+        (Some(SEALED_VERSION), Some(flags), Some(id)) if flags & FLAG_SEALED != 0 => {
+            Sealing::Sealed(KeyId(id))
+        }
+        _ if open(kind, object).is_ok() => Sealing::Plain,
+        _ => Sealing::Unknown,
+    }
+}
+
+/// Checks an envelope of a store's own object and gives its version and payload.
 pub(crate) fn open(kind: &Kind, object: &[u8]) -> Result<(u16, Vec<u8>), EnvelopeError> {
+    open_in(&Crypt::PLAIN, "", kind, object)
+}
+
+/// Checks the envelope of an object that stands at its place below a job, and gives its version and payload.
+pub(crate) fn open_in(
+    crypt: &Crypt,
+    place: &str,
+    kind: &Kind,
+    object: &[u8],
+) -> Result<(u16, Vec<u8>), EnvelopeError> {
     let what = kind.what;
     let truncated = || EnvelopeError::Length {
         what,
@@ -162,19 +276,34 @@ pub(crate) fn open(kind: &Kind, object: &[u8]) -> Result<(u16, Vec<u8>), Envelop
         return Err(EnvelopeError::Magic { what });
     }
     let version = u16::from_le_bytes(array(object, 8).ok_or_else(truncated)?);
-    if version > kind.version || version == 0 {
+    let flags = u16::from_le_bytes(array(object, 10).ok_or_else(truncated)?);
+    let sealed = version == SEALED_VERSION && flags & FLAG_SEALED != 0;
+    if (version > kind.version && !sealed) || version == 0 {
         return Err(EnvelopeError::Newer {
             what,
             found: version,
-            known: kind.version,
+            known: if version > SEALED_VERSION {
+                SEALED_VERSION
+            } else {
+                kind.version
+            },
         });
     }
-    let flags = u16::from_le_bytes(array(object, 10).ok_or_else(truncated)?);
+    let keys = match (crypt.keys(), sealed) {
+        (None, false) => None,
+        (None, true) => {
+            let id = KeyId(array(object, 32).ok_or_else(truncated)?);
+            return Err(EnvelopeError::NoKey { what, id });
+        }
+        (Some(_), false) => return Err(EnvelopeError::Plain { what }),
+        (Some(keys), true) => Some(keys),
+    };
     let stored_length = u64::from_le_bytes(array(object, 16).ok_or_else(truncated)?);
     let plain_length = u64::from_le_bytes(array(object, 24).ok_or_else(truncated)?);
     let expected: [u8; 32] = array(object, 32).ok_or_else(truncated)?;
+    let tag = if sealed { TAG as u64 } else { 0 };
     for (claimed, cap) in [
-        (stored_length, kind.max_stored),
+        (stored_length, kind.max_stored + tag),
         (plain_length, kind.max_plain),
     ] {
         if claimed > cap {
@@ -189,9 +318,43 @@ pub(crate) fn open(kind: &Kind, object: &[u8]) -> Result<(u16, Vec<u8>), Envelop
             expected: stored_length + HEADER as u64,
         });
     }
+    if let Some(keys) = keys {
+        let stored = unseal(keys, place, what, object)?;
+        let plain = unpack(what, flags & !FLAG_SEALED, &stored, plain_length)?;
+        return Ok((version, plain));
+    }
     if checksum(&object[..32], stored) != expected {
         return Err(EnvelopeError::Checksum { what });
     }
+    Ok((version, unpack(what, flags, stored, plain_length)?))
+}
+
+/// What is in the box of an object.
+fn unseal(
+    keys: &JobKeys,
+    place: &str,
+    what: &'static str,
+    object: &[u8],
+) -> Result<Vec<u8>, EnvelopeError> {
+    let (header, sealed) = object
+        .split_at_checked(SEALED_HEADER)
+        .ok_or(EnvelopeError::Forged { what })?;
+    let found = array(header, 32).map(KeyId);
+    if let Some(found) = found.filter(|found| *found != keys.id()) {
+        let given = keys.id();
+        return Err(EnvelopeError::OtherKey { what, found, given });
+    }
+    keys.open(&about(header, place), sealed)
+        .map_err(|_| EnvelopeError::Forged { what })
+}
+
+/// The payload of what was stored, whose integrity was checked.
+fn unpack(
+    what: &'static str,
+    flags: u16,
+    stored: &[u8],
+    plain_length: u64,
+) -> Result<Vec<u8>, EnvelopeError> {
     let payload = |detail: String| EnvelopeError::Payload { what, detail };
     if flags & !KNOWN_FLAGS != 0 {
         return Err(payload(format!(
@@ -210,7 +373,7 @@ pub(crate) fn open(kind: &Kind, object: &[u8]) -> Result<(u16, Vec<u8>), Envelop
             plain.len()
         )));
     }
-    Ok((version, plain))
+    Ok(plain)
 }
 
 /// `N` bytes of `bytes` from `at`, if there are as many.
@@ -253,6 +416,7 @@ pub(crate) fn from_cbor<T: serde::de::DeserializeOwned>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::crypt::tests::crypt;
     use proptest::prelude::*;
 
     const KIND: Kind = Kind {
@@ -298,6 +462,68 @@ mod tests {
         assert!(
             open(&KIND, &forge(1, 0, 1, 1, b"x")).is_ok(),
             "an older version is read"
+        );
+    }
+
+    /// Seals with the key of a byte, for a place.
+    fn sealed(key: u8, place: &str, payload: &[u8]) -> Vec<u8> {
+        seal_in(&crypt(key, "a"), place, &KIND, payload).unwrap()
+    }
+
+    fn opened(place: &str, object: &[u8]) -> Result<(u16, Vec<u8>), EnvelopeError> {
+        open_in(&crypt(1, "a"), place, &KIND, object)
+    }
+
+    #[test]
+    fn a_key_that_does_not_fit_is_named() {
+        let what = "test";
+        let object = sealed(1, "head/1", b"payload");
+        let id = crypt(1, "a").keys().unwrap().id();
+        assert_eq!(open(&KIND, &object), Err(EnvelopeError::NoKey { what, id }));
+        let other = sealed(2, "head/1", b"payload");
+        assert!(matches!(
+            opened("head/1", &other),
+            Err(EnvelopeError::OtherKey { given, .. }) if given == id
+        ));
+        let plain = seal(&KIND, b"payload").unwrap();
+        assert_eq!(opened("head/1", &plain), Err(EnvelopeError::Plain { what }));
+        assert_eq!(sealing(&KIND, &object), Sealing::Sealed(id));
+        assert_eq!(sealing(&KIND, &plain), Sealing::Plain);
+        assert_eq!(sealing(&KIND, &plain[..60]), Sealing::Unknown);
+    }
+
+    #[test]
+    fn an_older_reader_sees_a_newer_version() {
+        // What a phos-ft that does not know of encryption looks at: magic, then the version.
+        let object = sealed(1, "head/1", b"payload");
+        assert_eq!(object[8..10], SEALED_VERSION.to_le_bytes());
+        const { assert!(KIND.version < SEALED_VERSION) };
+        assert!(matches!(
+            open(&KIND, &forge(SEALED_VERSION, 0, 1, 1, b"x")),
+            Err(EnvelopeError::Newer {
+                found: 4,
+                known: 2,
+                ..
+            })
+        ));
+        assert!(matches!(
+            opened("head/1", &forge(5, FLAG_SEALED, 1, 1, b"x")),
+            Err(EnvelopeError::Newer {
+                found: 5,
+                known: 4,
+                ..
+            })
+        ));
+    }
+
+    #[test]
+    fn a_sealed_object_says_nothing_of_its_payload() {
+        let payload = b"step 1 loss 0.25".repeat(3);
+        let object = sealed(1, "head/1", &payload);
+        assert!(
+            object
+                .windows(4)
+                .all(|four| !payload.windows(4).any(|p| p == four))
         );
     }
 
@@ -351,6 +577,31 @@ mod tests {
             let at = at.index(object.len());
             object[at] ^= 1 << bit;
             prop_assert!(open(&KIND, &object).is_err());
+        }
+
+        #[test]
+        fn a_sealed_object_is_refused_after_any_change(
+            payload in prop::collection::vec(any::<u8>(), 0..1500), at in any::<prop::sample::Index>(), bit in 0..8u8,
+        ) {
+            let object = sealed(1, "head/1", &payload);
+            prop_assert_eq!(opened("head/1", &object).unwrap(), (SEALED_VERSION, payload.clone()));
+            prop_assert_eq!(opened("head/2", &object), Err(EnvelopeError::Forged { what: "test" }));
+            prop_assert_eq!(
+                open_in(&crypt(1, "b"), "head/1", &KIND, &object), Err(EnvelopeError::Forged { what: "test" })
+            );
+            prop_assert!(opened("head/1", &object[..at.index(object.len())]).is_err());
+            let mut changed = object.clone();
+            changed[at.index(object.len())] ^= 1 << bit;
+            prop_assert!(opened("head/1", &changed).is_err());
+        }
+
+        #[test]
+        fn arbitrary_bytes_are_refused_with_a_key(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let mut object = sealed(1, "head/1", b"")[..SEALED_HEADER].to_vec();
+            object[16..24].copy_from_slice(&(bytes.len() as u64).to_le_bytes());
+            object.extend_from_slice(&[0; NONCE]);
+            object.extend_from_slice(&bytes);
+            prop_assert!(opened("head/1", &object).is_err());
         }
 
         #[test]

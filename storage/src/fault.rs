@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use object_store::client::{HttpError, HttpErrorKind};
 
+use crate::s3::CredentialsError;
+
 /// What kind of fault a request met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -24,6 +26,8 @@ pub enum FaultKind {
     NoSpace,
     /// The medium is mounted read-only.
     ReadOnly,
+    /// The job is encrypted with another key than the one given, or with none.
+    Key,
     /// The store cannot do this at all.
     Unsupported,
     /// The store refused the request as malformed, or the configuration is wrong.
@@ -55,6 +59,7 @@ impl FaultKind {
             Self::ReadOnly => {
                 "the file system is read-only (remount it writable or point --store elsewhere)"
             }
+            Self::Key => "the encryption key does not fit",
             Self::Unsupported => "the store does not support this operation (use another one)",
             Self::Invalid => {
                 "the store refused the request (check the address and options of --store)"
@@ -85,7 +90,12 @@ impl StoreFault {
         key: impl Into<String>,
         error: &object_store::Error,
     ) -> Self {
-        Self::with_kind(action, key, classify(error), one_line(&error.to_string()))
+        // Its message is ours, and its end is the remedy: it is not cut off.
+        let detail = match credentials_of(error) {
+            Some(credentials) => credentials.to_string(),
+            None => one_line(&error.to_string()),
+        };
+        Self::with_kind(action, key, classify(error), detail)
     }
 
     pub(crate) fn with_kind(
@@ -144,7 +154,7 @@ impl fmt::Debug for StoreFault {
 impl std::error::Error for StoreFault {}
 
 /// Messages of servers come as pages of XML: one line of at most 400 bytes is enough to know them again.
-fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len().min(400));
     for word in text.split_whitespace() {
         if line.len() + word.len() > 400 {
@@ -175,7 +185,27 @@ fn classify(error: &object_store::Error) -> FaultKind {
     }
 }
 
+/// The lack of credentials that a request met before it was sent.
+fn credentials_of<'a>(
+    error: &'a (dyn std::error::Error + 'static),
+) -> Option<&'a CredentialsError> {
+    let mut next = Some(error);
+    while let Some(current) = next {
+        if let Some(credentials) = current.downcast_ref() {
+            return Some(credentials);
+        }
+        next = current.source();
+    }
+    None
+}
+
 fn from_chain(error: &(dyn std::error::Error + 'static)) -> FaultKind {
+    if let Some(credentials) = credentials_of(error) {
+        return match credentials.is_permanent() {
+            true => FaultKind::Unauthenticated,
+            false => FaultKind::Transient,
+        };
+    }
     // Without credentials in the environment the clouds' metadata service is asked; outside a cloud nobody answers.
     if error.to_string().contains("169.254.169.254") {
         return FaultKind::Unauthenticated;

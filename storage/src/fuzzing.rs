@@ -5,10 +5,11 @@ use bytes::Bytes;
 
 use crate::codec::{self, Codec, Encoding, EncodingPolicy, Sample};
 use crate::collection::{self, Collection, Kept, ManifestRef, WriterNote};
+use crate::crypt::{Crypt, Key};
 use crate::envelope::{self, Kind};
 use crate::hold::{self, ReaderNote};
 use crate::manifest::{self, Manifest, ManifestError};
-use crate::names::{Epoch, JobName, Nonce, UnixMillis};
+use crate::names::{Epoch, JobName, Nonce, NonceSource, UnixMillis};
 use crate::pack::{self, PackError, PackIndex};
 use crate::{EnvelopeError, HeadRecord, PackId, head};
 
@@ -36,18 +37,21 @@ pub fn open_envelope(object: &[u8]) -> Result<Vec<u8>, EnvelopeError> {
 
 /// Reads the head record that stands at `number`.
 pub fn decode_head(number: u64, bytes: &[u8]) -> Result<HeadRecord, EnvelopeError> {
-    HeadRecord::decode(number, bytes)
+    HeadRecord::decode(&Crypt::PLAIN, number, bytes)
 }
 
 /// Writes a head record.
 pub fn encode_head(record: &HeadRecord) -> Result<Bytes, EnvelopeError> {
-    record.encode()
+    record.encode(&Crypt::PLAIN)
 }
 
 /// Writes a manifest.
 pub fn encode_manifest(manifest: &Manifest) -> Result<Vec<u8>, ManifestError> {
-    manifest.encode()
+    manifest.encode(&Crypt::PLAIN)
 }
+
+/// Whose a note is: only of interest where it is encrypted.
+const WHO: Nonce = Nonce([1; 16]);
 
 /// Small objects beside the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,12 +79,14 @@ impl SmallObject {
     pub fn reread(self, object: &[u8]) -> Result<bool, EnvelopeError> {
         Ok(match self {
             Self::WriterNote => {
-                let note = WriterNote::decode(object)?;
-                WriterNote::decode(&note.encode()?)? == note
+                let note = WriterNote::decode(&Crypt::PLAIN, &WHO, object)?;
+                let again = note.encode(&Crypt::PLAIN, &WHO)?;
+                WriterNote::decode(&Crypt::PLAIN, &WHO, &again)? == note
             }
             Self::ReaderNote => {
-                let note = ReaderNote::decode(object)?;
-                ReaderNote::decode(&note.encode()?)? == note
+                let note = ReaderNote::decode(&Crypt::PLAIN, &WHO, object)?;
+                let again = note.encode(&Crypt::PLAIN, &WHO)?;
+                ReaderNote::decode(&Crypt::PLAIN, &WHO, &again)? == note
             }
             Self::Collection => {
                 let (_version, payload) = envelope::open(&collection::KIND, object)?;
@@ -106,13 +112,13 @@ impl SmallObject {
                 keeps_packs: true,
                 adopts: vec![Nonce([7; 16])],
             }
-            .encode()?,
+            .encode(&Crypt::PLAIN, &WHO)?,
             Self::ReaderNote => ReaderNote {
                 who: "restore on node-7".into(),
                 renewed: UnixMillis(1_790_000_000_000),
                 reads: vec![manifest],
             }
-            .encode()?,
+            .encode(&Crypt::PLAIN, &WHO)?,
             Self::Collection => Collection {
                 job: job.clone(),
                 number: 9,
@@ -127,7 +133,7 @@ impl SmallObject {
                 }],
                 manifests: vec!["00000000000000000002-0123456789abcdef".into()],
             }
-            .encode()?,
+            .encode(&Crypt::PLAIN)?,
         };
         Ok(object.to_vec())
     }
@@ -135,22 +141,82 @@ impl SmallObject {
 
 /// Reads a whole pack's header, trailer and index, in the order in which a reader does.
 pub fn decode_pack(bytes: &[u8]) -> Result<(PackId, PackIndex), PackError> {
-    let id = pack::read_header(bytes)?;
+    decode_pack_in(&Crypt::PLAIN, bytes)
+}
+
+fn decode_pack_in(crypt: &Crypt, bytes: &[u8]) -> Result<(PackId, PackIndex), PackError> {
+    let id = pack::read_header(crypt, bytes)?;
     let trailer = bytes.len().saturating_sub(pack::TRAILER as usize);
-    let offset = pack::index_offset(&bytes[trailer..], bytes.len() as u64)?;
+    let offset = pack::index_offset(crypt, &bytes[trailer..], bytes.len() as u64)?;
     let index = usize::try_from(offset).map_or(bytes.len(), |at| at.min(bytes.len()));
-    Ok((id, pack::read_index(&bytes[index..], offset)?))
+    let index = pack::read_index(crypt, &id, &bytes[index..], offset)?;
+    Ok((id, index))
 }
 
 /// Makes a pack of chunks that are stored as they are.
 #[must_use]
 pub fn encode_pack(id: PackId, chunks: &[Bytes]) -> Vec<u8> {
-    let mut builder = pack::PackBuilder::new(id);
+    encode_pack_in(&Crypt::PLAIN, id, chunks)
+}
+
+fn encode_pack_in(crypt: &Crypt, id: PackId, chunks: &[Bytes]) -> Vec<u8> {
+    let mut builder = pack::PackBuilder::new(crypt, id);
     for chunk in chunks {
-        let digest = crate::Digest::of(chunk);
+        let digest = crypt.name(chunk);
         builder.push(digest, Codec::Raw, chunk.clone(), chunk.len() as u32);
     }
-    builder.finish().0.concat()
+    let finished = builder.finish();
+    finished.map_or_else(Vec::new, |(pieces, _)| pieces.concat())
+}
+
+/// A job with a key that the fuzzer does not know how to use.
+#[derive(Debug)]
+pub struct SealedJob(Crypt);
+
+impl SealedJob {
+    /// Of a job. The random numbers that it draws are always the same.
+    #[must_use]
+    pub fn new(job: &JobName) -> Self {
+        let random = NonceSource::new(|| [7; 16]);
+        Self(Crypt::of_job(Some(&Key::new(&[1; 32])), job, &random))
+    }
+
+    /// Wraps a payload as [`seal_envelope`] does, encrypted for a place.
+    pub fn seal(&self, place: &str, payload: &[u8]) -> Result<Vec<u8>, EnvelopeError> {
+        envelope::seal_in(&self.0, place, &ENVELOPE, payload)
+    }
+
+    /// Opens what [`Self::seal`] made.
+    pub fn open(&self, place: &str, object: &[u8]) -> Result<Vec<u8>, EnvelopeError> {
+        envelope::open_in(&self.0, place, &ENVELOPE, object).map(|(_version, payload)| payload)
+    }
+
+    /// Reads the head record that stands at `number`.
+    pub fn decode_head(&self, number: u64, bytes: &[u8]) -> Result<HeadRecord, EnvelopeError> {
+        HeadRecord::decode(&self.0, number, bytes)
+    }
+
+    /// Reads the manifest of a checkpoint.
+    pub fn decode_manifest(&self, number: u64, bytes: &[u8]) -> Result<Manifest, ManifestError> {
+        Manifest::decode_in(&self.0, number, bytes)
+    }
+
+    /// As [`encode_pack`].
+    #[must_use]
+    pub fn encode_pack(&self, id: PackId, chunks: &[Bytes]) -> Vec<u8> {
+        encode_pack_in(&self.0, id, chunks)
+    }
+
+    /// As [`decode_pack`].
+    pub fn decode_pack(&self, bytes: &[u8]) -> Result<(PackId, PackIndex), PackError> {
+        decode_pack_in(&self.0, bytes)
+    }
+
+    /// Opens the box of a chunk that is stored as it is; the error is what a person would read.
+    pub fn open_chunk(&self, name: &crate::Digest, stored: Bytes) -> Result<Bytes, String> {
+        let raw = stored.len() as u32;
+        self.0.open_chunk(name, Codec::Raw, raw, stored)
+    }
 }
 
 /// Encodes a chunk: the number of its codec and its stored bytes.

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::Digest;
+use crate::crypt::Crypt;
 use crate::envelope::{self, EnvelopeError, Kind};
 use crate::names::{Epoch, Nonce, UnixMillis};
 
@@ -91,13 +92,14 @@ pub enum RecordKind {
 }
 
 impl HeadRecord {
-    pub(crate) fn encode(&self) -> Result<Bytes, EnvelopeError> {
-        Ok(envelope::seal(&KIND, &envelope::to_cbor(KIND.what, self)?)?.into())
+    pub(crate) fn encode(&self, crypt: &Crypt) -> Result<Bytes, EnvelopeError> {
+        let payload = envelope::to_cbor(KIND.what, self)?;
+        Ok(envelope::seal_in(crypt, &place(self.number), &KIND, &payload)?.into())
     }
 
     /// Reads the record that stands at `number`.
-    pub(crate) fn decode(number: u64, bytes: &[u8]) -> Result<Self, EnvelopeError> {
-        let (_version, payload) = envelope::open(&KIND, bytes)?;
+    pub(crate) fn decode(crypt: &Crypt, number: u64, bytes: &[u8]) -> Result<Self, EnvelopeError> {
+        let (_version, payload) = envelope::open_in(crypt, &place(number), &KIND, bytes)?;
         let record: Self = envelope::from_cbor(KIND.what, &payload)?;
         if record.number != number {
             let detail = format!(
@@ -111,6 +113,11 @@ impl HeadRecord {
         }
         Ok(record)
     }
+}
+
+/// Where the record of a number stands below its job.
+pub(crate) fn place(number: u64) -> String {
+    format!("head/{}", record_name(number))
 }
 
 /// Name of the record of a number.
@@ -127,6 +134,7 @@ pub(crate) fn parse_record_name(name: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::crypt::tests::crypt;
     use proptest::prelude::*;
 
     fn kind() -> impl Strategy<Value = RecordKind> {
@@ -167,16 +175,18 @@ mod tests {
         #[test]
         fn round_trip(number in any::<u64>(), epoch in any::<u64>(), created in any::<u64>(), nonce in any::<[u8; 16]>(), kind in kind()) {
             let record = HeadRecord { number, epoch: Epoch(epoch), created: UnixMillis(created), nonce: Nonce(nonce), kind };
-            let bytes = record.encode().unwrap();
-            prop_assert_eq!(HeadRecord::decode(number, &bytes).unwrap(), record);
-            prop_assert!(HeadRecord::decode(number.wrapping_add(1), &bytes).is_err());
+            for crypt in [Crypt::PLAIN, crypt(1, "a")] {
+                let bytes = record.encode(&crypt).unwrap();
+                prop_assert_eq!(&HeadRecord::decode(&crypt, number, &bytes).unwrap(), &record);
+                prop_assert!(HeadRecord::decode(&crypt, number.wrapping_add(1), &bytes).is_err());
+            }
             prop_assert_eq!(parse_record_name(&record_name(number)), Some(number));
         }
 
         #[test]
         fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-            prop_assert!(HeadRecord::decode(1, &bytes).is_err());
-            prop_assert!(HeadRecord::decode(1, &envelope::seal(&KIND, &bytes).unwrap()).is_err());
+            prop_assert!(HeadRecord::decode(&Crypt::PLAIN, 1, &bytes).is_err());
+            prop_assert!(HeadRecord::decode(&Crypt::PLAIN, 1, &envelope::seal(&KIND, &bytes).unwrap()).is_err());
         }
 
         #[test]

@@ -271,7 +271,7 @@ impl Job {
         }
         let key = self.key(&format!("collections/{name}"));
         let read = (self.backend()).read_checked(&key, collection::KIND.max_object(), |bytes| {
-            Collection::decode(self.name(), record.number, *digest, bytes)
+            Collection::decode(self.crypt(), self.name(), record.number, *digest, bytes)
         });
         match read.await {
             Ok(collection) => Ok(collection),

@@ -35,6 +35,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::collection::ManifestRef;
+use crate::crypt::Crypt;
 use crate::envelope::{self, EnvelopeError, Kind};
 use crate::fault::{FaultKind, StoreFault};
 use crate::head::READS;
@@ -71,13 +72,17 @@ pub(crate) struct ReaderNote {
 }
 
 impl ReaderNote {
-    pub(crate) fn encode(&self) -> Result<Bytes, EnvelopeError> {
+    pub(crate) fn encode(&self, crypt: &Crypt, reader: &Nonce) -> Result<Bytes, EnvelopeError> {
         let payload = envelope::to_cbor(KIND.what, self)?;
-        Ok(envelope::seal(&KIND, &payload)?.into())
+        Ok(envelope::seal_in(crypt, &place(reader), &KIND, &payload)?.into())
     }
 
-    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, EnvelopeError> {
-        let (_version, payload) = envelope::open(&KIND, bytes)?;
+    pub(crate) fn decode(
+        crypt: &Crypt,
+        reader: &Nonce,
+        bytes: &[u8],
+    ) -> Result<Self, EnvelopeError> {
+        let (_version, payload) = envelope::open_in(crypt, &place(reader), &KIND, bytes)?;
         envelope::from_cbor(KIND.what, &payload)
     }
 
@@ -85,6 +90,11 @@ impl ReaderNote {
     pub(crate) const fn counts(&self, now: UnixMillis) -> bool {
         self.renewed.0.abs_diff(now.0) <= STALE_MS
     }
+}
+
+/// Where a reader's note stands below its job.
+fn place(reader: &Nonce) -> String {
+    format!("readers/{reader}")
 }
 
 /// What a reader holds. See the module.
@@ -120,7 +130,7 @@ impl Hold {
     /// Notes other manifests. A failure is remembered, not told: reading goes on without protection.
     async fn say(&mut self, reads: Vec<ManifestRef>) -> Result<(), JobError> {
         self.said.reads = reads;
-        let bytes = self.said.encode()?;
+        let bytes = self.said.encode(self.job.crypt(), &self.nonce)?;
         let key = self.job.reader_key(&self.nonce);
         // From the first attempt on: one that fails may have been done.
         self.note
@@ -150,7 +160,7 @@ impl Hold {
             return Ok(());
         }
         let key = self.job.reader_key(&self.nonce);
-        match self.said.encode() {
+        match self.said.encode(self.job.crypt(), &self.nonce) {
             Ok(bytes) => self.job.backend().write(&key, bytes).await,
             Err(error) => Err(StoreFault::with_kind(
                 "write",
@@ -177,7 +187,7 @@ impl Hold {
 
 impl Job {
     pub(crate) fn reader_key(&self, reader: &Nonce) -> String {
-        self.key(&format!("readers/{reader}"))
+        self.key(&place(reader))
     }
 
     /// A checkpoint's manifest, held: its packs stay until [`Hold::release`]. `who` says for what, for people.
@@ -268,7 +278,10 @@ impl Job {
         let reads = stream::iter(nonces).map(|nonce| async move {
             let key = self.reader_key(&nonce);
             match self.backend().read(&key, KIND.max_object()).await {
-                Ok(bytes) => Ok(Some((nonce, ReaderNote::decode(&bytes).ok()))),
+                Ok(bytes) => {
+                    let note = ReaderNote::decode(self.crypt(), &nonce, &bytes);
+                    Ok(Some((nonce, note.ok())))
+                }
                 Err(fault) if fault.kind() == FaultKind::NotFound => Ok(None),
                 Err(fault) if fault.kind() == FaultKind::TooLarge => Ok(Some((nonce, None))),
                 Err(fault) => Err(fault),
@@ -283,6 +296,7 @@ impl Job {
 mod tests {
     use super::*;
     use crate::Digest;
+    use crate::crypt::tests::crypt;
     use proptest::prelude::*;
 
     proptest! {
@@ -290,13 +304,19 @@ mod tests {
         fn a_note_comes_back(who in ".{0,40}", renewed in any::<u64>(), names in prop::collection::vec("[0-9a-f-]{1,60}", 0..5)) {
             let reads = names.into_iter().map(|name| ManifestRef { name, digest: Digest([7; 32]), length: 9 }).collect();
             let note = ReaderNote { who, renewed: UnixMillis(renewed), reads };
-            prop_assert_eq!(ReaderNote::decode(&note.encode().unwrap()).unwrap(), note);
+            let (reader, other) = (Nonce([1; 16]), Nonce([2; 16]));
+            for crypt in [Crypt::PLAIN, crypt(1, "job")] {
+                let bytes = note.encode(&crypt, &reader).unwrap();
+                prop_assert_eq!(&ReaderNote::decode(&crypt, &reader, &bytes).unwrap(), &note);
+                prop_assert_eq!(ReaderNote::decode(&crypt, &other, &bytes).is_ok(), crypt.keys().is_none());
+            }
         }
 
         #[test]
         fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-            let _ = ReaderNote::decode(&bytes);
-            let _ = ReaderNote::decode(&envelope::seal(&KIND, &bytes).unwrap());
+            let reader = Nonce([1; 16]);
+            let _ = ReaderNote::decode(&Crypt::PLAIN, &reader, &bytes);
+            let _ = ReaderNote::decode(&Crypt::PLAIN, &reader, &envelope::seal(&KIND, &bytes).unwrap());
         }
     }
 

@@ -20,15 +20,17 @@ use futures::{StreamExt, TryStreamExt, stream};
 use serde::Serialize;
 
 use crate::Digest;
-use crate::backend::{Backend, Created, Medium};
+use crate::backend::{Backend, Created};
 use crate::collection::{Collection, ManifestRef, NOTE_KIND, WriterNote};
-use crate::envelope::{self, EnvelopeError, Kind};
+use crate::crypt::{Crypt, Naming};
+use crate::envelope::{self, EnvelopeError, Kind, Sealing};
 use crate::fault::{FaultKind, StoreFault};
 use crate::head::{self, HeadRecord, READS, RecordKind};
 use crate::history::{Step, Walk};
 use crate::index::{Index, PackSet};
 use crate::leftovers::Leftovers;
 use crate::manifest::{self, Manifest, ManifestError, PackEntry};
+use crate::medium::Medium;
 use crate::names::{CheckpointNumber, Epoch, JobName, Nonce, PackId, UnixMillis};
 use crate::pack::{self, PackError, PackIndex};
 use crate::reader::Reader;
@@ -220,6 +222,9 @@ pub struct Job {
 pub(crate) struct Inner {
     pub(crate) store: Store,
     pub(crate) name: JobName,
+    crypt: Crypt,
+    /// Whether the log was seen to be of our key.
+    key_fits: AtomicBool,
     /// Held while a record is appended, so that clones do not race each other.
     pub(crate) log: tokio::sync::Mutex<Option<Log>>,
     index: RwLock<Option<Arc<Index>>>,
@@ -343,9 +348,13 @@ impl std::fmt::Debug for Job {
 
 impl Job {
     pub(crate) fn new(store: Store, name: JobName) -> Self {
+        let options = &store.inner.options;
+        let crypt = Crypt::of_job(options.encryption.as_ref(), &name, &options.nonces);
         let inner = Inner {
             store,
             name,
+            crypt,
+            key_fits: AtomicBool::new(false),
             log: tokio::sync::Mutex::new(None),
             index: RwLock::new(None),
             ended: Mutex::default(),
@@ -377,6 +386,16 @@ impl Job {
         &self.inner.store.inner.options
     }
 
+    pub(crate) fn crypt(&self) -> &Crypt {
+        &self.inner.crypt
+    }
+
+    /// How its chunks are named.
+    #[must_use]
+    pub fn naming(&self) -> Naming {
+        self.inner.crypt.naming()
+    }
+
     pub(crate) fn nonce(&self) -> Nonce {
         self.options().nonces.next()
     }
@@ -401,7 +420,7 @@ impl Job {
     }
 
     fn record_key(&self, number: u64) -> String {
-        self.key(&format!("head/{}", head::record_name(number)))
+        self.key(&head::place(number))
     }
 
     // --- the log ---------------------------------------------------------------------------------------------------
@@ -415,7 +434,82 @@ impl Job {
             .filter(|&n| n > 0)
             .collect();
         numbers.sort_unstable();
+        self.check_key_of(&numbers).await?;
         Ok(numbers)
+    }
+
+    /// Whether the job can be read and written with the key that the store was opened with, or without one. Nothing is
+    /// written. A job without a history takes any.
+    ///
+    /// # Errors
+    /// A fault of the kind [`FaultKind::Key`], which says what to do; or a request failed.
+    pub async fn check_key(&self) -> Result<(), JobError> {
+        self.record_numbers().await?;
+        Ok(())
+    }
+
+    /// A job keeps its key from the first record to the last, so its beginning tells: whoever has another is refused before
+    /// anything is written. One record that opens with our key proves that the job is ours; then those that do not are
+    /// damage.
+    async fn check_key_of(&self, numbers: &[u64]) -> Result<(), StoreFault> {
+        if self.inner.key_fits.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let mut refused: Option<StoreFault> = None;
+        for &number in numbers.iter().take(READS) {
+            let key = self.record_key(number);
+            let read = self.backend().read(&key, head::KIND.max_object()).await;
+            let bytes = match read {
+                Ok(bytes) => bytes,
+                Err(fault) if matches!(fault.kind(), FaultKind::NotFound | FaultKind::TooLarge) => {
+                    continue;
+                }
+                Err(fault) => return Err(fault),
+            };
+            let sealing = envelope::sealing(&head::KIND, &bytes);
+            let fits = match (sealing, self.crypt().keys()) {
+                (Sealing::Unknown, _) => continue,
+                (Sealing::Plain, keys) => keys.is_none(),
+                (Sealing::Sealed(id), Some(keys)) if id == keys.id() => {
+                    if HeadRecord::decode(self.crypt(), number, &bytes).is_err() {
+                        continue;
+                    }
+                    true
+                }
+                (Sealing::Sealed(_), _) => false,
+            };
+            if fits {
+                self.inner.key_fits.store(true, Ordering::Relaxed);
+                return Ok(());
+            }
+            let fault = self.wrong_key(&key, sealing);
+            if self.crypt().keys().is_none() {
+                return Err(fault);
+            }
+            refused.get_or_insert(fault);
+        }
+        refused.map_or(Ok(()), Err)
+    }
+
+    /// The key does not fit a job that begins with a record like this.
+    fn wrong_key(&self, key: &str, sealing: Sealing) -> StoreFault {
+        let job = self.name();
+        let given = self.crypt().keys().map(crate::crypt::JobKeys::id);
+        let detail = match (sealing, given) {
+            (Sealing::Sealed(id), None) => format!(
+                "job {job} is encrypted with key {id}: give the key file that it was begun with, with \
+                 --encryption-key-file FILE"
+            ),
+            (Sealing::Sealed(id), Some(given)) => format!(
+                "job {job} is encrypted with key {id} and the file given is key {given}: give the key file that it was \
+                 begun with, with --encryption-key-file FILE"
+            ),
+            (Sealing::Plain | Sealing::Unknown, _) => format!(
+                "job {job} was begun without encryption and a key is given: to begin to encrypt, take another --job; if \
+                 this job was encrypted until now, its store was tampered with"
+            ),
+        };
+        StoreFault::with_kind("read", key, FaultKind::Key, detail)
     }
 
     pub(crate) async fn record(&self, number: u64) -> Result<ReadRecord, StoreFault> {
@@ -427,7 +521,7 @@ impl Job {
     pub(crate) async fn find_record(&self, number: u64) -> Result<Option<ReadRecord>, StoreFault> {
         let key = self.record_key(number);
         let read = (self.backend()).read_checked(&key, head::KIND.max_object(), |bytes| {
-            HeadRecord::decode(number, bytes).map_err(|error| error.to_string())
+            HeadRecord::decode(self.crypt(), number, bytes).map_err(|error| error.to_string())
         });
         match read.await {
             Ok(record) => Ok(Some(record)),
@@ -450,7 +544,7 @@ impl Job {
 
     /// Tries to append a record. Its number must be one more than that of the newest record seen.
     pub(crate) async fn append(&self, record: &HeadRecord) -> Result<Appended, JobError> {
-        let bytes = record.encode()?;
+        let bytes = record.encode(self.crypt())?;
         let key = self.record_key(record.number);
         match self
             .backend()
@@ -756,7 +850,8 @@ impl Job {
         bytes: &Bytes,
     ) -> Result<Manifest, String> {
         // First what it says of itself: "of a newer format" tells more than "not the expected bytes".
-        let manifest = Manifest::decode(bytes).map_err(|error: ManifestError| error.to_string())?;
+        let manifest = Manifest::decode_in(self.crypt(), number, bytes)
+            .map_err(|error: ManifestError| error.to_string())?;
         if Digest::of(bytes) != digest {
             return Err("its manifest is not the one that was committed".into());
         }
@@ -964,16 +1059,16 @@ impl Job {
             return Err(damaged("it is shorter than its header and trailer"));
         }
         let header = self.backend().read_range(&key, 0..pack::HEADER).await?;
-        if pack::read_header(&header).map_err(failed)? != *id {
+        if pack::read_header(self.crypt(), &header).map_err(failed)? != *id {
             return Err(damaged("it is another pack under this name"));
         }
         let trailer = self
             .backend()
             .read_range(&key, length - pack::TRAILER..length)
             .await?;
-        let offset = pack::index_offset(&trailer, length).map_err(failed)?;
+        let offset = pack::index_offset(self.crypt(), &trailer, length).map_err(failed)?;
         let index = self.backend().read_range(&key, offset..length).await?;
-        pack::read_index(&index, offset).map_err(failed)
+        pack::read_index(self.crypt(), id, &index, offset).map_err(failed)
     }
 
     // --- packs and the index ---------------------------------------------------------------------------------------
@@ -1042,8 +1137,9 @@ impl Job {
             created: now,
         };
         let payload = envelope::to_cbor(QUARANTINE_KIND.what, &note)?;
-        let bytes = envelope::seal(&QUARANTINE_KIND, &payload)?;
-        let key = self.key(&format!("quarantine/{name}"));
+        let place = format!("quarantine/{name}");
+        let bytes = envelope::seal_in(self.crypt(), &place, &QUARANTINE_KIND, &payload)?;
+        let key = self.key(&place);
         Ok(self.backend().write(&key, bytes.into()).await?)
     }
 
@@ -1204,7 +1300,7 @@ impl Job {
             keeps_packs: true,
             adopts: left.writers.clone(),
         };
-        let bytes = note.encode()?;
+        let bytes = note.encode(self.crypt(), &nonce)?;
         Ok(self.backend().write(&self.note_key(&nonce), bytes).await?)
     }
 
@@ -1262,7 +1358,7 @@ impl Job {
             let key = self.note_key(&nonce);
             match self.backend().read(&key, NOTE_KIND.max_object()).await {
                 Ok(bytes) => {
-                    let note = WriterNote::decode(&bytes);
+                    let note = WriterNote::decode(self.crypt(), &nonce, &bytes);
                     Ok(Some((nonce, note.map_err(|error| error.to_string()))))
                 }
                 Err(fault) if fault.kind() == FaultKind::NotFound => Ok(None),

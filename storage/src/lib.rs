@@ -13,7 +13,7 @@
 //! * The log is linear: number `n + 1` is only tried by one who saw that `n` is the newest, and conditional creation
 //!   has one winner. Taking a job over writes a record into the same log, so a writer of an older epoch always meets
 //!   it and is [fenced](CommitError::Fenced), however long it was paused.
-//! * Every chunk is named by its BLAKE3 digest and checked when it is put and when it is fetched.
+//! * Every chunk is named by its BLAKE3 digest (keyed, if the job is encrypted) and checked when it is put and when it is fetched.
 //!
 //! # Crash consistency
 //!
@@ -43,6 +43,8 @@ mod chunk_list;
 mod codec;
 mod collect;
 mod collection;
+mod copy;
+mod crypt;
 mod diff;
 mod digest;
 mod envelope;
@@ -56,21 +58,25 @@ mod index;
 mod job;
 mod leftovers;
 mod manifest;
+mod medium;
 mod names;
 mod pack;
+mod places;
 mod probe;
 mod reader;
 mod retry;
+pub mod s3;
 mod store;
 mod unfinished;
 mod verify;
 mod writer;
 
-pub use backend::is_remote;
 pub use cache::PackCache;
 pub use chunk_list::ChunkList;
 pub use codec::{Codec, Encoding, EncodingPolicy, PlainZstd, Pressure, Sample};
-pub use collect::{Candidate, CollectError, CollectOptions, Collected, GiveWay, Keep};
+pub use collect::{Always, Candidate, CollectError, CollectOptions, Collected, GiveWay, Keep};
+pub use copy::CopyError;
+pub use crypt::{Key, KeyError, KeyId, Naming};
 pub use diff::{AllocationDiff, Change, Diff, FileDiff};
 pub use digest::Digest;
 pub use envelope::EnvelopeError;
@@ -85,6 +91,7 @@ pub use manifest::{
     Allocation, Body, ChunkEntry, Extent, FileContent, FilePath, Gpu, GpuUuid, ImageFile, JobFile,
     JobFileKind, Manifest, ManifestBody, ManifestError, PackEntry, Process, ProcessDevice, Timings,
 };
+pub use medium::{is_on_another_disk, is_remote};
 pub use names::{
     CheckpointNumber, Epoch, JobName, JobNameError, Nonce, NonceSource, PackId, UnixMillis,
 };
@@ -105,4 +112,7 @@ pub const CHUNK_SIZE: usize = 1 << 20;
 pub const MAX_CHUNK_SIZE: usize = 4 << 20;
 
 /// Version of the layout of a store as a whole, as written in its `phos-format` object.
-pub const STORE_FORMAT: u16 = 3;
+pub const STORE_FORMAT: u16 = 4;
+
+/// The same of a store that no encrypted job was written into.
+pub const PLAIN_FORMAT: u16 = 3;

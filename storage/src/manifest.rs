@@ -22,6 +22,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::chunk_list::ChunkList;
 use crate::codec::Codec;
+use crate::crypt::Crypt;
 use crate::digest::{deserialize_array, serialize_array};
 use crate::envelope::{self, EnvelopeError, Kind};
 use crate::names::{CheckpointNumber, Epoch, JobName, PackId, UnixMillis};
@@ -622,10 +623,11 @@ pub(crate) struct Identity {
 
 impl Manifest {
     /// Makes a manifest from a body that names content by digest. `locate` says where a chunk lies, `pack_length` how
-    /// long a pack is.
+    /// long a pack is; a chunk that is stored as it is takes `overhead` bytes more than it has.
     pub(crate) fn build(
         identity: Identity,
         body: ManifestBody,
+        overhead: u32,
         locate: impl Fn(&Digest) -> Option<Location>,
         pack_length: impl Fn(&PackId) -> Option<u64>,
     ) -> Result<Self, ManifestError> {
@@ -715,12 +717,12 @@ impl Manifest {
             chunks,
             body,
         };
-        manifest.validate()?;
+        manifest.validate(overhead)?;
         Ok(manifest)
     }
 
     /// The bytes to store.
-    pub(crate) fn encode(&self) -> Result<Vec<u8>, ManifestError> {
+    pub(crate) fn encode(&self, crypt: &Crypt) -> Result<Vec<u8>, ManifestError> {
         let wire = Wire {
             job: self.job.clone(),
             number: self.number,
@@ -730,16 +732,24 @@ impl Manifest {
             chunks: Columns::from_entries(&self.chunks),
             body: self.body.clone(),
         };
-        Ok(envelope::seal(
-            &KIND,
-            &envelope::to_cbor(KIND.what, &wire)?,
-        )?)
+        let payload = envelope::to_cbor(KIND.what, &wire)?;
+        let place = place(self.number.0);
+        Ok(envelope::seal_in(crypt, &place, &KIND, &payload)?)
     }
 
-    /// Reads and validates the bytes of a manifest. Never panics, and never allocates more than a small multiple of the
-    /// caps of its envelope.
+    /// Reads and validates the bytes of a manifest that is not encrypted. Never panics, and never allocates more than a
+    /// small multiple of the caps of its envelope.
     pub fn decode(bytes: &[u8]) -> Result<Self, ManifestError> {
-        let (_version, payload) = envelope::open(&KIND, bytes)?;
+        Self::decode_in(&Crypt::PLAIN, 0, bytes)
+    }
+
+    /// As [`Self::decode`], of a job's checkpoint.
+    pub(crate) fn decode_in(
+        crypt: &Crypt,
+        number: u64,
+        bytes: &[u8],
+    ) -> Result<Self, ManifestError> {
+        let (_version, payload) = envelope::open_in(crypt, &place(number), &KIND, bytes)?;
         let Wire {
             job,
             number,
@@ -758,11 +768,11 @@ impl Manifest {
             chunks: chunks.into_entries()?,
             body,
         };
-        manifest.validate()?;
+        manifest.validate(crypt.overhead())?;
         Ok(manifest)
     }
 
-    fn validate(&self) -> Result<(), ManifestError> {
+    fn validate(&self, overhead: u32) -> Result<(), ManifestError> {
         if self.body.agent.len() > MAX_AGENT {
             return Err(ManifestError::AgentTooLarge {
                 length: self.body.agent.len(),
@@ -770,7 +780,10 @@ impl Manifest {
         }
         for (number, chunk) in self.chunks.iter().enumerate() {
             let bad = |detail: String| inconsistent(format!("chunk {number}: {detail}"));
-            if chunk.raw == 0 || chunk.raw as usize > MAX_CHUNK_SIZE || chunk.stored > chunk.raw {
+            if chunk.raw == 0
+                || chunk.raw as usize > MAX_CHUNK_SIZE
+                || chunk.stored > chunk.raw.saturating_add(overhead)
+            {
                 return Err(bad(format!(
                     "{} bytes stored for {}",
                     chunk.stored, chunk.raw
@@ -860,11 +873,23 @@ impl Manifest {
             .filter_map(|chunk| Some(self.chunks.get(chunk as usize)?.digest))
     }
 
+    /// What the caller of the commit handed in: content by digests again.
+    #[must_use]
+    pub fn named(&self) -> ManifestBody {
+        let named = self.body.clone().try_map(|list: ChunkList, _, _| {
+            Ok::<_, std::convert::Infallible>(self.digests(&list).collect())
+        });
+        match named {
+            Ok(body) => body,
+        }
+    }
+
     /// The manifest after some of its chunks were moved to other packs, whose lengths are given.
     pub(crate) fn relocated(
         mut self,
         moves: &HashMap<(PackId, u64), Location>,
         lengths: &HashMap<PackId, u64>,
+        overhead: u32,
     ) -> Result<Self, ManifestError> {
         let old = std::mem::take(&mut self.packs);
         let mut numbers: HashMap<PackId, u32> = HashMap::new();
@@ -895,7 +920,7 @@ impl Manifest {
                 }
             };
         }
-        self.validate()?;
+        self.validate(overhead)?;
         Ok(self)
     }
 
@@ -929,12 +954,19 @@ impl Manifest {
     }
 }
 
+/// Where a manifest stands below its job, as far as that can be known before it is sealed: its name has the digest of
+/// its bytes in it, and its record says which it is.
+fn place(number: u64) -> String {
+    format!("manifests/{number:020}")
+}
+
 /// Most chunks that one manifest may refer to: 64 TiB of full chunks.
 const MAX_REFERENCES: u64 = 1 << 26;
 
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::crypt::tests::crypt;
     use crate::names::Nonce;
     use proptest::prelude::*;
 
@@ -1064,6 +1096,7 @@ pub(crate) mod tests {
         Manifest::build(
             identity,
             body,
+            0,
             |digest| table.get(digest).copied(),
             |_| Some(1 << 20),
         )
@@ -1074,7 +1107,7 @@ pub(crate) mod tests {
     fn reseal(change: impl FnOnce(&mut Manifest)) -> Vec<u8> {
         let mut manifest = build(sample());
         change(&mut manifest);
-        manifest.encode().unwrap()
+        manifest.encode(&Crypt::PLAIN).unwrap()
     }
 
     fn sample() -> ManifestBody {
@@ -1146,7 +1179,8 @@ pub(crate) mod tests {
             created: UnixMillis(0),
         };
         let locate = |digest: &Digest| table.get(digest).copied();
-        let error = Manifest::build(identity.clone(), body, locate, |_| Some(1 << 20)).unwrap_err();
+        let error =
+            Manifest::build(identity.clone(), body, 0, locate, |_| Some(1 << 20)).unwrap_err();
         assert!(
             error
                 .to_string()
@@ -1156,7 +1190,7 @@ pub(crate) mod tests {
         let mut body = sample();
         body.allocations[0].size_bytes += 5;
         assert!(matches!(
-            Manifest::build(identity, body, locate, |_| Some(1 << 20)),
+            Manifest::build(identity, body, 0, locate, |_| Some(1 << 20)),
             Err(ManifestError::Length { .. })
         ));
     }
@@ -1198,11 +1232,12 @@ pub(crate) mod tests {
         let manifest = Manifest::build(
             identity,
             body,
+            0,
             |d| table.get(d).copied(),
             |_| Some(128 << 20),
         )
         .unwrap();
-        let bytes = manifest.encode().unwrap().len() as u64;
+        let bytes = manifest.encode(&Crypt::PLAIN).unwrap().len() as u64;
         assert!(bytes < manifest.image_bytes() / 10_000, "{bytes}");
     }
 
@@ -1210,9 +1245,16 @@ pub(crate) mod tests {
         #[test]
         fn round_trip(body in body()) {
             let manifest = build(body.clone());
-            let bytes = manifest.encode().unwrap();
+            let bytes = manifest.encode(&Crypt::PLAIN).unwrap();
             let read = Manifest::decode(&bytes).unwrap();
             prop_assert_eq!(&read, &manifest);
+            // Encrypted it is the same, where it stands and nowhere else.
+            let crypt = crypt(1, "job");
+            let sealed = manifest.encode(&crypt).unwrap();
+            let number = manifest.number.0;
+            prop_assert_eq!(&Manifest::decode_in(&crypt, number, &sealed).unwrap(), &manifest);
+            prop_assert!(Manifest::decode_in(&crypt, number + 1, &sealed).is_err());
+            prop_assert!(Manifest::decode(&sealed).is_err());
             prop_assert_eq!(read.body.allocations.len(), body.allocations.len());
             for (stored, given) in read.body.allocations.iter().zip(&body.allocations) {
                 prop_assert_eq!(read.digests(&stored.chunks).collect::<Vec<_>>(), given.chunks.clone());
@@ -1233,7 +1275,7 @@ pub(crate) mod tests {
         fn a_changed_payload_behind_a_right_checksum_never_panics(
             body in body(), changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
         ) {
-            let (_, mut payload) = envelope::open(&KIND, &build(body).encode().unwrap()).unwrap();
+            let (_, mut payload) = envelope::open(&KIND, &build(body).encode(&Crypt::PLAIN).unwrap()).unwrap();
             for (at, byte) in changes {
                 let at = at.index(payload.len());
                 payload[at] = byte;

@@ -10,9 +10,15 @@
 //!
 //! A range whose chunks do not match is fetched once more, as the damage may have happened on the way. If it stays, the
 //! error names the checkpoint, pack and place: [`Job::quarantine_pack`] and fall back to an older checkpoint.
+//!
+//! # Other places
+//!
+//! A chunk that a [nearer](Reader::nearer) checkpoint has as well is read there, and from this one if that fails. What this
+//! one has lost is read from [further](Reader::further) ones. Whose bytes they are makes no difference: all are checked.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bytes::{Bytes, BytesMut};
 use futures::stream::{self, BoxStream};
@@ -21,13 +27,12 @@ use futures::{StreamExt, TryStreamExt};
 use crate::Digest;
 use crate::chunk_list::ChunkList;
 use crate::codec::{self, Codec};
+use crate::crypt::{Crypt, Naming};
 use crate::fault::{FaultKind, StoreFault};
 use crate::job::Job;
-use crate::manifest::{ChunkEntry, Manifest, PackEntry};
+use crate::manifest::{ChunkEntry, Manifest};
 use crate::names::{CheckpointNumber, PackId};
-
-/// Bytes between two wanted chunks that are fetched with them rather than asking twice.
-const GAP: u64 = 256 << 10;
+use crate::places::{Places, Span};
 
 /// Why chunks could not be read.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -126,10 +131,19 @@ impl ReadError {
 /// Reads the chunks of one checkpoint. Cheap to clone.
 #[derive(Clone)]
 pub struct Reader {
-    job: Job,
     checkpoint: CheckpointNumber,
-    packs: Arc<[PackEntry]>,
-    chunks: Arc<[ChunkEntry]>,
+    places: Arc<Places>,
+    elsewhere: Arc<Elsewhere>,
+}
+
+/// What was not read from the checkpoint's own packs.
+#[derive(Default)]
+struct Elsewhere {
+    /// Stored bytes.
+    nearer: AtomicU64,
+    further: AtomicU64,
+    /// It was said that something could not be read.
+    said: AtomicBool,
 }
 
 impl std::fmt::Debug for Reader {
@@ -137,29 +151,47 @@ impl std::fmt::Debug for Reader {
         write!(
             f,
             "Reader(checkpoint {} of {:?})",
-            self.checkpoint, self.job
+            self.checkpoint,
+            self.places.job()
         )
     }
-}
-
-/// Chunks of one pack that are fetched together.
-struct Span {
-    pack: PackId,
-    start: u64,
-    end: u64,
-    /// Their bytes once decoded.
-    raw: u64,
-    chunks: Vec<(u32, ChunkEntry)>,
 }
 
 impl Reader {
     pub(crate) fn new(job: Job, manifest: &Manifest) -> Self {
         Self {
-            job,
             checkpoint: manifest.number,
-            packs: manifest.packs.clone().into(),
-            chunks: manifest.chunks.clone().into(),
+            places: Arc::new(Places::of(job, manifest)),
+            elsewhere: Arc::default(),
         }
+    }
+
+    /// What a checkpoint of another store has as well is read there first. One that names its chunks in another way is of
+    /// no use and ignored.
+    #[must_use]
+    pub fn nearer(mut self, job: &Job, manifest: &Manifest) -> Self {
+        Arc::make_mut(&mut self.places).add(job, manifest, true);
+        self
+    }
+
+    /// What is damaged or missing is read from a checkpoint of another store, if that has it.
+    #[must_use]
+    pub fn further(mut self, job: &Job, manifest: &Manifest) -> Self {
+        Arc::make_mut(&mut self.places).add(job, manifest, false);
+        self
+    }
+
+    /// Stored bytes that were read from nearer and from further checkpoints so far.
+    #[must_use]
+    pub fn read_elsewhere(&self) -> (u64, u64) {
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        (load(&self.elsewhere.nearer), load(&self.elsewhere.further))
+    }
+
+    /// How its chunks are named.
+    #[must_use]
+    pub fn naming(&self) -> Naming {
+        self.places.job().naming()
     }
 
     /// Fetches chunks by their numbers in the manifest's table. Each comes once, however often it is asked for, in the
@@ -173,14 +205,15 @@ impl Reader {
             Err(error) => return stream::once(async { Err(error) }).boxed(),
         };
         let reader = self.clone();
-        let fetches = self.job.options().fetches.max(1);
+        let fetches = self.places.job().options().fetches.max(1);
         let checkpoint = self.checkpoint;
+        let crypt = self.places.job().crypt().clone();
         let zeros = stream::iter(zeros)
-            .map(move |(index, chunk)| Ok((index, zeros_of(checkpoint, &chunk)?)));
+            .map(move |(index, chunk)| Ok((index, zeros_of(&crypt, checkpoint, &chunk)?)));
         let fetched = stream::iter(spans)
             .map(move |span| {
                 let reader = reader.clone();
-                async move { reader.fetch_span(Arc::new(span)).await }
+                async move { reader.fetch_anywhere(span).await }
             })
             .buffer_unordered(fetches)
             .map_ok(|chunks| stream::iter(chunks.into_iter().map(Ok)))
@@ -232,14 +265,11 @@ impl Reader {
     }
 
     fn chunk(&self, index: u32) -> Result<ChunkEntry, ReadError> {
-        self.chunks
-            .get(index as usize)
-            .copied()
-            .ok_or(ReadError::NoChunk {
-                checkpoint: self.checkpoint,
-                index,
-                chunks: self.chunks.len(),
-            })
+        self.places.chunk(index).ok_or(ReadError::NoChunk {
+            checkpoint: self.checkpoint,
+            index,
+            chunks: self.places.len(),
+        })
     }
 
     #[expect(clippy::type_complexity, reason = "used once, right above")]
@@ -252,64 +282,90 @@ impl Reader {
         let mut stored = Vec::with_capacity(wanted.len());
         for index in wanted {
             let chunk = self.chunk(index)?;
-            let list = if chunk.codec == Codec::Zero {
-                &mut zeros
+            if chunk.codec == Codec::Zero {
+                zeros.push((index, chunk));
             } else {
-                &mut stored
-            };
-            list.push((index, chunk));
-        }
-        stored.sort_unstable_by_key(|(_, chunk)| (chunk.pack, chunk.offset));
-        let limit = self.job.options().fetch_size;
-        let mut spans: Vec<Span> = Vec::new();
-        let mut open: Option<u32> = None;
-        for (index, chunk) in stored {
-            let end = chunk.offset + u64::from(chunk.stored);
-            let raw = u64::from(chunk.raw);
-            if open == Some(chunk.pack)
-                && let Some(span) = spans.last_mut()
-                && chunk.offset <= span.end + GAP
-                && end.max(span.end) - span.start <= limit
-                && span.raw + raw <= 2 * limit
-            {
-                span.end = span.end.max(end);
-                span.raw += raw;
-                span.chunks.push((index, chunk));
-                continue;
+                stored.push(index);
             }
-            let Some(pack) = self.packs.get(chunk.pack as usize) else {
-                continue;
-            };
-            open = Some(chunk.pack);
-            spans.push(Span {
-                pack: pack.id,
-                start: chunk.offset,
-                end,
-                raw,
-                chunks: vec![(index, chunk)],
-            });
         }
+        // Each is at least at its own place: manifests are checked when they are read.
+        let spans = self.places.plan(&stored, 0).ok_or(ReadError::NoChunk {
+            checkpoint: self.checkpoint,
+            index: stored.first().copied().unwrap_or_default(),
+            chunks: self.places.len(),
+        })?;
         Ok((zeros, spans))
     }
 
-    async fn fetch_span(&self, span: Arc<Span>) -> Result<Vec<(u32, Bytes)>, ReadError> {
-        if let Some(near) = self.cached_span(&span).await {
+    /// The chunks of a span from its place, or from others that have them.
+    async fn fetch_anywhere(&self, span: Span) -> Result<Vec<(u32, Bytes)>, ReadError> {
+        let mut left = vec![Arc::new(span)];
+        let mut chunks = Vec::new();
+        let mut own_error = None;
+        while let Some(span) = left.pop() {
+            let error = match self.fetch_span(&span).await {
+                Ok(fetched) => {
+                    self.count(&span);
+                    chunks.extend(fetched);
+                    continue;
+                }
+                Err(error) => error,
+            };
+            let wanted: Vec<u32> = span.chunks.iter().map(|(index, _)| *index).collect();
+            let Some(others) = self.places.plan(&wanted, span.place + 1) else {
+                // What the checkpoint itself lacks matters, not who else lacks it.
+                return Err(own_error.unwrap_or(error));
+            };
+            if self.elsewhere.said.swap(true, Ordering::Relaxed) {
+                tracing::debug!(%error, chunks = wanted.len(), "another place that has them is asked");
+            } else {
+                tracing::warn!(%error, "another place that has what cannot be read there is asked");
+            }
+            if self.places.is_own(span.place) {
+                own_error.get_or_insert(error);
+            }
+            left.extend(others.into_iter().map(Arc::new));
+        }
+        Ok(chunks)
+    }
+
+    fn count(&self, span: &Span) {
+        let counter = if self.places.is_own(span.place) {
+            return;
+        } else if self.places.is_nearer(span.place) {
+            &self.elsewhere.nearer
+        } else {
+            &self.elsewhere.further
+        };
+        let stored: u64 = span.chunks.iter().map(|(_, c)| u64::from(c.stored)).sum();
+        counter.fetch_add(stored, Ordering::Relaxed);
+    }
+
+    /// Whose packs a span is of.
+    fn job_of(&self, span: &Span) -> &Job {
+        (self.places.get(span.place)).map_or_else(|| self.places.job(), |place| &place.job)
+    }
+
+    async fn fetch_span(&self, span: &Arc<Span>) -> Result<Vec<(u32, Bytes)>, ReadError> {
+        if let Some(near) = self.cached_span(span).await {
             return Ok(near);
         }
-        match self.fetch_span_once(&span).await {
-            Err(ReadError::Damaged { .. }) => self.fetch_span_once(&span).await,
+        match self.fetch_span_once(span).await {
+            Err(ReadError::Damaged { .. }) => self.fetch_span_once(span).await,
             other => other,
         }
     }
 
     /// From the cache, if all of it is there and right.
     async fn cached_span(&self, span: &Arc<Span>) -> Option<Vec<(u32, Bytes)>> {
-        let options = self.job.options();
+        let job = self.job_of(span);
+        let options = job.options();
         let (cache, span) = (options.cache.clone()?, span.clone());
-        let (checkpoint, key) = (self.checkpoint, self.job.pack_key(&span.pack));
+        let (checkpoint, key) = (self.checkpoint, job.pack_key(&span.pack));
+        let crypt = job.crypt().clone();
         let looked = options.compute.run(move || {
             let bytes = cache.read(&key, span.start..span.end)?;
-            match decode_span(checkpoint, &span, &bytes) {
+            match decode_span(&crypt, checkpoint, &span, &bytes) {
                 Ok(chunks) => Some(chunks),
                 Err(error) => {
                     tracing::warn!(%error, "only its copy on this disk: the store is asked");
@@ -324,9 +380,9 @@ impl Reader {
     async fn fetch_span_once(&self, span: &Arc<Span>) -> Result<Vec<(u32, Bytes)>, ReadError> {
         let checkpoint = self.checkpoint;
         let pack = span.pack;
-        let key = self.job.pack_key(&pack);
-        let bytes = self
-            .job
+        let job = self.job_of(span);
+        let key = job.pack_key(&pack);
+        let bytes = job
             .backend()
             .read_range(&key, span.start..span.end)
             .await
@@ -338,12 +394,11 @@ impl Reader {
                 },
                 _ => ReadError::Store { checkpoint, source },
             })?;
-        let task_span = span.clone();
-        let decoding = self
-            .job
+        let (task_span, crypt) = (span.clone(), job.crypt().clone());
+        let decoding = job
             .options()
             .compute
-            .run(move || decode_span(checkpoint, &task_span, &bytes));
+            .run(move || decode_span(&crypt, checkpoint, &task_span, &bytes));
         decoding.await.unwrap_or_else(|error| {
             let detail = format!("the task that decodes it ended: {error}");
             let source = StoreFault::with_kind("read", key, FaultKind::Transient, detail);
@@ -353,6 +408,7 @@ impl Reader {
 }
 
 fn decode_span(
+    crypt: &Crypt,
     checkpoint: CheckpointNumber,
     span: &Span,
     bytes: &Bytes,
@@ -371,8 +427,11 @@ fn decode_span(
         if to > bytes.len() {
             return Err(damaged("the pack ends before it".into()));
         }
-        let raw = codec::decode(chunk.codec, bytes.slice(from..to), chunk.raw).map_err(damaged)?;
-        let found = Digest::of(&raw);
+        let raw = crypt
+            .open_chunk(&chunk.digest, chunk.codec, chunk.raw, bytes.slice(from..to))
+            .and_then(|encoded| codec::decode(chunk.codec, encoded, chunk.raw))
+            .map_err(damaged)?;
+        let found = crypt.name(&raw);
         if found != chunk.digest {
             return Err(damaged(format!("its bytes have digest {found}")));
         }
@@ -382,10 +441,14 @@ fn decode_span(
 }
 
 /// A chunk of which nothing is stored. Of each length there is only one, so checking its name costs nothing.
-fn zeros_of(checkpoint: CheckpointNumber, chunk: &ChunkEntry) -> Result<Bytes, ReadError> {
+fn zeros_of(
+    crypt: &Crypt,
+    checkpoint: CheckpointNumber,
+    chunk: &ChunkEntry,
+) -> Result<Bytes, ReadError> {
     codec::decode(Codec::Zero, Bytes::new(), chunk.raw)
         .and_then(|zeros| {
-            if Digest::of(&zeros) == chunk.digest {
+            if crypt.name(&zeros) == chunk.digest {
                 Ok(zeros)
             } else {
                 Err("it is not zeros".into())

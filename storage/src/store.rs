@@ -8,16 +8,19 @@ use object_store::ObjectStore;
 use object_store::path::Path;
 use serde::{Deserialize, Serialize};
 
-use crate::STORE_FORMAT;
-use crate::backend::{self, Backend, Created, Medium};
+use crate::backend::{self, Backend, Created};
 use crate::cache::PackCache;
 use crate::codec::{EncodingPolicy, PlainZstd};
+use crate::crypt::Key;
 use crate::envelope::{self, EnvelopeError, Kind};
 use crate::fault::{FaultKind, StoreFault};
 use crate::job::{Job, JobError};
+use crate::medium::Medium;
 use crate::names::{JobName, Nonce, NonceSource};
 use crate::probe::{self, ProbeError};
 use crate::retry::RetryPolicy;
+use crate::s3::S3Options;
+use crate::{PLAIN_FORMAT, STORE_FORMAT};
 
 const MARKER: &str = "phos-format";
 const MARKER_KIND: Kind = Kind {
@@ -46,6 +49,10 @@ pub struct StoreOptions {
     pub encoding: Arc<dyn EncodingPolicy>,
     /// What holds packs back so that others have their share of the link; `None`: nothing does.
     pub pacer: Option<Arc<dyn Pacer>>,
+    /// What jobs are encrypted with; `None`: they are not. A job keeps what it was begun with.
+    pub encryption: Option<Key>,
+    /// How objects are written to S3.
+    pub s3: S3Options,
     /// Packs kept on a disk of this machine, where a reader looks first.
     pub cache: Option<Arc<PackCache>>,
     /// Ranges being fetched at once by a reader. With `fetch_size` they bound a reader's memory:
@@ -106,6 +113,8 @@ impl StoreOptions {
                 .min(16),
             encoding: Arc::new(PlainZstd { level: 1 }),
             pacer: None,
+            encryption: None,
+            s3: S3Options::default(),
             cache: None,
             fetches: 8,
             fetch_size: 8 << 20,
@@ -217,11 +226,11 @@ impl std::fmt::Debug for Store {
 impl Store {
     /// Opens a store: a directory (created if it is not there), `file://`, `s3://`, `gs://`, `az://`, `memory://` (gone
     /// with the last handle) or `discard://` (packs are dropped: to measure stops). Credentials and endpoints of object
-    /// stores come from the environment (`AWS_*`, `GOOGLE_*`, `AZURE_*`).
+    /// stores come from the environment (`AWS_*`, `GOOGLE_*`, `AZURE_*`), those of S3 from every source of the AWS tools.
     ///
     /// Reads the format marker, if there is one; nothing is written.
     pub async fn open(address: &str, options: StoreOptions) -> Result<Self, OpenError> {
-        let backend = backend::connect(address, &options.retry)?;
+        let backend = backend::connect(address, &options).await?;
         Self::with_backend(backend, address, options).await
     }
 
@@ -263,16 +272,7 @@ impl Store {
                 address: address.to_owned(),
             }),
         };
-        match store
-            .inner
-            .backend
-            .read(MARKER, MARKER_KIND.max_object())
-            .await
-        {
-            Ok(bytes) => drop(store.check_marker(&bytes)?),
-            Err(fault) if fault.kind() == FaultKind::NotFound => {}
-            Err(source) => return Err(store.failed(source)),
-        }
+        store.format().await?;
         Ok(store)
     }
 
@@ -304,8 +304,17 @@ impl Store {
         let marker = Marker {
             nonce: self.inner.options.nonces.next(),
         };
+        // A store without an encrypted job stays one for older ones.
+        let format = match self.inner.options.encryption {
+            None => PLAIN_FORMAT,
+            Some(_) => STORE_FORMAT,
+        };
+        let kind = Kind {
+            version: format,
+            ..MARKER_KIND
+        };
         let bytes = envelope::to_cbor(MARKER_KIND.what, &marker)
-            .and_then(|payload| envelope::seal(&MARKER_KIND, &payload))
+            .and_then(|payload| envelope::seal(&kind, &payload))
             .map_err(|source| OpenError::Marker {
                 address: self.inner.address.clone(),
                 source,
@@ -319,7 +328,7 @@ impl Store {
         {
             Ok(Created::Done) => Ok(()),
             Ok(Created::Taken(found)) => {
-                if self.check_marker(&found.unwrap_or_default())? < STORE_FORMAT {
+                if self.check_marker(&found.unwrap_or_default())? < format {
                     // What is written from here on is not for older ones. Racing with another that does the same, or
                     // repeating it, changes nothing.
                     let raised = self.inner.backend.write(MARKER, bytes).await;
@@ -327,6 +336,16 @@ impl Store {
                 }
                 Ok(())
             }
+            Err(source) => Err(self.failed(source)),
+        }
+    }
+
+    /// The store's format, by its marker; `None` if it has none yet.
+    pub async fn format(&self) -> Result<Option<u16>, OpenError> {
+        let backend = &self.inner.backend;
+        match backend.read(MARKER, MARKER_KIND.max_object()).await {
+            Ok(bytes) => self.check_marker(&bytes).map(Some),
+            Err(fault) if fault.kind() == FaultKind::NotFound => Ok(None),
             Err(source) => Err(self.failed(source)),
         }
     }

@@ -27,6 +27,7 @@ use serde::Serialize;
 
 use crate::Digest;
 use crate::codec::{self, Codec};
+use crate::crypt::Crypt;
 use crate::fault::{FaultKind, StoreFault};
 use crate::index::PackSet;
 use crate::job::{Job, JobError, SkippedCheckpoint};
@@ -119,7 +120,7 @@ impl Job {
         for found in self.checkpoints_with_names().await? {
             manifests.insert(found.number, found.manifest_name);
             let checked = found.manifest.and_then(|manifest| {
-                check_zeros(&manifest)?;
+                check_zeros(self.crypt(), &manifest)?;
                 Ok(manifest)
             });
             match checked {
@@ -336,11 +337,11 @@ impl Job {
             }
             Err(fault) => return Err(fault),
         };
-        let span = span.to_vec();
+        let (span, crypt) = (span.to_vec(), self.crypt().clone());
         let checked = self
             .options()
             .compute
-            .run(move || check_span(start, &span, &bytes));
+            .run(move || check_span(&crypt, start, &span, &bytes));
         checked
             .await
             .map_err(|detail| StoreFault::with_kind("read", key, FaultKind::Transient, detail))
@@ -351,7 +352,12 @@ const fn end(chunk: &PackIndexEntry) -> u64 {
     chunk.offset + chunk.stored as u64
 }
 
-fn check_span(start: u64, span: &[PackIndexEntry], bytes: &Bytes) -> Result<(), String> {
+fn check_span(
+    crypt: &Crypt,
+    start: u64,
+    span: &[PackIndexEntry],
+    bytes: &Bytes,
+) -> Result<(), String> {
     for chunk in span {
         let at =
             |reason: String| format!("chunk {} at byte {}: {reason}", chunk.digest, chunk.offset);
@@ -362,8 +368,11 @@ fn check_span(start: u64, span: &[PackIndexEntry], bytes: &Bytes) -> Result<(), 
         if to > bytes.len() {
             return Err(at("the pack ends before it".into()));
         }
-        let raw = codec::decode(chunk.codec, bytes.slice(from..to), chunk.raw).map_err(at)?;
-        let found = Digest::of(&raw);
+        let raw = crypt
+            .open_chunk(&chunk.digest, chunk.codec, chunk.raw, bytes.slice(from..to))
+            .and_then(|encoded| codec::decode(chunk.codec, encoded, chunk.raw))
+            .map_err(at)?;
+        let found = crypt.name(&raw);
         if found != chunk.digest {
             return Err(at(format!("its bytes have digest {found}")));
         }
@@ -398,13 +407,13 @@ fn expect(expected: &mut BTreeMap<PackId, Expected>, manifest: &Manifest) {
 }
 
 /// Chunks of which nothing is stored must have the name that zeros have.
-fn check_zeros(manifest: &Manifest) -> Result<(), String> {
+fn check_zeros(crypt: &Crypt, manifest: &Manifest) -> Result<(), String> {
     let mut names: BTreeMap<u32, Digest> = BTreeMap::new();
     for chunk in manifest.chunks.iter().filter(|c| c.codec == Codec::Zero) {
         let name = match names.get(&chunk.raw) {
             Some(name) => *name,
             None => {
-                let name = Digest::of(&codec::decode(Codec::Zero, Bytes::new(), chunk.raw)?);
+                let name = crypt.name(&codec::decode(Codec::Zero, Bytes::new(), chunk.raw)?);
                 names.insert(chunk.raw, name);
                 name
             }

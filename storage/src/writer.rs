@@ -26,10 +26,10 @@ use bytes::Bytes;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use crate::backend::Medium;
 use crate::codec::{self, Codec, Pressure};
 use crate::collect::{Candidate, CollectOptions};
 use crate::collection::ManifestRef;
+use crate::crypt::Naming;
 use crate::fault::{FaultKind, StoreFault};
 use crate::head::{HeadRecord, RecordKind};
 use crate::index::Index;
@@ -38,6 +38,7 @@ use crate::leftovers::Leftovers;
 use crate::manifest::{
     ChunkEntry, Identity, Location, Manifest, ManifestBody, ManifestError, PackEntry,
 };
+use crate::medium::Medium;
 use crate::names::{CheckpointNumber, Epoch, JobName, Nonce, PackId, UnixMillis};
 use crate::pack::PackBuilder;
 use crate::{Digest, MAX_CHUNK_SIZE};
@@ -247,6 +248,12 @@ struct Packer {
     closed: bool,
 }
 
+/// The index of a pack could not be encrypted, which only happens without memory.
+pub(crate) fn sealing_failed(key: &str) -> StoreFault {
+    let detail = "its index cannot be encrypted".to_owned();
+    StoreFault::with_kind("write", key, FaultKind::Transient, detail)
+}
+
 /// A lock whose holder panicked guards plain data that is whole at every instant.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -297,6 +304,12 @@ impl CheckpointWriter {
     #[must_use]
     pub fn contains(&self, digest: &Digest) -> bool {
         self.locate(digest).is_some()
+    }
+
+    /// How its chunks are named.
+    #[must_use]
+    pub fn naming(&self) -> Naming {
+        self.inner.job.naming()
     }
 
     fn locate(&self, digest: &Digest) -> Option<Location> {
@@ -365,20 +378,23 @@ impl CheckpointWriter {
             .await
             .map_err(|_| PutError::Closed)?;
         let policy = self.inner.job.options().encoding.clone();
+        let crypt = self.inner.job.crypt().clone();
         // The permit moves into the task: a dropped put does not make room before its task has ended.
         let task = self.inner.job.options().compute.run(move || {
             let _permit = permit;
-            let found = Digest::of(&bytes);
+            let found = crypt.name(&bytes);
             if found != digest {
                 return Err(PutError::DigestMismatch {
                     expected: digest,
                     found,
                 });
             }
-            codec::encode(&bytes, policy.as_ref()).map_err(|error| PutError::Encode {
-                digest,
-                detail: error.to_string(),
-            })
+            let failed = |detail| PutError::Encode { digest, detail };
+            let (codec, encoded) = codec::encode(&bytes, policy.as_ref())
+                .map_err(|error| failed(error.to_string()))?;
+            let stored = crypt.seal_chunk(&digest, codec, bytes.len() as u32, encoded);
+            let stored = stored.map_err(|_| failed("it cannot be encrypted".into()))?;
+            Ok((codec, stored))
         });
         task.await.map_err(failed)?
     }
@@ -406,7 +422,7 @@ impl CheckpointWriter {
                 sequence: *sequence,
             };
             *sequence += 1;
-            PackBuilder::new(id)
+            PackBuilder::new(self.inner.job.crypt(), id)
         });
         Ok(pack.push(digest, codec, stored, raw))
     }
@@ -432,8 +448,10 @@ impl CheckpointWriter {
             return Ok(());
         };
         let id = pack.id();
-        let (pieces, length) = pack.finish();
         let job = self.inner.job.clone();
+        let (pieces, length) = pack
+            .finish()
+            .ok_or_else(|| PutError::Upload(sealing_failed(&job.pack_key(&id))))?;
         let shared = self.inner.shared.clone();
         while packer.uploads.try_join_next().is_some() {}
         packer.uploads.spawn(async move {
@@ -541,6 +559,7 @@ impl CheckpointWriter {
         let mut manifest = Manifest::build(
             identity.clone(),
             body,
+            job.crypt().overhead(),
             |digest| self.locate(digest),
             pack_length,
         )?;
@@ -589,7 +608,7 @@ impl CheckpointWriter {
             let number = seen.tail + 1;
             identity.number = CheckpointNumber(number);
             manifest.number = identity.number;
-            let bytes = Bytes::from(manifest.encode()?);
+            let bytes = Bytes::from(manifest.encode(job.crypt())?);
             let digest = Digest::of(&bytes);
             let name = format!("{number:020}-{}", &digest.to_string()[..16]);
             let key = job.key(&format!("manifests/{name}"));

@@ -23,7 +23,7 @@ use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, RetryConfig};
 use phos_storage::{
     Candidate, CheckpointNumber, CollectOptions, CommitError, Digest, Epoch, Job, JobError, PackId,
-    PutError, PutOutcome, STORE_FORMAT, Store,
+    PutError, PutOutcome, STORE_FORMAT, Store, StoreOptions,
 };
 
 /// A store of its own kind, empty, and what keeps it alive.
@@ -31,14 +31,30 @@ struct Fresh {
     raw: Arc<dyn ObjectStore>,
     prefix: String,
     seed: u64,
+    /// Whether its jobs are encrypted.
+    key: bool,
     _directory: Option<tempfile::TempDir>,
 }
 
 impl Fresh {
     async fn open(&self, handle: u64) -> Store {
-        Store::from_object_store(self.raw.clone(), &self.prefix, options(self.seed + handle))
+        let options = self.options(handle);
+        Store::from_object_store(self.raw.clone(), &self.prefix, options)
             .await
             .unwrap()
+    }
+
+    fn options(&self, handle: u64) -> StoreOptions {
+        let seed = self.seed + handle;
+        if self.key {
+            common::encrypted(seed, 1)
+        } else {
+            options(seed)
+        }
+    }
+
+    fn encrypted(self) -> Self {
+        Self { key: true, ..self }
     }
 
     fn path(&self, rest: &str) -> Path {
@@ -76,6 +92,7 @@ fn memory() -> Fresh {
         raw: Arc::new(InMemory::new()),
         prefix: "a/b".into(),
         seed: 1000,
+        key: false,
         _directory: None,
     }
 }
@@ -90,6 +107,7 @@ fn directory() -> Fresh {
         raw: Arc::new(raw),
         prefix: "a/b".into(),
         seed: 2000,
+        key: false,
         _directory: Some(directory),
     }
 }
@@ -139,6 +157,7 @@ fn s3(test: &str) -> Fresh {
         raw: Arc::new(raw),
         prefix: format!("{run}/{test}"),
         seed: 3000,
+        key: false,
         _directory: None,
     }
 }
@@ -148,6 +167,7 @@ fn cloud(flavour: Flavour) -> Fresh {
         raw: Cloud::new(flavour).store(RetryConfig::default()),
         prefix: "a/b".into(),
         seed: 4000,
+        key: false,
         _directory: None,
     }
 }
@@ -178,6 +198,16 @@ macro_rules! everywhere {
             #[test]
             fn s3() {
                 body(super::s3(stringify!($test)));
+            }
+
+            #[test]
+            fn encrypted() {
+                body(super::directory().encrypted());
+            }
+
+            #[test]
+            fn encrypted_s3() {
+                body(super::s3(concat!("encrypted-", stringify!($test))).encrypted());
             }
 
             #[test]
@@ -315,14 +345,14 @@ mod bodies {
         let writer = second.begin(epoch).await.unwrap();
         assert_eq!(
             writer
-                .put(Digest::of(b"x"), Bytes::from_static(b"x"))
+                .put(writer.naming().of(b"x"), Bytes::from_static(b"x"))
                 .await
                 .unwrap(),
             PutOutcome::Stored
         );
         assert_eq!(
             writer
-                .put(Digest::of(b"x"), Bytes::from_static(b"x"))
+                .put(writer.naming().of(b"x"), Bytes::from_static(b"x"))
                 .await
                 .unwrap(),
             PutOutcome::Known
@@ -349,16 +379,18 @@ mod bodies {
         ));
         let missing = writer
             .clone()
-            .commit(image(0).body(), NOW)
+            .commit(image(0).body_in(&job.naming()), NOW)
             .await
             .unwrap_err();
         assert!(matches!(missing, CommitError::Manifest(_)), "{missing}");
         assert!(matches!(
-            writer.put(Digest::of(b"a"), Bytes::from_static(b"a")).await,
+            writer
+                .put(job.naming().of(b"a"), Bytes::from_static(b"a"))
+                .await,
             Err(PutError::Closed)
         ));
         assert!(matches!(
-            writer.commit(image(0).body(), NOW).await,
+            writer.commit(image(0).body_in(&job.naming()), NOW).await,
             Err(CommitError::Closed)
         ));
         assert_eq!(job.newest_restorable().await.unwrap().manifest, None);
@@ -481,10 +513,12 @@ mod bodies {
             .bytes()
             .await
             .unwrap();
-        for (change, reason) in changes
-            .into_iter()
-            .zip(["checksum", "cut off", "header", "format 9"])
-        {
+        for (change, reason) in changes.into_iter().zip([
+            if fresh.key { "decrypted" } else { "checksum" },
+            "cut off",
+            "header",
+            "format 9",
+        ]) {
             fresh
                 .raw
                 .put(&fresh.path(&key), original.clone().into())
@@ -521,9 +555,12 @@ mod bodies {
             .unwrap();
         let found = job.newest_restorable().await.unwrap();
         assert!(
-            found.skipped[0]
-                .reason
-                .contains("not the one that was committed"),
+            found.skipped[0].reason.contains(if fresh.key {
+                // It is sealed for its own number.
+                "cannot be decrypted"
+            } else {
+                "not the one that was committed"
+            }),
             "{:?}",
             found.skipped
         );
@@ -565,7 +602,10 @@ mod bodies {
         let (new, second) = taken(&fresh, 1).await;
         assert!(second > first);
         let commit = image(2).commit(&new, second).await.unwrap();
-        let error = paused.commit(image(1).body(), NOW).await.unwrap_err();
+        let error = paused
+            .commit(image(1).body_in(&new.naming()), NOW)
+            .await
+            .unwrap_err();
         assert!(error.is_fenced() && error.is_permanent());
         assert!(
             error.to_string().contains("taken over by node-1"),
@@ -671,7 +711,7 @@ mod bodies {
         store.initialise().await.unwrap();
         fresh.open(1).await.initialise().await.unwrap();
         fresh.change("phos-format", |bytes| bytes[8] = 7).await;
-        let error = Store::from_object_store(fresh.raw.clone(), &fresh.prefix, options(9))
+        let error = Store::from_object_store(fresh.raw.clone(), &fresh.prefix, fresh.options(9))
             .await
             .unwrap_err();
         assert!(
@@ -683,7 +723,7 @@ mod bodies {
     }
 
     pub(crate) async fn a_large_pack_goes_up_in_parts(fresh: Fresh) {
-        let mut large = options(fresh.seed);
+        let mut large = fresh.options(0);
         large.pack_size = 20 << 20;
         let store = Store::from_object_store(fresh.raw.clone(), &fresh.prefix, large)
             .await

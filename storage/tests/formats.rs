@@ -13,7 +13,7 @@ use bytes::Bytes;
 use common::{Image, NOW, name, noise, options};
 use phos_storage::{
     Candidate, CheckpointNumber, Codec, CollectOptions, Encoding, EncodingPolicy, Epoch, JobError,
-    PlainZstd, STORE_FORMAT, Sample, Store, StoreOptions,
+    Key, PLAIN_FORMAT, PlainZstd, STORE_FORMAT, Sample, Store, StoreOptions,
 };
 
 fn fixture(version: u16) -> PathBuf {
@@ -51,6 +51,11 @@ fn image_of(format: u16, version: u64) -> Image {
     image
 }
 
+/// The key of the encrypted job of a fixture: from version 4 on it has one, and nothing else is new there.
+fn key(version: u16) -> Option<Key> {
+    (version >= 4).then(|| Key::new(&std::array::from_fn(|i| i as u8)))
+}
+
 /// Holds a chunk of each codec that the first version had.
 fn image(version: u64) -> Image {
     let text: Bytes = b"step 1 loss 0.25\n".repeat(300).into();
@@ -74,7 +79,11 @@ async fn every_version_is_read() {
         // A copy: opening must not change what is kept.
         let copy = tempfile::tempdir().unwrap();
         copy_all(&fixture(version), copy.path());
-        let store = Store::open(copy.path().to_str().unwrap(), options(77))
+        let options = StoreOptions {
+            encryption: key(version),
+            ..options(77)
+        };
+        let store = Store::open(copy.path().to_str().unwrap(), options)
             .await
             .unwrap();
         let job = store.job(name("fixture"));
@@ -118,7 +127,8 @@ async fn every_version_is_read() {
         // And written to, which raises it.
         store.initialise().await.unwrap();
         let marker = std::fs::read(copy.path().join("phos-format")).unwrap();
-        assert_eq!(marker[8..10], STORE_FORMAT.to_le_bytes());
+        let raised = version.max(PLAIN_FORMAT);
+        assert_eq!(marker[8..10], raised.to_le_bytes());
         let epoch = job.take_over("newer", NOW).await.unwrap().epoch;
         let newest = image_of(version, 1);
         let commit = newest.commit(&job, epoch).await.unwrap();
@@ -160,6 +170,7 @@ async fn write_fixture() {
     );
     let options = StoreOptions {
         encoding: Arc::new(Planes),
+        encryption: key(STORE_FORMAT),
         ..options(42)
     };
     let store = Store::open(path.to_str().unwrap(), options).await.unwrap();

@@ -26,7 +26,7 @@ use object_store::{
 };
 use phos_storage::{
     Candidate, CheckpointNumber, CollectError, CollectOptions, CommitError, Compute, Epoch, Job,
-    Manifest, RecordKind, RetryPolicy, Store, StoreOptions, UnixMillis,
+    Key, Manifest, RecordKind, RetryPolicy, Store, StoreOptions, UnixMillis,
 };
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -317,6 +317,8 @@ fn options(seed: u64, instance: usize) -> StoreOptions {
         uploads: 2,
         encoders: 2,
         compute: Compute::Inline,
+        // A third of the seeds.
+        encryption: seed.is_multiple_of(3).then(|| Key::new(&[seed as u8; 32])),
         ..StoreOptions::new(nonces(seed * 1000 + instance as u64))
     }
 }
@@ -425,7 +427,7 @@ async fn node(process: Process, mut rng: ChaCha8Rng, steps: u32) {
             }
             continue;
         }
-        let mut body = image.body();
+        let mut body = image.body_in(&job.naming());
         body.training.insert("tag".into(), tag.to_string());
         let mut gone = false;
         let told = match writer.commit(body, UnixMillis(NOW.0 + tag)).await {

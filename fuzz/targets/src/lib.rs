@@ -17,7 +17,7 @@ use bytes::Bytes;
 use phos_ft::agent::image::AgentImage;
 use phos_protocol::channel::{self, MAX_PACKET};
 use phos_storage::fuzzing::SmallObject;
-use phos_storage::{Digest, FileContent, HeadRecord, Manifest, Nonce, PackId, fuzzing};
+use phos_storage::{Digest, FileContent, HeadRecord, JobName, Manifest, Nonce, PackId, fuzzing};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -32,6 +32,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("pack", pack),
     ("chunk", chunk),
     ("notes", notes),
+    ("sealed", sealed_objects),
     ("shim_protocol", shim_protocol),
     ("agent_protocol", agent_protocol),
     ("agent_image", agent_image),
@@ -268,6 +269,58 @@ fn forge_pack(chunks: usize, index: &[u8]) -> Vec<u8> {
     object.extend_from_slice(index);
     object.extend_from_slice(&trailer);
     object
+}
+
+/// Objects of an encrypted job, whose key no input knows. First byte: 0 an envelope as it stands, 1 what is in one, 2 any
+/// object as it stands, 3 what is in a pack. What is made here and then changed is refused.
+pub fn sealed_objects(bytes: &[u8]) {
+    let (mode, rest) = split(bytes);
+    let job = fuzzing::SealedJob::new(&JobName::new("fuzz").unwrap());
+    let changed = |mut object: Vec<u8>| {
+        let at = usize::from(u16::from_le_bytes(array(rest))) % object.len();
+        object[at] ^= 1 << (rest.len() % 8);
+        object
+    };
+    match mode % 4 {
+        0 => {
+            let opened = memory::bounded(256 * KIB, || job.open("place", rest));
+            if let Ok(payload) = opened
+                && let Ok(again) = job.seal("place", &payload)
+            {
+                assert_eq!(job.open("place", &again), Ok(payload));
+            }
+        }
+        1 => {
+            let Ok(object) = job.seal("place", rest) else {
+                return;
+            };
+            assert_eq!(job.open("place", &object).as_deref(), Ok(rest));
+            assert!(job.open("other", &object).is_err());
+            assert!(fuzzing::open_envelope(&object).is_err());
+            assert!(job.open("place", &changed(object)).is_err());
+        }
+        2 => memory::bounded(2 * MIB + 4 * rest.len(), || {
+            assert!(job.decode_head(1, rest).is_err());
+            assert!(job.decode_manifest(1, rest).is_err());
+            let _ = job.decode_pack(rest);
+            let stored = Bytes::copy_from_slice(rest);
+            assert!(job.open_chunk(&Digest::of(rest), stored).is_err());
+        }),
+        _ => {
+            let id = PackId {
+                writer: Nonce([3; 16]),
+                sequence: 9,
+            };
+            let empty = job.encode_pack(id, &[]);
+            assert_eq!(job.decode_pack(&empty).unwrap().0, id);
+            assert!(job.decode_pack(&changed(empty)).is_err());
+            let chunks: Vec<Bytes> = rest.chunks(100).map(Bytes::copy_from_slice).collect();
+            let pack = job.encode_pack(id, &chunks);
+            let (same, index) = job.decode_pack(&pack).unwrap();
+            assert_eq!((same, index.chunks.len()), (id, chunks.len()));
+            assert!(fuzzing::decode_pack(&pack).is_err());
+        }
+    }
 }
 
 /// Chunks: the number of a codec, 4 bytes of length, stored bytes. Codec 255: the rest is encoded and decoded.

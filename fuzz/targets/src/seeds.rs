@@ -89,7 +89,23 @@ pub fn all() -> Vec<Seed> {
             .replace("ARCH", std::env::consts::ARCH)
             .into_bytes(),
     ));
+    seeds.extend(sealed());
     seeds
+}
+
+/// Of an encrypted job.
+fn sealed() -> Vec<Seed> {
+    let job = fuzzing::SealedJob::new(&phos_storage::JobName::new("fuzz").unwrap());
+    let id = phos_storage::PackId {
+        writer: phos_storage::Nonce([3; 16]),
+        sequence: 9,
+    };
+    let text = b"step 1 loss 0.25\n".repeat(100);
+    let object = job.seal("place", &text).unwrap();
+    let pack = job.encode_pack(id, &[bytes::Bytes::from(text.clone())]);
+    let inputs = [(0, object), (1, text.clone()), (2, pack), (3, text)];
+    let inputs = inputs.map(|(mode, input)| ("sealed", with(mode, &input)));
+    inputs.into()
 }
 
 fn messages() -> Vec<Seed> {

@@ -29,7 +29,8 @@ const BLAKE3: &str = "
 .visible .entry phos_blake3_chunks(
     .param .u64 phos_blake3_chunks_param_0,
     .param .u64 phos_blake3_chunks_param_1,
-    .param .u32 phos_blake3_chunks_param_2
+    .param .u32 phos_blake3_chunks_param_2,
+    .param .align 4 .b8 phos_blake3_chunks_param_3[36]
 )
 { ret; }
 .visible .entry trainer_fill(.param .u64 p0, .param .u32 p1, .param .f32 p2) { ret; }
@@ -487,26 +488,50 @@ fn digests() {
     assert_eq!((offset, size), (16, 4));
     assert_eq!(
         cuda.cuFuncGetParamInfo(kernel, 3, &mut offset, &mut size),
+        0
+    );
+    assert_eq!((offset, size), (20, 36));
+    assert_eq!(
+        cuda.cuFuncGetParamInfo(kernel, 4, &mut offset, &mut size),
         INVALID_VALUE
     );
     let number = lengths.len() as u32;
-    let params = [
-        (&raw const descs).cast::<c_void>(),
-        (&raw const out).cast(),
-        (&raw const number).cast(),
+    let plain: [u32; 9] = [
+        0x6A09_E667,
+        0xBB67_AE85,
+        0x3C6E_F372,
+        0xA54F_F53A,
+        0x510E_527F,
+        0x9B05_688C,
+        0x1F83_D9AB,
+        0x5BE0_CD19,
+        0,
     ];
-    assert_eq!(cuda.launch(kernel, 0, &params), 0);
-    let digests = cuda.download(out, 32 * lengths.len());
-    for (digest, length) in digests.chunks(32).zip(lengths) {
-        assert_eq!(
-            digest,
-            blake3::hash(&bytes[..length]).as_bytes(),
-            "{length} bytes"
-        );
+    let keyed: [u32; 9] = [1, 2, 3, 4, 5, 6, 7, 8, 16];
+    let secret: [u8; 32] = std::array::from_fn(|i| if i % 4 == 0 { i as u8 / 4 + 1 } else { 0 });
+    let mut digests = Vec::new();
+    for key in [keyed, plain] {
+        let params = [
+            (&raw const descs).cast::<c_void>(),
+            (&raw const out).cast(),
+            (&raw const number).cast(),
+            (&raw const key).cast(),
+        ];
+        assert_eq!(cuda.launch(kernel, 0, &params), 0);
+        digests = cuda.download(out, 32 * lengths.len());
+        for (digest, length) in digests.chunks(32).zip(lengths) {
+            let bytes = &bytes[..length];
+            let right = match key[8] {
+                0 => blake3::hash(bytes),
+                _ => blake3::keyed_hash(&secret, bytes),
+            };
+            assert_eq!(digest, right.as_bytes(), "{length} bytes");
+        }
     }
     // The same arguments as one packed buffer.
     let mut packed = [descs.to_le_bytes(), out.to_le_bytes()].concat();
     packed.extend(number.to_le_bytes());
+    packed.extend(plain.iter().flat_map(|word| word.to_le_bytes()));
     let room = packed.len();
     let extra: [*const c_void; 5] = [
         std::ptr::without_provenance(1),

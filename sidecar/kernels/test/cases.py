@@ -1,8 +1,17 @@
 """The chunks the BLAKE3 kernel is tested with: every class of length, by the standard library alone."""
 
 import random
+import struct
 
 MIB = 1 << 20
+KEY = bytes(range(100, 132))
+# The kernel's Key without one: BLAKE3's initialisation vector, no flag.
+PLAIN = struct.pack("<9I", 0x6A09E667, 0xBB67AE85, 0x3C6EF372, 0xA54FF53A, 0x510E527F, 0x9B05688C, 0x1F83D9AB, 0x5BE0CD19, 0)
+
+
+def keyed(key: bytes) -> bytes:
+    """The kernel's Key for a key of 32 bytes."""
+    return key + struct.pack("<I", 16)
 
 
 def lengths() -> list[int]:

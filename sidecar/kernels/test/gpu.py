@@ -7,7 +7,7 @@ import ctypes
 import struct
 import sys
 
-from cases import MIB, chunks
+from cases import KEY, MIB, PLAIN, chunks, keyed
 
 cuda = ctypes.CDLL("libcuda.so.1")
 u64 = ctypes.c_uint64
@@ -31,9 +31,9 @@ def upload(address: int, data: bytes) -> None:
         check(cuda.cuMemcpyHtoD_v2(u64(address), data, ctypes.c_size_t(len(data))), "cuMemcpyHtoD")
 
 
-def launch(function: ctypes.c_void_p, descs: int, digests: int, count: int) -> None:
-    values = [u64(descs), u64(digests), ctypes.c_uint32(count)]
-    arguments = (ctypes.c_void_p * 3)(*[ctypes.cast(ctypes.pointer(v), ctypes.c_void_p) for v in values])
+def launch(function: ctypes.c_void_p, descs: int, digests: int, count: int, key: bytes) -> None:
+    values = [u64(descs), u64(digests), ctypes.c_uint32(count), (ctypes.c_char * 36).from_buffer_copy(key)]
+    arguments = (ctypes.c_void_p * 4)(*[ctypes.cast(ctypes.pointer(v), ctypes.c_void_p) for v in values])
     check(cuda.cuLaunchKernel(function, count, 1, 1, 256, 1, 1, 0, None, arguments, None), "cuLaunchKernel")
 
 
@@ -65,11 +65,17 @@ def main() -> None:
     descs = alloc(16 * len(data))
     upload(descs, b"".join(struct.pack("<QQ", base + o, len(c)) for o, c in zip(offsets, data)))
     digests = alloc(32 * len(data))
-    launch(function, descs, digests, len(data))
-    output = ctypes.create_string_buffer(32 * len(data))
-    check(cuda.cuMemcpyDtoH_v2(output, u64(digests), ctypes.c_size_t(32 * len(data))), "cuMemcpyDtoH")
-    wrong = [len(c) for i, c in enumerate(data) if output.raw[32 * i : 32 * i + 32].hex() != want[i]]
-    print(f"digests: {len(data) - len(wrong)} of {len(data)} right" + (f", wrong for lengths {wrong}" if wrong else ""))
+    modes = [("plain", PLAIN), ("keyed", keyed(KEY))]
+    failed = False
+    for number, (what, key) in enumerate(modes):
+        launch(function, descs, digests, len(data), key)
+        output = ctypes.create_string_buffer(32 * len(data))
+        check(cuda.cuMemcpyDtoH_v2(output, u64(digests), ctypes.c_size_t(32 * len(data))), "cuMemcpyDtoH")
+        right = want[number * len(data) :]
+        wrong = [len(c) for i, c in enumerate(data) if output.raw[32 * i : 32 * i + 32].hex() != right[i]]
+        failed |= bool(wrong)
+        more = f", wrong for lengths {wrong}" if wrong else ""
+        print(f"{what} digests: {len(data) - len(wrong)} of {len(data)} right{more}")
 
     free, total = ctypes.c_size_t(), ctypes.c_size_t()
     check(cuda.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total)), "cuMemGetInfo")
@@ -82,17 +88,18 @@ def main() -> None:
     for length, what in [(MIB, "1 MiB"), (MIB - 16, "1 MiB - 16")]:
         descs, digests = alloc(16 * count), alloc(32 * count)
         upload(descs, b"".join(struct.pack("<QQ", large + i * MIB, length) for i in range(count)))
-        best = float("inf")
-        for _ in range(5):
-            check(cuda.cuEventRecord(start, None), "cuEventRecord")
-            launch(function, descs, digests, count)
-            check(cuda.cuEventRecord(stop, None), "cuEventRecord")
-            check(cuda.cuEventSynchronize(stop), "cuEventSynchronize")
-            ms = ctypes.c_float()
-            check(cuda.cuEventElapsedTime(ctypes.byref(ms), start, stop), "cuEventElapsedTime")
-            best = min(best, ms.value)
-        print(f"rate, {count} chunks of {what}: {count * length / best / 1e6:.0f} GB/s")
-    sys.exit(1 if wrong else 0)
+        for mode, key in modes:
+            best = float("inf")
+            for _ in range(5):
+                check(cuda.cuEventRecord(start, None), "cuEventRecord")
+                launch(function, descs, digests, count, key)
+                check(cuda.cuEventRecord(stop, None), "cuEventRecord")
+                check(cuda.cuEventSynchronize(stop), "cuEventSynchronize")
+                ms = ctypes.c_float()
+                check(cuda.cuEventElapsedTime(ctypes.byref(ms), start, stop), "cuEventElapsedTime")
+                best = min(best, ms.value)
+            print(f"rate, {count} chunks of {what}, {mode}: {count * length / best / 1e6:.0f} GB/s")
+    sys.exit(1 if failed else 0)
 
 
 if __name__ == "__main__":

@@ -7,9 +7,11 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use phos_policies::restart::RestartBudget;
 use phos_policies::retention::Retention;
-use phos_storage::{CheckpointNumber, JobName};
+use phos_storage::s3::{ChecksumChoice, S3Options, StorageClass};
+use phos_storage::{JobName, Key, StoreOptions};
 
 use super::{exit, size};
+use crate::engine::{self, CheckpointId};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -27,6 +29,7 @@ Examples:
   phos-ft prune --keep-last 5            delete what is older
   phos-ft verify --deep                  could all of it be restored?
   phos-ft doctor                         is this machine fit?
+  phos-ft init s3://bucket/runs          set the bucket up, once
 ";
 
 /// See `--help`.
@@ -76,6 +79,18 @@ pub struct Common {
     /// [default: the directory `store` in the state directory]
     #[arg(long, global = true, value_name = "URL", env = "PHOS_STORE")]
     pub store: Option<String>,
+    /// Encrypt the job's checkpoints with the key in this file (`phos-ft keygen` makes one), and believe none that is not
+    /// encrypted with it. The store never sees it: who loses it has lost the checkpoints. [default: not encrypted]
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE",
+        env = "PHOS_ENCRYPTION_KEY_FILE"
+    )]
+    pub encryption_key_file: Option<PathBuf>,
+    /// How objects are written to S3.
+    #[command(flatten)]
+    pub s3: S3Args,
     /// Where phos-ft keeps what is its own.
     #[arg(
         long,
@@ -115,6 +130,103 @@ impl Common {
     }
 }
 
+impl Common {
+    /// How the store is used, by what the command line says of it.
+    pub fn store_options(&self, key: Option<Key>) -> StoreOptions {
+        let mut options = engine::store_options(key);
+        options.s3 = self.s3.options();
+        options
+    }
+}
+
+/// How objects are written to S3; without effect on other stores.
+#[derive(Debug, Clone, Default, Args)]
+pub struct S3Args {
+    /// Storage class of packs in S3, such as INTELLIGENT_TIERING or STANDARD_IA. [default: the bucket's]
+    #[arg(
+        long,
+        global = true,
+        value_name = "CLASS",
+        env = "PHOS_S3_STORAGE_CLASS"
+    )]
+    pub s3_storage_class: Option<StorageClass>,
+    /// Key (id, ARN or alias) of the key management service with which S3 encrypts what phos-ft writes.
+    /// [default: as the bucket is set]
+    #[arg(long, global = true, value_name = "KEY", env = "PHOS_S3_SSE_KMS_KEY", value_parser = key)]
+    pub s3_sse_kms_key: Option<String>,
+    /// Checksum kept with each object in S3: auto, none, sha256 or crc64nvme. "auto" is sha256 on AWS and none
+    /// elsewhere, where some servers refuse it.
+    #[arg(
+        long,
+        global = true,
+        default_value = "auto",
+        value_name = "KIND",
+        env = "PHOS_S3_CHECKSUM"
+    )]
+    pub s3_checksum: ChecksumChoice,
+}
+
+impl S3Args {
+    /// As the store takes them.
+    pub fn options(&self) -> S3Options {
+        S3Options {
+            storage_class: self.s3_storage_class.clone(),
+            sse_kms_key: self.s3_sse_kms_key.clone(),
+            checksum: self.s3_checksum,
+        }
+    }
+
+    /// As a command line.
+    pub fn flags(&self) -> Vec<String> {
+        let class = self
+            .s3_storage_class
+            .as_ref()
+            .map(|c| c.as_str().to_owned());
+        [
+            ("--s3-storage-class", class),
+            ("--s3-sse-kms-key", self.s3_sse_kms_key.clone()),
+            ("--s3-checksum", Some(self.s3_checksum.to_string())),
+        ]
+        .into_iter()
+        .filter_map(|(flag, value)| Some([flag.to_owned(), value?]))
+        .flatten()
+        .collect()
+    }
+}
+
+/// Options of `init`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct InitArgs {
+    /// The store; as --store.
+    #[arg(value_name = "URL")]
+    pub address: Option<String>,
+    /// S3: end uploads below the prefix that are incomplete after so many days. [default: 1]
+    #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=3650))]
+    pub abort_uploads_after: Option<u32>,
+    /// S3: keep versions of objects. For the whole bucket.
+    #[arg(long)]
+    pub versioning: bool,
+    /// S3: delete versions below the prefix that were deleted or replaced so many days ago.
+    #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=3650))]
+    pub expire_versions_after: Option<u32>,
+    /// S3: Object Lock, which keeps each version for so many days whoever deletes it (GOVERNANCE), and versions. For the
+    /// whole bucket; cannot be undone.
+    #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=3650))]
+    pub object_lock: Option<u32>,
+    /// S3: encrypt new objects with this key of the key management service. For the whole bucket.
+    #[arg(long, value_name = "KEY", value_parser = key)]
+    pub sse_kms: Option<String>,
+    /// S3: make the bucket if it is not there.
+    #[arg(long)]
+    pub create_bucket: bool,
+    /// Only say what would be done.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// How to log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
@@ -145,7 +257,7 @@ pub struct SidecarArgs {
     pub restart_window: Duration,
     /// Resume from this checkpoint instead of the newest one.
     #[arg(long, value_name = "ID", value_parser = checkpoint)]
-    pub from: Option<CheckpointNumber>,
+    pub from: Option<CheckpointId>,
     /// Most that uploads to the store may take of the link, a second, such as 100MB or 1GiB. Checkpoints take longer
     /// then, also the last one before the job ends. [default: no limit]
     #[arg(long, value_name = "SIZE", value_parser = upload_limit)]
@@ -154,6 +266,11 @@ pub struct SidecarArgs {
     /// them there. [default: none are kept]
     #[arg(long, value_name = "SIZE", value_parser = cache_size)]
     pub cache_size: Option<u64>,
+    /// Send a checkpoint to the (remote) store this often, the newest at the time; those between stay on this machine, in
+    /// the state directory, the newest two. A crash then costs at most --interval, the loss of the machine this. A
+    /// checkpoint on demand and the last one before the job ends are sent at once. [default: each is sent]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub remote_interval: Option<Duration>,
     /// Which checkpoints to keep.
     #[command(flatten)]
     pub keep: RetentionArgs,
@@ -298,7 +415,7 @@ pub enum Command {
     Show {
         /// Its number, as `phos-ft list` prints it.
         #[arg(value_name = "ID", value_parser = checkpoint)]
-        id: CheckpointNumber,
+        id: CheckpointId,
         /// Print JSON.
         #[arg(long)]
         json: bool,
@@ -307,10 +424,10 @@ pub enum Command {
     Diff {
         /// The first.
         #[arg(value_name = "A", value_parser = checkpoint)]
-        from: CheckpointNumber,
+        from: CheckpointId,
         /// The second.
         #[arg(value_name = "B", value_parser = checkpoint)]
-        to: CheckpointNumber,
+        to: CheckpointId,
         /// Print JSON.
         #[arg(long)]
         json: bool,
@@ -319,7 +436,7 @@ pub enum Command {
     Export {
         /// Its number, as `phos-ft list` prints it.
         #[arg(value_name = "ID", value_parser = checkpoint)]
-        id: CheckpointNumber,
+        id: CheckpointId,
         /// A directory that is empty or not there.
         #[arg(value_name = "DIR")]
         directory: PathBuf,
@@ -364,7 +481,7 @@ pub enum Command {
     Restore {
         /// Its number; the newest if left out.
         #[arg(value_name = "ID", value_parser = checkpoint)]
-        id: Option<CheckpointNumber>,
+        id: Option<CheckpointId>,
         /// The sidecar's options.
         #[command(flatten)]
         sidecar: Box<SidecarArgs>,
@@ -372,6 +489,24 @@ pub enum Command {
         #[command(flatten)]
         agent: Box<AgentArgs>,
     },
+    /// Make a key file for --encryption-key-file.
+    #[command(
+        after_help = "Keep a copy where the store is not: without it nothing can be restored, and nobody can help.\n\
+        Example: phos-ft keygen /etc/phos-ft/llama.key"
+    )]
+    Keygen {
+        /// A file that is not there; only its owner may read it.
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+    /// Set a store up: the marker of any store, and of an S3 bucket what is asked for. Shows what is set and what becomes of
+    /// it.
+    #[command(
+        after_help = "Changes nothing that is not asked for, but that incomplete uploads below the prefix end. Rules of \
+        others stay.\nMay be run again. Ends with 1 if something asked for was refused.\n\
+        Example: phos-ft init s3://bucket/runs --sse-kms alias/training --dry-run"
+    )]
+    Init(InitArgs),
     /// Check whether this machine is fit, with a remedy for what is not.
     Doctor {
         /// The criu program to check.
@@ -446,9 +581,15 @@ fn cache_size(text: &str) -> Result<u64, String> {
     Ok(bytes)
 }
 
-fn checkpoint(text: &str) -> Result<CheckpointNumber, String> {
+fn key(text: &str) -> Result<String, String> {
+    match text.trim() {
+        "" => Err("name a key: its id, ARN or alias, as in alias/training".into()),
+        key => Ok(key.to_owned()),
+    }
+}
+
+fn checkpoint(text: &str) -> Result<CheckpointId, String> {
     text.parse()
-        .map_err(|_| format!("{text:?} is not a checkpoint's number: `phos-ft list` shows them"))
 }
 
 #[cfg(test)]
@@ -491,9 +632,22 @@ mod tests {
         ));
         let limited = parse("phos-ft --upload-limit 100MiB/s").unwrap();
         assert_eq!(limited.sidecar.upload_limit, Some(100 << 20));
+        let tiered = parse("phos-ft --remote-interval 10m --from L7").unwrap();
+        assert_eq!(
+            tiered.sidecar.remote_interval,
+            Some(Duration::from_secs(600))
+        );
+        assert_eq!(tiered.sidecar.from.unwrap().to_string(), "L7");
         let cached = parse("phos-ft --cache-size 64GiB").unwrap();
         assert_eq!(cached.sidecar.cache_size, Some(64 << 30));
         assert!(parse("phos-ft --cache-size 1MiB").is_err());
+        for line in [
+            "phos-ft --encryption-key-file k -- x",
+            "phos-ft list --encryption-key-file k",
+        ] {
+            let file = parse(line).unwrap().common.encryption_key_file;
+            assert_eq!(file, Some(PathBuf::from("k")), "{line}");
+        }
         let kept = RetentionArgs {
             keep_last: Some(5),
             keep_hourly: None,
@@ -506,6 +660,23 @@ mod tests {
         assert!(matches!(
             parse(&line).unwrap().command,
             Some(Command::Prune { keep, dry_run: true, .. }) if keep.rules() == kept.rules()
+        ));
+        let cli =
+            parse("phos-ft --s3-storage-class standard_ia --s3-sse-kms-key alias/k -- x").unwrap();
+        let line = format!("phos-ft {} run -- x", cli.common.s3.flags().join(" "));
+        assert_eq!(
+            parse(&line).unwrap().common.s3.options(),
+            cli.common.s3.options()
+        );
+        assert!(matches!(
+            parse("phos-ft init s3://bucket/runs --object-lock 7 --dry-run")
+                .unwrap()
+                .command,
+            Some(Command::Init(InitArgs {
+                object_lock: Some(7),
+                dry_run: true,
+                ..
+            }))
         ));
         assert_eq!(
             parse("phos-ft list").unwrap().common.store(),
@@ -542,6 +713,14 @@ mod tests {
     #[case(
         "phos-ft --upload-limit 10",
         "error: invalid value '10' for '--upload-limit <SIZE>': 10 a second would not store a checkpoint in a day: give at least 64KiB"
+    )]
+    #[case(
+        "phos-ft --s3-storage-class glacier",
+        "error: invalid value 'glacier' for '--s3-storage-class <CLASS>': objects of the class GLACIER cannot be read before they are restored, which takes hours: use STANDARD, INTELLIGENT_TIERING, STANDARD_IA, ONEZONE_IA or GLACIER_IR"
+    )]
+    #[case(
+        "phos-ft init --object-lock 0",
+        "error: invalid value '0' for '--object-lock <DAYS>': 0 is not in 1..=3650"
     )]
     #[case(
         "phos-ft --keep-last 0",

@@ -1,8 +1,12 @@
 //! `phos-ft status` and `phos-ft checkpoint`: asking a running sidecar.
 
+use phos_storage::CheckpointNumber;
+
 use super::args::Common;
+use super::look::time;
 use super::size::human;
 use super::{exit, fail};
+use crate::engine::CheckpointId;
 use crate::engine::control::{SOCKET_FILE, ask};
 use crate::engine::status::{Answer, CheckpointReport, Report, Request};
 
@@ -32,9 +36,17 @@ fn json(value: &impl serde::Serialize) {
 }
 
 fn print_checkpoint(report: &CheckpointReport) {
+    let id = CheckpointId {
+        local: report.local,
+        number: CheckpointNumber(report.id),
+    };
     println!(
-        "checkpoint {}: stop {:.0} ms, {} of {} changed, {} copied, {} stored, {:.1} s",
-        report.id,
+        "checkpoint {id}{}: stop {:.0} ms, {} of {} changed, {} copied, {} stored, {:.1} s",
+        if report.local {
+            " (on this machine)"
+        } else {
+            ""
+        },
         report.stop_ms,
         human(report.changed_bytes),
         human(report.total_bytes),
@@ -91,13 +103,30 @@ fn print_status(report: &Report) {
     );
     if let Some(id) = report.resumed_from {
         println!(
-            "resumed      {} time(s), last from checkpoint {id}",
-            report.restarts
+            "resumed      {} time(s), last from checkpoint {}{id}",
+            report.restarts,
+            if report.resumed_locally { "L" } else { "" }
         );
     }
     if let Some(last) = &report.last {
         print!("last         ");
         print_checkpoint(last);
+    }
+    if let Some(remote) = &report.remote {
+        println!(
+            "in the store checkpoint {} as {}, taken {}; {} sent in {:.1} s",
+            CheckpointId {
+                local: true,
+                number: CheckpointNumber(remote.local)
+            },
+            remote.id,
+            time(remote.taken_ms),
+            human(remote.sent_bytes),
+            remote.seconds
+        );
+    }
+    if let Some(reason) = &report.remote_failure {
+        println!("NOT SENT     {reason}");
     }
     if let Some(sum) = &report.collected {
         println!(

@@ -1,18 +1,18 @@
 //! `phos-ft diff A B`: what changed from one checkpoint to another. Reads manifests only.
 
-use phos_storage::{Change, CheckpointNumber, Diff, FileDiff};
+use phos_storage::{Change, Diff, FileDiff};
 
 use super::args::Common;
-use super::look::{job_failed, open, print_json};
+use super::look::{open_checkpoint, print_json};
 use super::size::human;
 use super::{exit, runtime};
+use crate::engine::CheckpointId;
 
-pub(super) fn run(common: &Common, a: CheckpointNumber, b: CheckpointNumber, as_json: bool) -> u8 {
+pub(super) fn run(common: &Common, a: CheckpointId, b: CheckpointId, as_json: bool) -> u8 {
     let diff = runtime().and_then(|runtime| {
         runtime.block_on(async {
-            let job = open(common).await?;
-            let from = job.manifest(a).await.map_err(|e| job_failed(&e))?;
-            let to = job.manifest(b).await.map_err(|e| job_failed(&e))?;
+            let (_, from) = open_checkpoint(common, a).await?;
+            let (_, to) = open_checkpoint(common, b).await?;
             Ok(from.diff(&to))
         })
     });

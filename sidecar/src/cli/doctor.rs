@@ -1,9 +1,12 @@
-//! `phos-ft doctor`: is this machine fit? Every check is one line: ok, warn or fail, with the remedy.
+//! `phos-ft doctor`: is this machine fit? Every check is one line: ok, note (it could not be looked at), warn or fail, with
+//! the remedy.
 //!
 //! Changes nothing but what it removes again: a probe object in the store, a file in the run directory.
 
 use std::path::PathBuf;
 
+use phos_storage::Key;
+use phos_storage::s3::{Administration, BucketError, Look, Versioning};
 use serde::Serialize;
 
 use super::args::Common;
@@ -16,6 +19,7 @@ use crate::gpu;
 #[serde(rename_all = "lowercase")]
 enum Verdict {
     Ok,
+    Note,
     Warn,
     Fail,
 }
@@ -86,6 +90,7 @@ pub(super) fn run(common: &Common, criu: Option<PathBuf>, as_json: bool) -> u8 {
         for line in &lines {
             let verdict = match line.verdict {
                 Verdict::Ok => "ok  ",
+                Verdict::Note => "note",
                 Verdict::Warn => "warn",
                 Verdict::Fail => "fail",
             };
@@ -347,17 +352,44 @@ fn store(lines: &mut Lines, common: &Common) {
     let address = common.store();
     let Ok(runtime) = runtime() else { return };
     runtime.block_on(async {
-        let opened = phos_storage::Store::open(&address, engine::store_options()).await;
-        let store = match opened {
-            Ok(store) => store,
+        let key = match common
+            .encryption_key_file
+            .as_deref()
+            .map(Key::read)
+            .transpose()
+        {
+            Ok(key) => key,
             Err(e) => {
                 lines.add(
                     Verdict::Fail,
-                    "store",
+                    "encryption key",
                     e.to_string(),
-                    "give a reachable one with --store",
+                    "see above: no checkpoint can be read or written without it",
                 );
                 return;
+            }
+        };
+        let options = common.store_options(key.clone());
+        let bucket = Administration::connect(&address, &options.retry, &options.s3).await;
+        // What is wrong with the address is told by opening it.
+        let bucket = bucket.ok().flatten();
+        if let Some(bucket) = &bucket {
+            s3_access(lines, bucket).await;
+        }
+        let opened = phos_storage::Store::open(&address, options).await;
+        let store = match opened {
+            Ok(store) => store,
+            Err(e) => {
+                // S3 itself says better where the bucket is.
+                let found = match &bucket {
+                    Some(bucket) => match bucket.look().await {
+                        Err(elsewhere @ BucketError::Elsewhere { .. }) => elsewhere.to_string(),
+                        _ => e.to_string(),
+                    },
+                    None => e.to_string(),
+                };
+                let remedy = "give a reachable one with --store";
+                return lines.add(Verdict::Fail, "store", found, remedy);
             }
         };
         match store.probe().await {
@@ -374,6 +406,24 @@ fn store(lines: &mut Lines, common: &Common) {
                 "see above, or use another --store",
             ),
         }
+        match (store.job(common.job.clone()).check_key().await, key) {
+            (Err(e), _) if exit::job(&e) == exit::KEY => lines.add(
+                Verdict::Fail,
+                "encryption key",
+                e.to_string(),
+                "see above: no checkpoint of this job can be read or written so",
+            ),
+            (_, Some(key)) => lines.add(
+                Verdict::Ok,
+                "encryption key",
+                format!("key {}: checkpoints are encrypted", key.id()),
+                "",
+            ),
+            (_, None) => {}
+        }
+        if let Some(bucket) = &bucket {
+            s3_bucket(lines, &address, bucket).await;
+        }
         if store.is_discarding() {
             lines.add(
                 Verdict::Warn,
@@ -383,4 +433,138 @@ fn store(lines: &mut Lines, common: &Common) {
             );
         }
     });
+}
+
+/// With which credentials, and where.
+async fn s3_access(lines: &mut Lines, bucket: &Administration) {
+    match bucket.credentials().await {
+        Ok(None) => lines.add(
+            Verdict::Ok,
+            "s3 credentials",
+            "none: AWS_SKIP_SIGNATURE is set",
+            "",
+        ),
+        Ok(Some(found)) => {
+            let end = found.expires.map_or_else(
+                || "do not end".to_owned(),
+                |end| {
+                    format!(
+                        "end {}, renewed before",
+                        humantime::format_rfc3339_seconds(end)
+                    )
+                },
+            );
+            let said = format!("from {}; they {end}", found.source);
+            lines.add(Verdict::Ok, "s3 credentials", said, "");
+        }
+        Err(e) => lines.add(
+            Verdict::Fail,
+            "s3 credentials",
+            e.to_string(),
+            "give phos-ft credentials in any of the ways of the AWS tools (docs/deploy.md)",
+        ),
+    }
+    let place = match bucket.endpoint() {
+        Some(endpoint) => format!("{endpoint}, signed for {}", bucket.region()),
+        None => format!("AWS, {}", bucket.region()),
+    };
+    lines.add(Verdict::Ok, "s3 endpoint", place, "");
+}
+
+/// What the bucket is set to.
+async fn s3_bucket(lines: &mut Lines, address: &str, bucket: &Administration) {
+    let state = match bucket.look().await {
+        Ok(state) => state,
+        Err(e) => {
+            let remedy = "its settings could not be looked at; correct what is said";
+            return lines.add(Verdict::Note, "bucket settings", e.to_string(), remedy);
+        }
+    };
+    let init = |flags: &str| format!("`phos-ft init {address}{flags}` sets it");
+    let versions_stay = matches!(state.old_versions_go, Look::Known(None));
+    settled(
+        lines,
+        "incomplete uploads",
+        &state.uploads_end,
+        |days| match days {
+            Some(days) => {
+                let days = format!("{days} day{}", if *days == 1 { "" } else { "s" });
+                (Verdict::Ok, format!("end after {days}"), String::new())
+            }
+            None => (
+                Verdict::Warn,
+                "stay, and are paid for, when a sidecar dies while it uploads".into(),
+                init(""),
+            ),
+        },
+    );
+    settled(
+        lines,
+        "versioning",
+        &state.versioning,
+        |versioning| match versioning {
+            Versioning::Off => (Verdict::Ok, "off".into(), String::new()),
+            is if versions_stay => (
+                Verdict::Warn,
+                format!("{is}: what phos-ft deletes stays as old versions, and is paid for"),
+                init(" --expire-versions-after DAYS"),
+            ),
+            is => (Verdict::Ok, format!("{is}, old versions go"), String::new()),
+        },
+    );
+    settled(lines, "object lock", &state.object_lock, |lock| {
+        let found = match lock {
+            None => "off".into(),
+            Some(None) => "on, no default retention".into(),
+            Some(Some(kept)) => format!(
+                "{}, {} days: deleted packs stay so long",
+                kept.mode, kept.days
+            ),
+        };
+        (Verdict::Ok, found, String::new())
+    });
+    settled(
+        lines,
+        "default encryption",
+        &state.encryption,
+        |encryption| {
+            let found = encryption
+                .as_ref()
+                .map_or("none".into(), ToString::to_string);
+            let verdict = if encryption.is_some() {
+                Verdict::Ok
+            } else {
+                Verdict::Note
+            };
+            (verdict, found, init(" --sse-kms KEY"))
+        },
+    );
+}
+
+/// The line of a setting: what could not be looked at is no failure.
+fn settled<T>(
+    lines: &mut Lines,
+    check: &'static str,
+    look: &Look<T>,
+    judge: impl FnOnce(&T) -> (Verdict, String, String),
+) {
+    let (verdict, found, remedy) = match look {
+        Look::Known(is) => judge(is),
+        Look::Unsupported => (
+            Verdict::Note,
+            "this server does not have it".into(),
+            "nothing to do, unless it is wanted: then use another store".into(),
+        ),
+        Look::Denied(permission) => (
+            Verdict::Note,
+            "these credentials may not ask".into(),
+            format!("to have it checked, allow {permission}"),
+        ),
+        Look::Failed(detail) => (
+            Verdict::Note,
+            format!("could not be asked: {detail}"),
+            "run doctor again".into(),
+        ),
+    };
+    lines.add(verdict, check, found, &remedy);
 }

@@ -17,6 +17,8 @@ pub const USAGE: u8 = 64;
 pub const DATA: u8 = 65;
 /// There is no such job or checkpoint.
 pub const NOT_FOUND: u8 = 66;
+/// The encryption key is missing, cannot be used or is not the job's.
+pub const KEY: u8 = 67;
 /// The store, the agent or the sidecar does not answer.
 pub const UNAVAILABLE: u8 = 69;
 /// Something of the operating system failed that should not.
@@ -41,8 +43,9 @@ Exit codes:
   64 wrong command line           77 privileges are missing
   65 checkpoint unusable          78 this machine cannot take the image
   66 no such job or checkpoint   126 CMD cannot be run
-  69 no answer: store, agent,    127 CMD is not there
-     sidecar
+  67 encryption key missing      127 CMD is not there
+     or not the job's
+  69 no answer: store, agent, sidecar
   71 the system or the driver fails
   73 a directory or file cannot be made";
 
@@ -60,6 +63,7 @@ fn fault(kind: FaultKind) -> u8 {
         FaultKind::Denied | FaultKind::Unauthenticated => PERMISSION,
         FaultKind::NoSpace | FaultKind::ReadOnly => CANNOT_CREATE,
         FaultKind::Invalid => USAGE,
+        FaultKind::Key => KEY,
         _ => UNAVAILABLE,
     }
 }
@@ -108,6 +112,6 @@ pub fn engine(error: &EngineError) -> u8 {
 pub fn is_final(code: u8) -> bool {
     matches!(
         code,
-        OK | USAGE | DATA | NOT_FOUND | FENCED | PERMISSION | MACHINE
+        OK | USAGE | DATA | NOT_FOUND | KEY | FENCED | PERMISSION | MACHINE
     )
 }

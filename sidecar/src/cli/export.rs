@@ -23,13 +23,13 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 
 use futures::StreamExt;
-use phos_storage::{CheckpointNumber, ChunkList, Codec, FileContent, Manifest};
+use phos_storage::{ChunkList, Codec, FileContent, Manifest};
 
 use super::args::Common;
-use super::look::{job_failed, open, print_json};
+use super::look::{job_failed, open_for, print_json};
 use super::size::human;
 use super::{exit, fail, history, runtime};
-use crate::engine::{self, Reading};
+use crate::engine::{self, CheckpointId, Reading};
 
 /// A file to be made.
 struct Target<'a> {
@@ -38,7 +38,7 @@ struct Target<'a> {
     chunks: &'a ChunkList,
 }
 
-pub(super) fn run(common: &Common, id: CheckpointNumber, directory: &Path, as_json: bool) -> u8 {
+pub(super) fn run(common: &Common, id: CheckpointId, directory: &Path, as_json: bool) -> u8 {
     match runtime() {
         Ok(runtime) => runtime.block_on(async {
             match export(common, id, directory, as_json).await {
@@ -139,13 +139,13 @@ fn targets<'a>(directory: &Path, manifest: &'a Manifest) -> Result<Vec<Target<'a
 
 async fn export(
     common: &Common,
-    id: CheckpointNumber,
+    id: CheckpointId,
     directory: &Path,
     as_json: bool,
 ) -> Result<(), u8> {
-    let job = open(common).await?;
+    let job = open_for(common, id).await?;
     let (manifest, hold) = job
-        .hold(id, &engine::reader("export"), engine::unix_millis())
+        .hold(id.number, &engine::reader("export"), engine::unix_millis())
         .await
         .map_err(|e| job_failed(&e))?;
     let held = Reading::keep(hold);

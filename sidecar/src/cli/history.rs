@@ -3,15 +3,73 @@
 use std::ffi::OsString;
 
 use phos_storage::{
-    CheckpointNumber, CheckpointSummary, Codec, Durability, FileContent, Job, Listing, Manifest,
+    CheckpointSummary, Codec, Durability, FileContent, Job, Listing, Manifest, SkippedCheckpoint,
 };
+use serde::Serialize;
 use serde_json::json;
 
 use super::args::Common;
-use super::look::{open, open_if_there, print_json, time};
+use super::look::{near, open, open_checkpoint, open_if_there, print_json, time};
 use super::size::human;
 use super::{exit, fail, runtime};
-use crate::engine;
+use crate::engine::{self, CheckpointId};
+
+/// A checkpoint in a listing.
+#[derive(Serialize)]
+struct Row {
+    id: CheckpointId,
+    #[serde(flatten)]
+    summary: CheckpointSummary,
+}
+
+/// A checkpoint in a listing that cannot be used.
+#[derive(Serialize)]
+struct DamagedRow {
+    id: CheckpointId,
+    #[serde(flatten)]
+    damage: SkippedCheckpoint,
+}
+
+/// What there is of a job: in the store, and on this machine alone.
+#[derive(Default, Serialize)]
+struct Rows {
+    /// Newest first.
+    checkpoints: Vec<Row>,
+    damaged: Vec<DamagedRow>,
+}
+
+impl Rows {
+    /// Both listings; a checkpoint that is in both counts as in the store.
+    fn new(store: Listing, near: Listing) -> Rows {
+        let mut rows = Rows::default();
+        for (local, listing) in [(false, store), (true, near)] {
+            for summary in listing.checkpoints {
+                let known = (rows.checkpoints.iter()).any(|r| r.summary.created == summary.created);
+                if !(local && known) {
+                    let number = summary.number;
+                    let id = CheckpointId { local, number };
+                    rows.checkpoints.push(Row { id, summary });
+                }
+            }
+            for damage in listing.damaged {
+                let number = damage.number;
+                let id = CheckpointId { local, number };
+                rows.damaged.push(DamagedRow { id, damage });
+            }
+        }
+        // Within one place the order is that of the log, whatever the clocks said.
+        rows.checkpoints
+            .sort_by_key(|r| std::cmp::Reverse(r.summary.created));
+        rows
+    }
+}
+
+async fn listing(job: Option<&Job>) -> Result<Listing, u8> {
+    match job {
+        Some(job) => job.list().await.map_err(|e| fail(&e, exit::job(&e))),
+        None => Ok(Listing::default()),
+    }
+}
 
 pub(super) fn list(common: &Common, as_json: bool) -> u8 {
     let runtime = match runtime() {
@@ -24,13 +82,14 @@ pub(super) fn list(common: &Common, as_json: bool) -> u8 {
             Err(code) => return code,
         };
         // Before the first start there is no directory, and nothing wrong with that.
-        let listed = match &job {
-            Some(job) => job.list().await,
-            None => Ok(Listing::default()),
+        let near = match near(common).await {
+            Ok(near) => near,
+            Err(code) => return code,
         };
-        let listing = match listed {
-            Ok(listing) => listing,
-            Err(e) => return fail(&e, exit::job(&e)),
+        let (stored, here) = (listing(job.as_ref()).await, listing(near.as_ref()).await);
+        let listing = match (stored, here) {
+            (Ok(stored), Ok(here)) => Rows::new(stored, here),
+            (Err(code), _) | (_, Err(code)) => return code,
         };
         if as_json {
             print_json(&listing);
@@ -57,16 +116,16 @@ pub(super) fn list(common: &Common, as_json: bool) -> u8 {
             print_row(c);
         }
         for d in &listing.damaged {
-            println!("{:>6}  DAMAGED: {}", d.number, d.reason);
+            println!("{:>6}  DAMAGED: {}", d.id, d.damage.reason);
         }
         exit::OK
     })
 }
 
-fn print_row(c: &CheckpointSummary) {
+fn print_row(Row { id, summary: c }: &Row) {
     println!(
         "{:>6}  {:20}  {:>10}  {:>10}  {:>5} ms  {:6}  {}{}",
-        c.number,
+        id,
         time(c.created.0),
         human(c.image_bytes),
         human(c.stored_bytes),
@@ -84,22 +143,14 @@ fn place(durability: Durability) -> &'static str {
     }
 }
 
-async fn manifest(job: &Job, id: CheckpointNumber) -> Result<Manifest, u8> {
-    job.manifest(id).await.map_err(|e| fail(&e, exit::job(&e)))
-}
-
-pub(super) fn show(common: &Common, id: CheckpointNumber, as_json: bool) -> u8 {
+pub(super) fn show(common: &Common, id: CheckpointId, as_json: bool) -> u8 {
     let runtime = match runtime() {
         Ok(runtime) => runtime,
         Err(code) => return code,
     };
     runtime.block_on(async {
-        let job = match open(common).await {
-            Ok(job) => job,
-            Err(code) => return code,
-        };
-        let m = match manifest(&job, id).await {
-            Ok(m) => m,
+        let (job, m) = match open_checkpoint(common, id).await {
+            Ok(found) => found,
             Err(code) => return code,
         };
         let whole = job.check_packs(&m).await;
@@ -259,40 +310,64 @@ fn print_manifest(job: &Job, m: &Manifest) {
     }
 }
 
-/// The checkpoint to resume from and the command it was made of.
+/// The newest checkpoint that a restore would use, and its name if it is certain: whether those on this machine count is
+/// found out when the job is taken over.
+async fn newest(common: &Common) -> Result<(Option<CheckpointId>, Job, Manifest), u8> {
+    let store = open(common).await?;
+    let near = near(common).await?;
+    let certain = near.is_none();
+    for job in [Some(store), near].into_iter().flatten() {
+        let found = job.newest_restorable().await;
+        let found = found.map_err(|e| fail(&e, exit::job(&e)))?;
+        for skipped in &found.skipped {
+            eprintln!(
+                "phos-ft: checkpoint {} IS DAMAGED and is passed over: {}",
+                skipped.number, skipped.reason
+            );
+        }
+        if let Some(manifest) = found.manifest {
+            let number = manifest.number;
+            let local = false;
+            let id = certain.then_some(CheckpointId { local, number });
+            return Ok((id, job, manifest));
+        }
+    }
+    Err(fail(
+        format_args!(
+            "job {} has nothing to resume in {}: `phos-ft list` shows what there is; give the ID of a checkpoint of an \
+             earlier run to go back to it",
+            common.job,
+            common.store()
+        ),
+        exit::NOT_FOUND,
+    ))
+}
+
+/// The checkpoint to resume from, unless the sidecar is to choose the newest, and the command it was made of.
 pub(super) fn command_to_restore(
     common: &Common,
-    id: Option<CheckpointNumber>,
-) -> Result<(CheckpointNumber, Vec<OsString>), u8> {
+    id: Option<CheckpointId>,
+) -> Result<(Option<CheckpointId>, Vec<OsString>), u8> {
     runtime()?.block_on(async {
-        let job = open(common).await?;
-        let m = match id {
-            Some(id) => manifest(&job, id).await?,
-            None => {
-                let found = job.newest_restorable().await.map_err(|e| fail(&e, exit::job(&e)))?;
-                for skipped in &found.skipped {
-                    eprintln!("phos-ft: checkpoint {} IS DAMAGED and is passed over: {}", skipped.number, skipped.reason);
-                }
-                found.manifest.ok_or_else(|| {
-                    fail(
-                        format_args!(
-                            "job {} has nothing to resume in {}: `phos-ft list` shows what there is; give \
-                             the ID of a checkpoint of an earlier run to go back to it",
-                            common.job,
-                            common.store()
-                        ),
-                        exit::NOT_FOUND,
-                    )
-                })?
+        let (id, job, m) = match id {
+            Some(id) => {
+                let (job, m) = open_checkpoint(common, id).await?;
+                (Some(id), job, m)
             }
+            None => newest(common).await?,
         };
-        job.check_packs(&m).await.map_err(|e| fail(&e, exit::job(&e)))?;
+        job.check_packs(&m)
+            .await
+            .map_err(|e| fail(&e, exit::job(&e)))?;
         match engine::command_of(&m) {
             Some(command) if !command.is_empty() => {
-                Ok((m.number, command.into_iter().map(OsString::from).collect()))
+                Ok((id, command.into_iter().map(OsString::from).collect()))
             }
             _ => Err(fail(
-                format_args!("checkpoint {} does not say which command made it: use `phos-ft --from {} -- CMD`", m.number, m.number),
+                format_args!(
+                    "checkpoint {} does not say which command made it: use `phos-ft --from {} -- CMD`",
+                    m.number, m.number
+                ),
                 exit::DATA,
             )),
         }

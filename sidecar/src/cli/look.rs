@@ -4,15 +4,29 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use phos_storage::{Job, Store};
+use phos_storage::{Job, Key, Manifest, Store};
 
 use super::args::Common;
 use super::{exit, fail};
-use crate::engine;
+use crate::engine::{self, CheckpointId};
+
+/// The key that was given, if one was.
+pub(super) fn key(common: &Common) -> Result<Option<Key>, u8> {
+    let file = common.encryption_key_file.as_deref();
+    file.map(Key::read).transpose().map_err(|e| {
+        let code = if e.is_permanent() {
+            exit::KEY
+        } else {
+            exit::UNAVAILABLE
+        };
+        fail(format_args!("--encryption-key-file: {e}"), code)
+    })
+}
 
 /// The job's history; `None` if the store is a directory that is not there.
 pub(super) async fn open_if_there(common: &Common) -> Result<Option<Job>, u8> {
-    let store = Store::open_existing(&common.store(), engine::store_options()).await;
+    let options = common.store_options(key(common)?);
+    let store = Store::open_existing(&common.store(), options).await;
     let store = store.map_err(|e| {
         let e = engine::EngineError::Open(e);
         fail(&e, exit::engine(&e))
@@ -33,6 +47,45 @@ pub(super) async fn open(common: &Common) -> Result<Job, u8> {
             exit::NOT_FOUND,
         )
     })
+}
+
+/// The tier on this machine, if the job has one that belongs to that store.
+pub(super) async fn near(common: &Common) -> Result<Option<Job>, u8> {
+    let (state_dir, store) = (&common.state_dir, common.store());
+    let options = common.store_options(key(common)?);
+    let found = engine::look_near(state_dir, &common.job, &store, options).await;
+    // What the store has is said all the same.
+    Ok(found.unwrap_or_else(|e| {
+        eprintln!("phos-ft: the checkpoints on this machine alone cannot be looked at: {e}");
+        None
+    }))
+}
+
+/// The history that a checkpoint is in, which must be there.
+pub(super) async fn open_for(common: &Common, id: CheckpointId) -> Result<Job, u8> {
+    if !id.local {
+        return open(common).await;
+    }
+    near(common).await?.ok_or_else(|| {
+        fail(
+            format_args!(
+                "there is no checkpoint {id} below {}: give the --state-dir and the --store that the job was started \
+                 with, on the same machine",
+                common.state_dir.display()
+            ),
+            exit::NOT_FOUND,
+        )
+    })
+}
+
+/// A checkpoint.
+pub(super) async fn open_checkpoint(
+    common: &Common,
+    id: CheckpointId,
+) -> Result<(Job, Manifest), u8> {
+    let job = open_for(common, id).await?;
+    let manifest = job.manifest(id.number).await.map_err(|e| job_failed(&e))?;
+    Ok((job, manifest))
 }
 
 pub(super) fn time(millis: u64) -> String {

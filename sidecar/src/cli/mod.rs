@@ -3,7 +3,8 @@
 //! * [`args`]: the grammar; [`exit`]: exit codes; [`size`];
 //! * [`supervise`]: `phos-ft … -- CMD`, agent and sidecar as one; [`client`]: `status`, `checkpoint`;
 //! * [`look`]: opening a store to look at it; [`history`]: `list`, `show`; [`diff`], [`export`], [`verify`], [`prune`];
-//! * [`doctor`].
+//! * [`keygen`]; [`doctor`].
+//! * [`init`]: setting a store up; [`doctor`].
 
 pub mod args;
 mod client;
@@ -12,6 +13,8 @@ mod doctor;
 pub mod exit;
 mod export;
 mod history;
+mod init;
+mod keygen;
 mod look;
 mod prune;
 pub mod size;
@@ -46,7 +49,10 @@ pub fn main() -> ExitCode {
 }
 
 fn log(format: LogFormat) {
-    let filter = EnvFilter::try_from_env("PHOS_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    // What the AWS crates look for and do not find is said in our own words, if it matters.
+    const DEFAULT: &str = "info,aws_config=error,aws_runtime=error,aws_smithy_runtime=error,\
+        aws_smithy_runtime_api=error,aws_sdk_s3=error";
+    let filter = EnvFilter::try_from_env("PHOS_LOG").unwrap_or_else(|_| EnvFilter::new(DEFAULT));
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr);
@@ -114,12 +120,14 @@ fn dispatch(cli: Cli) -> u8 {
             mut sidecar,
             agent,
         }) => match history::command_to_restore(&common, id) {
-            Ok((number, command)) => {
-                sidecar.from = Some(number);
+            Ok((id, command)) => {
+                sidecar.from = id;
                 supervise::run(&common, &sidecar, &agent, &command)
             }
             Err(code) => code,
         },
+        Some(Command::Keygen { file }) => keygen::run(&file),
+        Some(Command::Init(args)) => init::run(&common, &args),
         Some(Command::Doctor { criu, json }) => doctor::run(&common, criu, json),
     }
 }
@@ -147,6 +155,10 @@ fn runtime() -> Result<tokio::runtime::Runtime, u8> {
 
 fn run_sidecar(common: &Common, sidecar: &SidecarArgs) -> u8 {
     supervise::follow_supervisor();
+    let key = match look::key(common) {
+        Ok(key) => key,
+        Err(code) => return code,
+    };
     let runtime = match runtime() {
         Ok(runtime) => runtime,
         Err(code) => return code,
@@ -160,12 +172,15 @@ fn run_sidecar(common: &Common, sidecar: &SidecarArgs) -> u8 {
         quiesce_timeout: sidecar.quiesce_timeout,
         restarts: sidecar.budget(),
         from: sidecar.from,
+        remote: (sidecar.remote_interval).map(|every| (every, common.state_dir.clone())),
         retention: sidecar.keep.rules(),
         upload_limit: sidecar.upload_limit,
+        s3: common.s3.options(),
         cache: sidecar.cache_size.map(|limit| {
             let directory = common.state_dir.join("cache").join(common.job.as_str());
             (directory, limit)
         }),
+        key,
     };
     let outcome = runtime.block_on(engine::run(config));
     // Workers that still wait for a store must not hold the process back.

@@ -41,7 +41,8 @@ async fn prune(
     }
     if !dry_run {
         // It is written to: it must be fit for that, and of the current format.
-        let store = engine::open_store(&common.store())
+        let options = common.store_options(super::look::key(common)?);
+        let store = engine::open_store_of(&common.job, &common.store(), options)
             .await
             .map_err(|e| fail(&e, exit::engine(&e)))?;
         job = store.job(common.job.clone());

@@ -19,6 +19,7 @@ use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use phos_storage::Key;
 use rustix::process::{Pid, Signal};
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
@@ -63,7 +64,11 @@ pub(super) fn run(
         return fail(&e, super::agent_code(&e));
     }
     runtime.block_on(async {
-        if let Err(code) = check(common).await {
+        let key = match super::look::key(common) {
+            Ok(key) => key,
+            Err(code) => return code,
+        };
+        if let Err(code) = check(common, key).await {
             return code;
         }
         match supervise(common, sidecar, agent, command).await {
@@ -74,10 +79,12 @@ pub(super) fn run(
 }
 
 /// Before anything starts: the run directory and the store.
-async fn check(common: &Common) -> Result<(), u8> {
+async fn check(common: &Common, key: Option<Key>) -> Result<(), u8> {
     let checks = async {
         engine::make_run_dir(&common.run_dir, &common.job)?;
-        engine::open_store(&common.store()).await.map(drop)
+        let (store, options) = (common.store(), common.store_options(key));
+        let opened = engine::open_store_of(&common.job, &store, options).await;
+        opened.map(drop)
     };
     checks.await.map_err(|e| fail(&e, exit::engine(&e)))
 }
@@ -97,6 +104,7 @@ fn base(common: &Common) -> Command {
         .arg(&common.state_dir)
         .arg("--store")
         .arg(common.store())
+        .args(common.s3.flags())
         .arg("--log-format")
         .arg(match common.log_format {
             super::args::LogFormat::Text => "text",
@@ -158,13 +166,24 @@ fn sidecar_command(common: &Common, sidecar: &SidecarArgs, first: bool) -> Comma
         .args(sidecar.keep.flags())
         .args(sized("--upload-limit", sidecar.upload_limit))
         .args(sized("--cache-size", sidecar.cache_size))
+        .args(timed("--remote-interval", sidecar.remote_interval))
         .stdin(Stdio::null())
         .stdout(Stdio::null());
+    if let Some(file) = &common.encryption_key_file {
+        command.arg("--encryption-key-file").arg(file);
+    }
     if let (true, Some(from)) = (first, sidecar.from) {
         command.arg("--from").arg(from.to_string());
     }
     command.as_std_mut().process_group(0);
     command
+}
+
+/// A time as a command line, if there is one.
+fn timed(flag: &str, length: Option<Duration>) -> Vec<String> {
+    length
+        .map(|length| vec![flag.to_owned(), time(length)])
+        .unwrap_or_default()
 }
 
 /// A size as a command line, if there is one.
@@ -264,7 +283,11 @@ async fn supervise(
     Ok(match verdict {
         // Whatever became of it here: the job is another node's, and so is its history.
         Some(exit::FENCED) => exit::FENCED,
-        Some(code @ (exit::MACHINE | exit::DATA | exit::NOT_FOUND)) if job != exit::OK => code,
+        Some(code @ (exit::MACHINE | exit::DATA | exit::NOT_FOUND | exit::KEY))
+            if job != exit::OK =>
+        {
+            code
+        }
         _ => job,
     })
 }

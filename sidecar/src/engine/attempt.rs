@@ -32,7 +32,7 @@ use std::time::{Duration, Instant};
 use phos_policies::schedule::{FailureKind, Trigger};
 use phos_protocol::agent::{AttemptError, DumpFacts, Process, ToAgent, ToSidecar};
 use phos_protocol::types::GpuUuid;
-use phos_storage::{CheckpointWriter, Digest, ImageFile, Timings};
+use phos_storage::{CheckpointWriter, Digest, ImageFile, Naming, Timings, UnixMillis};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -95,6 +95,7 @@ pub(super) struct Measured {
 /// A checkpoint that is visible.
 pub(super) struct Stored {
     pub(super) report: CheckpointReport,
+    pub(super) created: UnixMillis,
     pub(super) stop: Duration,
     pub(super) measured: Measured,
 }
@@ -105,6 +106,10 @@ pub(super) struct Dropped {
     pub(super) kind: FailureKind,
     pub(super) stop: Duration,
     pub(super) fatal: Option<EngineError>,
+    /// It could not be stored where it was to go.
+    pub(super) place_failed: bool,
+    /// It was to go to this machine, and the log here says no more that the job is ours.
+    pub(super) tier_lost: bool,
 }
 
 /// A checkpoint whose job runs again.
@@ -124,6 +129,8 @@ pub(super) async fn landed(flight: &mut Option<Flight>) -> Result<Stored, Droppe
                 kind: FailureKind::Transient,
                 stop: Duration::ZERO,
                 fatal: None,
+                place_failed: false,
+                tier_lost: false,
             }),
         },
     }
@@ -249,6 +256,10 @@ struct Work {
     stop: Duration,
     measured: Measured,
     seq: u64,
+    /// Whether it goes to the tier on this machine.
+    local: bool,
+    /// It becomes visible after that.
+    newest: UnixMillis,
 }
 
 fn ms(duration: Duration) -> f64 {
@@ -307,12 +318,20 @@ impl Session<'_> {
                 HeldError::Task(e.to_string())
             });
         }
-        let Some(epoch) = self.engine.epoch else {
+        let Some((job, epoch, local)) = self.engine.target() else {
             return Err(HeldError::Task("the job is not ours".into()));
         };
-        self.engine.encoding.checkpoint_begins(self.engine.interval);
+        self.engine.writes_near = local;
+        if !local {
+            self.engine.writes_directly();
+        }
+        let encoding = if local {
+            &self.engine.encoding
+        } else {
+            &self.engine.remote_encoding
+        };
+        encoding.checkpoint_begins(self.engine.interval);
         // Reads what is stored, the first time; before the stop.
-        let job = self.engine.job.clone();
         let mut begin = Box::pin(async move { job.begin(epoch).await });
         // The store may take its time; the job's requests do not wait for it.
         let begun = loop {
@@ -327,7 +346,14 @@ impl Session<'_> {
         };
         let writer = match begun {
             Ok(writer) => writer,
-            Err(e) => return Err(HeldError::Task(e.to_string())),
+            Err(e) => {
+                if local && matches!(e, phos_storage::JobError::Fenced { .. }) {
+                    self.engine.tier_is_lost();
+                } else {
+                    self.engine.not_stored();
+                }
+                return Err(HeldError::Task(e.to_string()));
+            }
         };
         self.seq += 1;
         let seq = self.seq;
@@ -348,6 +374,9 @@ impl Session<'_> {
                 Ok(())
             }
             Err(e) => {
+                if matches!(e, HeldError::Cancelled(_)) && !control.was_for_others() {
+                    self.engine.not_stored();
+                }
                 control.cancel("the attempt was given up");
                 let abandoned = if e.needs_abandon() {
                     self.abandon(seq).await
@@ -451,8 +480,9 @@ impl Session<'_> {
 
         let registry = std::mem::take(&mut self.registry);
         let gpus = self.engine.gpus.clone();
+        let naming = self.engine.job.naming();
         let named = urgent("phos-name", move || {
-            name(registry, table, &processes, &gpus)
+            name(registry, table, &processes, &gpus, &naming)
         })?
         .await
         .map_err(|_| HeldError::Task("the thread that names chunks ended".into()))?;
@@ -585,6 +615,8 @@ impl Session<'_> {
                 link,
             },
             seq,
+            local: self.engine.writes_near,
+            newest: self.engine.newest,
         })
     }
 
@@ -737,6 +769,7 @@ fn name(
     table: Table,
     processes: &[Process],
     gpus: &Gpus,
+    naming: &Naming,
 ) -> (Registry, Result<Named, HeldError>) {
     let began = Instant::now();
     if let Err(e) = registry.apply(table, processes, gpus) {
@@ -755,7 +788,7 @@ fn name(
         })
         .collect();
     let digest_began = Instant::now();
-    let digests = match gpus.digest(&ranges) {
+    let digests = match gpus.digest(&ranges, naming) {
         Ok(digests) => digests,
         Err(e) => return (registry, Err(e.into())),
     };
@@ -803,6 +836,7 @@ async fn fly(work: Work) -> Result<Stored, Dropped> {
     match outcome {
         Ok(stored) => Ok(stored),
         Err(mut dropped) => {
+            dropped.place_failed = !control.was_for_others() && dropped.fatal.is_none();
             control.cancel(dropped.message.clone());
             writer.abort(unix_millis()).await;
             dropped.stop = stop;
@@ -817,6 +851,8 @@ fn dropped(message: impl Into<String>, kind: FailureKind) -> Dropped {
         kind,
         stop: Duration::ZERO,
         fatal: None,
+        place_failed: false,
+        tier_lost: false,
     }
 }
 
@@ -841,6 +877,8 @@ async fn store(work: Work) -> Result<Stored, Dropped> {
         stop,
         measured,
         seq,
+        local,
+        newest,
     } = work;
     let cpu_began = Instant::now();
     let known = writer.clone();
@@ -914,15 +952,18 @@ async fn store(work: Work) -> Result<Stored, Dropped> {
     drop(memory);
     failpoint::reach(Step::BeforeHead);
     let commit_began = Instant::now();
-    let commit = writer.commit(body, unix_millis()).await.map_err(|e| {
-        let kind = match (e.is_fenced(), e.is_permanent()) {
+    let now = unix_millis().max(UnixMillis(newest.0 + 1));
+    let commit = writer.commit(body, now).await.map_err(|e| {
+        // Only the store's log says who has the job.
+        let fenced = e.is_fenced() && !local;
+        let kind = match (fenced, e.is_permanent() && !local) {
             (true, _) => FailureKind::Final,
             (_, true) => FailureKind::Permanent,
             _ => FailureKind::Transient,
         };
-        let fatal = e.is_fenced().then(|| EngineError::Fenced(e.to_string()));
         Dropped {
-            fatal,
+            fatal: fenced.then(|| EngineError::Fenced(e.to_string())),
+            tier_lost: e.is_fenced() && local,
             ..dropped(e.to_string(), kind)
         }
     })?;
@@ -943,6 +984,7 @@ async fn store(work: Work) -> Result<Stored, Dropped> {
     );
     let report = CheckpointReport {
         id: commit.number.0,
+        local,
         trigger: trigger.as_str().into(),
         stop_ms: ms(stop),
         parts_ms: parts,
@@ -955,6 +997,7 @@ async fn store(work: Work) -> Result<Stored, Dropped> {
     };
     Ok(Stored {
         report,
+        created: commit.manifest.created,
         stop,
         measured,
     })
@@ -966,10 +1009,11 @@ fn chunk_cpu_image(
     known: &CheckpointWriter,
     sink: &Sink,
 ) -> Result<Vec<ImageFile<Vec<Digest>>>, cpu_image::ImageError> {
+    let naming = known.naming();
     cpu_image::list(directory.as_fd())?
         .iter()
         .map(|entry| {
-            cpu_image::chunk_file(directory.as_fd(), entry, |digest, bytes| {
+            cpu_image::chunk_file(directory.as_fd(), entry, &naming, |digest, bytes| {
                 known.contains(&digest) || sink.host(digest, cpu_image::owned(bytes))
             })
         })

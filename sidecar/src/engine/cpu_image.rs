@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use fastcdc::v2020::FastCDC;
-use phos_storage::{Digest, FilePath, ImageFile};
+use phos_storage::{Digest, FilePath, ImageFile, Naming};
 use rustix::fs::{FileType, Mode, OFlags};
 
 const MIN_CHUNK: usize = 64 << 10;
@@ -102,13 +102,14 @@ fn open_at(directory: BorrowedFd<'_>, path: &Path, extra: OFlags) -> rustix::io:
 pub(super) fn chunk_file(
     directory: BorrowedFd<'_>,
     entry: &Entry,
+    naming: &Naming,
     mut take: impl FnMut(Digest, &[u8]) -> bool,
 ) -> Result<ImageFile<Vec<Digest>>, ImageError> {
     let fd = open_at(directory, &entry.path, OFlags::empty()).map_err(read_error(&entry.path))?;
     let mut length = 0_u64;
     let mut digests = Vec::new();
     cut(std::fs::File::from(fd), |chunk| {
-        let digest = Digest::of(chunk);
+        let digest = naming.of(chunk);
         length += chunk.len() as u64;
         digests.push(digest);
         take(digest, chunk)
@@ -237,7 +238,7 @@ mod tests {
         assert_eq!(entries.len(), 2);
         assert_eq!(entries[0].path, Path::new("files/0"));
         let mut bytes = Vec::new();
-        let file = chunk_file(fd.as_fd(), &entries[1], |d, c| {
+        let file = chunk_file(fd.as_fd(), &entries[1], &Naming::PLAIN, |d, c| {
             assert_eq!(d, Digest::of(c));
             bytes.extend_from_slice(c);
             true
@@ -245,7 +246,7 @@ mod tests {
         .unwrap();
         assert_eq!((file.length, bytes), (3_000_000, random(3_000_000, 3)));
         assert!(matches!(
-            chunk_file(fd.as_fd(), &entries[1], |_, _| false),
+            chunk_file(fd.as_fd(), &entries[1], &Naming::PLAIN, |_, _| false),
             Err(ImageError::Stopped)
         ));
     }

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use phos_protocol::types::GpuUuid;
+use phos_storage::Naming;
 
 use crate::gpu::{
     Digest, Digester, Driver, Gpu, GpuError, GpuInfo, HostPool, Quiet, Range, Stream,
@@ -41,12 +42,16 @@ impl OpenGpu {
         &self.gpu
     }
 
-    /// Digests ranges that lie on this GPU. Blocks.
-    pub(super) fn digest(&self, ranges: &[&Range]) -> Result<Vec<Digest>, GpuError> {
+    /// Names ranges that lie on this GPU. Blocks.
+    pub(super) fn digest(
+        &self,
+        ranges: &[&Range],
+        naming: &Naming,
+    ) -> Result<Vec<Digest>, GpuError> {
         self.digester
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .digest(ranges)
+            .digest(ranges, naming.key())
     }
 }
 
@@ -173,9 +178,13 @@ impl Gpus {
         self.host.as_ref().map(HostPool::pause_pinning)
     }
 
-    /// Digests ranges on whatever GPUs they lie, all at the same time; answers in the order of
+    /// Names ranges on whatever GPUs they lie, all at the same time; answers in the order of
     /// `ranges`. Blocks.
-    pub(super) fn digest(&self, ranges: &[Range]) -> Result<Vec<Digest>, GpuError> {
+    pub(super) fn digest(
+        &self,
+        ranges: &[Range],
+        naming: &Naming,
+    ) -> Result<Vec<Digest>, GpuError> {
         let mut per_gpu: BTreeMap<GpuUuid, Vec<usize>> = BTreeMap::new();
         for (i, range) in ranges.iter().enumerate() {
             per_gpu
@@ -186,7 +195,7 @@ impl Gpus {
         // The job is held meanwhile, and the usual case needs none of what follows.
         if let (1, Some(&uuid)) = (per_gpu.len(), per_gpu.keys().next()) {
             let all: Vec<&Range> = ranges.iter().collect();
-            return self.get(uuid)?.digest(&all);
+            return self.get(uuid)?.digest(&all, naming);
         }
         let mut digests = vec![[0_u8; 32]; ranges.len()];
         let results: Vec<Result<Numbered, GpuError>> = std::thread::scope(|scope| {
@@ -195,7 +204,7 @@ impl Gpus {
                 .map(|(uuid, indices)| {
                     scope.spawn(move || {
                         let own: Vec<&Range> = indices.iter().map(|&i| &ranges[i]).collect();
-                        let digests = self.get(uuid)?.digest(&own)?;
+                        let digests = self.get(uuid)?.digest(&own, naming)?;
                         Ok((indices, digests))
                     })
                 })

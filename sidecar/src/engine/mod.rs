@@ -5,6 +5,7 @@
 //!   [`pipeline`]; [`cpu_image`]; [`image`]: what the manifest says;
 //! * [`restore`] and [`checks`]: the way back;
 //! * [`control`] and [`status`]: the sidecar's own socket;
+//! * [`near`]: the tier on this machine; [`copies`]: from there to the store;
 //! * [`tidy`]: collection after checkpoints; [`hold`]: what a reader needs stays.
 //!
 //! # Consistency
@@ -25,6 +26,7 @@
 mod attempt;
 pub mod checks;
 pub mod control;
+mod copies;
 mod cpu_image;
 mod drain;
 mod failpoint;
@@ -32,6 +34,7 @@ mod gpus;
 mod hold;
 mod image;
 mod link;
+mod near;
 mod pipeline;
 mod plan;
 mod progress;
@@ -53,18 +56,22 @@ use phos_policies::retention::Retention;
 use phos_policies::schedule::{Schedule, ScheduleConfig, ScheduleError};
 use phos_protocol::env::AGENT_SOCKET_FILE;
 use phos_protocol::types::GpuUuid;
+use phos_storage::s3::S3Options;
 use phos_storage::{
-    CheckpointNumber, Epoch, Job, JobError, JobName, Manifest, NonceSource, OpenError, PackCache,
-    ProbeError, RetryPolicy, Store, StoreOptions, UnixMillis,
+    CheckpointNumber, Epoch, FaultKind, Job, JobError, JobName, Key, Manifest, NonceSource,
+    OpenError, PackCache, ProbeError, RetryPolicy, Store, StoreOptions, UnixMillis,
 };
+use serde::Serialize;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
 use self::attempt::Flight;
 use self::checks::CheckError;
 use self::control::Wanted;
+use self::copies::Copies;
 use self::gpus::Gpus;
 use self::link::Link;
+use self::near::Near;
 use self::pipeline::Control;
 use self::session::{Session, SessionEnd};
 use self::status::{Report, Shared};
@@ -72,6 +79,7 @@ use self::tidy::Tidy;
 use self::uploads::{Adaptive, Limit};
 
 pub use self::hold::{Reading, reader};
+pub use self::near::look as look_near;
 pub use self::tidy::keep;
 
 /// What the sidecar is told.
@@ -92,13 +100,59 @@ pub struct Config {
     /// Restarts of a crashed job.
     pub restarts: RestartBudget,
     /// Resume from this checkpoint first.
-    pub from: Option<CheckpointNumber>,
+    pub from: Option<CheckpointId>,
+    /// Time between checkpoints in the store, where those between are kept on this machine alone, below this directory.
+    pub remote: Option<(Duration, PathBuf)>,
     /// Which checkpoints to keep.
     pub retention: Retention,
     /// Most bytes a second that uploads may take of the link.
     pub upload_limit: Option<u64>,
+    /// How objects are written to S3.
+    pub s3: S3Options,
     /// Where packs of a remote store are kept, and most bytes of them.
     pub cache: Option<(PathBuf, u64)>,
+    /// What the job's checkpoints are encrypted with.
+    pub key: Option<Key>,
+}
+
+/// A checkpoint as people name it: `12` in the store, `L12` on this machine alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(into = "String")]
+pub struct CheckpointId {
+    /// Whether it is one of the tier on this machine.
+    pub local: bool,
+    /// Its number there.
+    pub number: CheckpointNumber,
+}
+
+impl std::fmt::Display for CheckpointId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let text = format!("{}{}", if self.local { "L" } else { "" }, self.number);
+        f.pad(&text)
+    }
+}
+
+impl From<CheckpointId> for String {
+    fn from(id: CheckpointId) -> String {
+        id.to_string()
+    }
+}
+
+impl std::str::FromStr for CheckpointId {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<CheckpointId, String> {
+        let (local, number) = match text.strip_prefix('L') {
+            Some(rest) => (true, rest),
+            None => (false, text),
+        };
+        let number = number.parse();
+        number
+            .map(|number| CheckpointId { local, number })
+            .map_err(|_| {
+                format!("{text:?} is not a checkpoint's number: `phos-ft list` shows them")
+            })
+    }
 }
 
 /// Why the sidecar ended without its job being over.
@@ -158,14 +212,28 @@ impl EngineError {
 
 /// What outlives a connection.
 struct Engine {
+    /// In the store, whose log says who has the job; and our epoch there.
     job: Job,
     epoch: Option<Epoch>,
+    /// The agent's socket.
+    agent: PathBuf,
+    /// The newest time at which a checkpoint became visible, here or in the store. Later ones are later, whatever the
+    /// clocks say: with two places there is no other order.
+    newest: UnixMillis,
+    /// The tier on this machine, and what copies from there to the store.
+    near: Option<Near>,
+    /// Whether the checkpoint that is being stored goes there.
+    writes_near: bool,
+    copies: Option<Copies>,
+    near_tidy: Tidy,
+    remote_interval: Option<Duration>,
+    remote_encoding: Arc<Adaptive>,
     gpus: Gpus,
     status: Shared,
     schedule: Schedule,
     restarts: Restarts,
     origin: Instant,
-    from: Option<CheckpointNumber>,
+    from: Option<CheckpointId>,
     put_concurrency: usize,
     /// A checkpoint whose job runs again.
     flight: Option<Flight>,
@@ -225,8 +293,8 @@ async fn stop_wanted(signals: &mut Signals, linger: Duration) {
     tokio::time::sleep_until((asked + linger).into()).await;
 }
 
-/// Options of a store in a program.
-pub fn store_options() -> StoreOptions {
+/// Options of a store in a program, whose jobs are encrypted with a key or not.
+pub fn store_options(key: Option<Key>) -> StoreOptions {
     let nonces = NonceSource::new(|| {
         let mut nonce = [0_u8; 16];
         nonce[..8].copy_from_slice(&random_u64().to_le_bytes());
@@ -238,6 +306,7 @@ pub fn store_options() -> StoreOptions {
         jitter_seed: random_u64(),
         ..RetryPolicy::default()
     };
+    options.encryption = key;
     options
 }
 
@@ -282,16 +351,36 @@ pub fn make_run_dir(run_dir: &Path, job: &JobName) -> Result<PathBuf, EngineErro
     Ok(path)
 }
 
-/// Opens a store for writing: reachable, honest, of a format that is known.
+/// Opens a store to write a job's history: reachable, honest, of a format that is known, and with the job's key.
 ///
 /// # Errors
 /// Why it cannot be used.
-pub async fn open_store(address: &str) -> Result<Store, EngineError> {
-    open_store_with(address, store_options()).await
+pub async fn open_store_of(
+    job: &JobName,
+    address: &str,
+    options: StoreOptions,
+) -> Result<Store, EngineError> {
+    let store = Store::open(address, options).await?;
+    // Before anything is written there.
+    if let Err(e) = store.job(job.clone()).check_key().await {
+        if !matches!(&e, JobError::Store(fault) if fault.kind() == FaultKind::Key) {
+            // What is wrong with a store, the probe says better.
+            store.probe().await?;
+        }
+        return Err(EngineError::Job(e));
+    }
+    make_ready(store).await
 }
 
-async fn open_store_with(address: &str, options: StoreOptions) -> Result<Store, EngineError> {
-    let store = Store::open(address, options).await?;
+/// Opens a store to write, whatever the job: reachable, honest, of a format that is known.
+///
+/// # Errors
+/// Why it cannot be used.
+pub async fn open_store(address: &str, options: StoreOptions) -> Result<Store, EngineError> {
+    make_ready(Store::open(address, options).await?).await
+}
+
+async fn make_ready(store: Store) -> Result<Store, EngineError> {
     store.probe().await?;
     store.initialise().await?;
     Ok(store)
@@ -318,8 +407,14 @@ pub async fn run(config: Config) -> Result<(), EngineError> {
         ..ScheduleConfig::default()
     })?;
     let encoding = Arc::new(Adaptive::default());
-    let mut options = store_options();
-    options.encoding = encoding.clone();
+    // Encodes for the store what comes from this machine's disk; without that tier it is the same.
+    let remote_encoding = match &config.remote {
+        Some(_) => Arc::new(Adaptive::default()),
+        None => Arc::clone(&encoding),
+    };
+    let mut options = store_options(config.key.clone());
+    options.encoding = remote_encoding.clone();
+    options.s3.clone_from(&config.s3);
     if let Some(limit) = config.upload_limit {
         options.pacer = Some(Limit::new(limit));
     }
@@ -331,9 +426,11 @@ pub async fn run(config: Config) -> Result<(), EngineError> {
         asked: None,
     };
     let store = tokio::select! {
-        store = open_store_patiently(&config.store, &options) => store?,
+        store = open_store_patiently(&config.store, &config.job, &options) => store?,
         () = stop_wanted(&mut shutdown, Duration::ZERO) => return Ok(()),
     };
+    let near = open_near(&config, &encoding).await;
+    let copies = (config.remote.as_ref()).map(|(every, _)| Copies::new(*every));
     let host_buffer = config.host_buffer;
     let gpus = tokio::task::spawn_blocking(move || {
         let mut gpus = Gpus::discover(host_buffer);
@@ -369,6 +466,14 @@ pub async fn run(config: Config) -> Result<(), EngineError> {
     let mut engine = Engine {
         job: store.job(config.job.clone()),
         epoch: None,
+        agent: directory.join(AGENT_SOCKET_FILE),
+        newest: UnixMillis(0),
+        copies: copies.filter(|_| near.is_some()),
+        near,
+        writes_near: false,
+        near_tidy: copies::near_tidy(),
+        remote_interval: config.remote.as_ref().map(|(every, _)| *every),
+        remote_encoding,
         gpus,
         status,
         schedule,
@@ -376,7 +481,7 @@ pub async fn run(config: Config) -> Result<(), EngineError> {
         origin: Instant::now(),
         quiesce_timeout: config.quiesce_timeout,
         from: config.from,
-        put_concurrency: store_options().encoders * 2,
+        put_concurrency: options.encoders * 2,
         flight: None,
         held: None,
         wanted_now: Vec::new(),
@@ -393,7 +498,7 @@ pub async fn run(config: Config) -> Result<(), EngineError> {
         cache,
         interval: config.interval,
     };
-    let outcome = engine.serve(&directory.join(AGENT_SOCKET_FILE)).await;
+    let outcome = engine.serve().await;
     engine.settle().await;
     outcome
 }
@@ -418,16 +523,63 @@ fn open_cache((directory, limit): &(PathBuf, u64), store: &str) -> Option<Arc<Pa
         .map(Arc::new)
 }
 
+/// Prepares the tier on this machine. Without it every checkpoint goes to the store.
+async fn open_near(config: &Config, encoding: &Arc<Adaptive>) -> Option<Near> {
+    let (_, state_dir) = config.remote.clone()?;
+    let (address, state) = (config.store.clone(), state_dir.clone());
+    let apart = tokio::task::spawn_blocking(move || {
+        phos_storage::is_remote(&address) || phos_storage::is_on_another_disk(&address, &state)
+    });
+    if !apart.await.unwrap_or(false) {
+        tracing::warn!(
+            store = config.store, state_dir = %state_dir.display(),
+            "--remote-interval is for stores elsewhere: this one is on the disk of --state-dir, and every checkpoint goes to it"
+        );
+        return None;
+    }
+    let mut options = store_options(config.key.clone());
+    options.encoding = encoding.clone();
+    // Next to a network a disk needs few.
+    options.uploads = 2;
+    options.fetches = 2;
+    let (job, store) = (config.job.clone(), config.store.clone());
+    let prepared =
+        tokio::task::spawn_blocking(move || Near::prepare(&state_dir, &job, &store, options)).await;
+    match prepared {
+        Ok(Ok(near)) => Some(near),
+        Ok(Err(e)) => {
+            no_near(&e);
+            None
+        }
+        Err(_) => None,
+    }
+}
+
+fn no_near(error: &dyn std::fmt::Display) {
+    tracing::error!(
+        %error,
+        "no checkpoints are kept on this machine, each goes to the store at once: make the directory writable, or \
+         choose another with --state-dir"
+    );
+}
+
 /// Opens the store; waits for one that is merely not reachable now, since the job may be running.
-async fn open_store_patiently(address: &str, options: &StoreOptions) -> Result<Store, EngineError> {
+async fn open_store_patiently(
+    address: &str,
+    job: &JobName,
+    options: &StoreOptions,
+) -> Result<Store, EngineError> {
     let mut wait = Duration::from_secs(1);
     loop {
-        match open_store_with(address, options.clone()).await {
+        match open_store_of(job, address, options.clone()).await {
             Err(EngineError::Open(e)) if !e.is_permanent() => {
                 tracing::error!(error = %e, "the store cannot be opened yet");
             }
             Err(EngineError::Probe(e)) if !e.is_permanent() => {
                 tracing::error!(error = %e, "the store cannot be used yet");
+            }
+            Err(EngineError::Job(e)) if !e.is_permanent() => {
+                tracing::error!(error = %e, "the job's history cannot be read yet");
             }
             other => return other,
         }
@@ -441,10 +593,10 @@ impl Engine {
         self.origin.elapsed()
     }
 
-    async fn serve(&mut self, agent: &Path) -> Result<(), EngineError> {
+    async fn serve(&mut self) -> Result<(), EngineError> {
         let mut said = false;
         loop {
-            match Link::connect(agent) {
+            match Link::connect(&self.agent) {
                 Ok(link) => match self.session(link).await? {
                     SessionEnd::Over => return Ok(()),
                     SessionEnd::Lost(reason) => {
@@ -484,12 +636,34 @@ impl Engine {
         if self.epoch.is_some() {
             return Ok(());
         }
-        let holder = format!("{} (pid {}, {mark})", hostname(), std::process::id());
+        let mut seen = None;
+        if let Some(near) = &mut self.near {
+            let state = self.job.state().await.map_err(EngineError::Job)?;
+            let counts = near.continues(&self.job, &state).await;
+            let counts = counts.map_err(EngineError::Job)?;
+            if let Err(e) = near.before(self.job.name(), counts, &state).await {
+                no_near(&e);
+                near.forget();
+            }
+            seen = Some(state);
+        }
+        let tier =
+            (self.near.as_ref()).map_or_else(String::new, |near| format!(", {}", near.mark()));
+        let holder = format!("{} (pid {}, {mark}{tier})", hostname(), std::process::id());
         let taken = self
             .job
             .take_over(&holder, unix_millis())
             .await
             .map_err(EngineError::Job)?;
+        if let (Some(near), Some(state)) = (&mut self.near, &seen)
+            && let Err(e) = near.taken(self.job.name(), state, taken, &holder).await
+        {
+            no_near(&e);
+            near.forget();
+        }
+        if !self.job.store().is_discarding() {
+            self.look_at_both().await?;
+        }
         tracing::info!(
             epoch = taken.epoch.0,
             previous = taken.previous.map(|e| e.0),
@@ -499,13 +673,35 @@ impl Engine {
         Ok(())
     }
 
+    /// What a sidecar before us left on this machine goes on to the store, and what comes later is later.
+    async fn look_at_both(&mut self) -> Result<(), EngineError> {
+        let listed = self.job.list().await.map_err(EngineError::Job)?;
+        let newest = listed.checkpoints.iter().map(|c| c.created).max();
+        self.newest = newest.unwrap_or(UnixMillis(0));
+        let Some(near) = self.near.as_ref().and_then(Near::reading) else {
+            return Ok(());
+        };
+        match near.list().await {
+            Ok(listed) => {
+                let here = listed.checkpoints.iter().map(|c| c.created).max();
+                if let Some(copies) = self.copies.as_mut().filter(|_| here > newest) {
+                    copies.stored_here(true);
+                }
+                self.newest = self.newest.max(here.unwrap_or(UnixMillis(0)));
+            }
+            // A restore says so as well, and goes on with the store's.
+            Err(e) => tracing::error!(error = %e, "the checkpoints on this machine cannot be read"),
+        }
+        Ok(())
+    }
+
     fn is_in_flight(&self) -> bool {
         self.flight.is_some()
     }
 
     fn cancel_flight(&self, reason: &str) {
         for control in self.flight.iter().map(|f| &f.control).chain(&self.held) {
-            control.cancel(reason);
+            control.cancel_for_others(reason);
         }
     }
 
@@ -518,7 +714,7 @@ impl Engine {
                 continue;
             }
             freed += held;
-            control.cancel("the job needed the device memory that the snapshot held");
+            control.cancel_for_others("the job needed the device memory that the snapshot held");
             let deadline = Instant::now() + Duration::from_secs(5);
             while control.snapshot_bytes() > 0 && Instant::now() < deadline {
                 tokio::time::sleep(Duration::from_millis(1)).await;

@@ -27,6 +27,8 @@ const QUEUE: usize = 16;
 pub(super) struct Control {
     cancelled: AtomicBool,
     reason: Mutex<Option<String>>,
+    /// It was not the store, the disk or a GPU that failed.
+    for_others: AtomicBool,
     /// The job could go on: what is left must be got out of the way.
     due: AtomicBool,
     /// Device memory held by snapshots, per GPU, in bytes.
@@ -43,6 +45,17 @@ impl Control {
             .unwrap_or_else(PoisonError::into_inner)
             .get_or_insert_with(|| reason.into());
         self.cancelled.store(true, Ordering::Release);
+    }
+
+    /// Ends the work because the job or its end needs what it takes.
+    pub(super) fn cancel_for_others(&self, reason: impl Into<String>) {
+        self.for_others.store(true, Ordering::Release);
+        self.cancel(reason);
+    }
+
+    /// Whether it ended for that.
+    pub(super) fn was_for_others(&self) -> bool {
+        self.for_others.load(Ordering::Acquire)
     }
 
     /// Whether somebody ended it.

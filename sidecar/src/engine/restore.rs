@@ -13,6 +13,8 @@
 //!
 //! * Memory of the job that the vault still holds is used again where it is the same allocation: its
 //!   chunks are digested first, and what matches is not fetched.
+//! * Each chunk comes from the nearest place that has it: a checkpoint of the store is read from those on this machine as
+//!   far as they share chunks, and what a damaged one on this machine has lost is read from the store.
 //! * Every chunk of device memory is checked by digest on the GPU before the agent is told.
 //! * Processes that do not come back (killed meanwhile, say) are tried once more from the same checkpoint.
 //! * Any other failure falls back to the next older checkpoint, loudly. What cannot get better by that (other
@@ -34,7 +36,10 @@ use phos_policies::restart::Decision;
 use phos_protocol::agent::{RestoreTimes, ToAgent, ToSidecar};
 use phos_protocol::channel::BATCH;
 use phos_protocol::types::{AllocationKey, GpuUuid};
-use phos_storage::{CheckpointNumber, JobError, Manifest, PackId, ReadError, Reader};
+use phos_storage::{
+    CheckpointNumber, CheckpointSummary, Job, JobError, Manifest, Naming, PackId, ReadError,
+    Reader, UnixMillis,
+};
 use rustix::fs::{Mode, OFlags};
 use tokio::sync::mpsc;
 
@@ -42,10 +47,11 @@ use super::checks::{self, CheckError};
 use super::gpus::{Gpus, OpenGpu};
 use super::hold::{Reading, reader};
 use super::image::{Extra, Image, ImageError, Wanted};
+use super::near::{KEPT, Near};
 use super::progress::Progress;
 use super::registry::Held;
 use super::session::{Session, Stop, WaitError};
-use super::{EngineError, unix_millis};
+use super::{CheckpointId, EngineError, unix_millis};
 use crate::agent::image::AGENT_FILE;
 use crate::gpu::host::SLOT;
 use crate::gpu::{DeviceMemory, GpuError, HostPool, Pending, Range};
@@ -66,6 +72,8 @@ const IN_FLIGHT: usize = 16;
 const TRIES: u32 = 2;
 /// How long a failed restore waits for the store to forget that it was read.
 const LET_GO: Duration = Duration::from_secs(5);
+/// How long another store is looked at that may have chunks as well.
+const ELSEWHERE: Duration = Duration::from_secs(60);
 /// Waits for a store that cannot be read now: the first and the longest.
 const STORE_WAITS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
@@ -91,6 +99,9 @@ pub(super) enum RestoreError {
     Gpu(#[from] GpuError),
     #[error("{message}")]
     Store { message: String, permanent: bool },
+    /// The disk of this machine does not give it.
+    #[error("{0}")]
+    Here(String),
     #[error("cannot write the CPU image: {0}")]
     File(std::io::Error),
     #[error("{0}")]
@@ -107,7 +118,10 @@ impl RestoreError {
     /// Whether the same checkpoint may come back at the next try.
     fn may_pass(&self) -> bool {
         match self {
-            RestoreError::Agent(_) | RestoreError::Gpu(_) | RestoreError::File(_) => true,
+            RestoreError::Agent(_)
+            | RestoreError::Gpu(_)
+            | RestoreError::Here(_)
+            | RestoreError::File(_) => true,
             RestoreError::Store { permanent, .. } => !permanent,
             RestoreError::Check(_)
             | RestoreError::Damaged { .. }
@@ -118,9 +132,21 @@ impl RestoreError {
     }
 }
 
+/// A checkpoint to resume from, held so that no collection takes it away meanwhile.
+struct Found {
+    id: CheckpointId,
+    /// Where it is: on this machine or in the store.
+    job: Job,
+    manifest: Manifest,
+    held: Option<Reading>,
+}
+
+/// The later the greater: when it became visible, whether on this machine, its number there.
+type Order = (UnixMillis, bool, CheckpointNumber);
+
 /// What a pass over the checkpoints came to.
 enum Pass {
-    Resumed(CheckpointNumber),
+    Resumed(CheckpointId),
     /// There is no checkpoint.
     Nothing,
     /// None could be restored; the last reason.
@@ -137,6 +163,48 @@ pub(super) struct Restored {
     total: u64,
 }
 
+/// Whether a checkpoint is still visible and does not need this pack any more.
+async fn has_moved(job: &Job, number: CheckpointNumber, pack: &PackId) -> bool {
+    let now = job.manifest(number).await;
+    now.is_ok_and(|manifest| manifest.packs.iter().all(|p| p.id != *pack))
+}
+
+/// Keeps later checkpoints from leaning on a damaged pack.
+async fn note_damage(job: &Job, pack: &PackId, source: &ReadError) {
+    let reason = source.to_string();
+    let noted = job.quarantine_pack(pack, &reason, unix_millis()).await;
+    if let Err(e) = noted {
+        tracing::warn!(error = %e, "the damage could not be noted in the store");
+    }
+}
+
+/// The newest checkpoints of this run, as far as they can be read now: what may have chunks that others have, too.
+async fn newest(job: &Job) -> Vec<Manifest> {
+    let look = async {
+        let mut numbers: Vec<_> = (job.list().await?.checkpoints.iter())
+            .filter(|c| !c.earlier_run)
+            .map(|c| c.number)
+            .collect();
+        numbers.sort_unstable_by_key(|number| std::cmp::Reverse(*number));
+        let mut found = Vec::new();
+        for number in numbers.into_iter().take(KEPT as usize) {
+            found.extend(job.manifest(number).await.ok());
+        }
+        Ok::<_, JobError>(found)
+    };
+    match tokio::time::timeout(ELSEWHERE, look).await {
+        Ok(Ok(found)) => found,
+        Ok(Err(e)) => {
+            tracing::warn!(error = %e, "nothing is read from there");
+            Vec::new()
+        }
+        Err(_) => {
+            tracing::warn!("nothing is read from a store that does not answer");
+            Vec::new()
+        }
+    }
+}
+
 impl Session<'_> {
     /// Resumes from the newest checkpoint that can be. None: there is none. `fresh`: the agent was just
     /// started, with a command that must be the image's.
@@ -146,13 +214,13 @@ impl Session<'_> {
     pub(super) async fn restore_newest(
         &mut self,
         fresh: bool,
-    ) -> Result<Option<CheckpointNumber>, Stop> {
+    ) -> Result<Option<CheckpointId>, Stop> {
         if self.engine.job.store().is_discarding() {
             tracing::warn!("the store drops what it is given: there is nothing to resume from");
             return Ok(None);
         }
         // The job waits: nothing else is to be read or written.
-        self.engine.tidy.stop();
+        self.engine.stop_background();
         let mut store_wait = STORE_WAITS.0;
         loop {
             let e = match self.restore_pass(fresh).await? {
@@ -206,15 +274,15 @@ impl Session<'_> {
     /// Tries every checkpoint, newest first.
     async fn restore_pass(&mut self, fresh: bool) -> Result<Pass, Stop> {
         let mut only = self.engine.from;
-        let mut below: Option<u64> = None;
+        let mut below: Option<Order> = None;
         let mut last: Option<RestoreError> = None;
         let mut moved = 0;
         loop {
             let found = match only.take() {
-                Some(number) => self.chosen(number).await.map(Some),
+                Some(id) => self.chosen(id).await.map(Some),
                 None => self.candidate(below).await,
             };
-            let (manifest, held) = match found {
+            let found = match found {
                 Ok(Some(found)) => found,
                 Ok(None) => break,
                 Err(e @ JobError::Store(_)) if !e.is_permanent() => {
@@ -225,9 +293,11 @@ impl Session<'_> {
                 }
                 Err(e) => return Err(e.into()),
             };
-            let number = manifest.number;
-            let outcome = self.restore_checkpoint(&manifest, fresh).await;
-            if let Some(held) = held {
+            let id = found.id;
+            let order = self.order(id, found.manifest.created);
+            let outcome = self.restore_checkpoint(&found, fresh).await;
+            let job = found.job;
+            if let Some(held) = found.held {
                 if matches!(outcome, Ok(Ok(()))) {
                     // The job runs: not in its way.
                     tokio::spawn(held.release());
@@ -237,35 +307,34 @@ impl Session<'_> {
                 }
             }
             match outcome? {
-                Ok(()) => return Ok(Pass::Resumed(number)),
-                Err(e @ RestoreError::Store { .. }) => return Ok(Pass::Failed(e)),
+                Ok(()) => return Ok(Pass::Resumed(id)),
+                // A disk that fails here is no reason to wait: the store has another one.
+                Err(e @ RestoreError::Store { .. }) if !id.local => return Ok(Pass::Failed(e)),
                 Err(RestoreError::Damaged { pack, .. })
-                    if moved < TRIES && self.moved(number, &pack).await =>
+                    if moved < TRIES && has_moved(&job, id.number, &pack).await =>
                 {
                     // Only where it could not be held, or was paused for an hour: no damage.
                     tracing::warn!(
-                        checkpoint = number.0,
+                        checkpoint = %id,
                         "its packs were rewritten while it was read; trying it again"
                     );
                     moved += 1;
-                    only = Some(number);
+                    only = Some(id);
                 }
                 Err(e) => {
                     tracing::error!(
-                        checkpoint = number.0, error = %e,
-                        "CHECKPOINT {number} COULD NOT BE RESTORED; trying the one before"
+                        checkpoint = %id, error = %e,
+                        "CHECKPOINT {id} COULD NOT BE RESTORED; trying the one before"
                     );
                     if let RestoreError::Damaged { pack, source } = &e {
-                        let noted = self
-                            .engine
-                            .job
-                            .quarantine_pack(pack, &source.to_string(), unix_millis())
-                            .await;
-                        if let Err(e) = noted {
-                            tracing::warn!(error = %e, "the damage could not be noted in the store");
-                        }
+                        note_damage(&job, pack, source).await;
                     }
-                    below = Some(number.0);
+                    below = Some(order);
+                    // A disk here that fails is not waited for as a store is.
+                    let e = match e {
+                        RestoreError::Store { message, .. } => RestoreError::Here(message),
+                        e => e,
+                    };
                     // What a place lacks is said of the newest.
                     if !matches!(last, Some(RestoreError::Files(_))) {
                         last = Some(e);
@@ -280,25 +349,30 @@ impl Session<'_> {
     /// checkpoint, or not now.
     async fn restore_checkpoint(
         &mut self,
-        manifest: &Manifest,
+        found: &Found,
         fresh: bool,
     ) -> Result<Result<(), RestoreError>, Stop> {
-        let number = manifest.number;
+        let id = found.id;
         let mut tries = 0;
+        let mut reader = match self.nearest(found).await {
+            Ok(reader) => reader,
+            Err(e) => return Ok(Err(e)),
+        };
+        let mut mended = false;
         loop {
             tracing::info!(
-                checkpoint = number.0,
-                bytes = manifest.image_bytes(),
+                checkpoint = %id,
+                bytes = found.manifest.image_bytes(),
                 "resuming"
             );
             self.engine
                 .status
-                .state(format!("resuming from checkpoint {number}"));
+                .state(format!("resuming from checkpoint {id}"));
             let began = Instant::now();
             tries += 1;
-            match self.restore(manifest, fresh).await {
+            match self.restore(&found.manifest, reader.clone(), fresh).await {
                 Ok(restored) => {
-                    self.resumed(number, restored, began.elapsed(), fresh);
+                    self.resumed(id, restored, began.elapsed(), fresh);
                     return Ok(Ok(()));
                 }
                 Err(RestoreError::Wait(e)) => return Err(e.into()),
@@ -311,10 +385,28 @@ impl Session<'_> {
                 }
                 Err(RestoreError::Agent(reason)) if tries < TRIES => {
                     tracing::error!(
-                        checkpoint = number.0,
+                        checkpoint = %id,
                         reason,
                         "the job's processes did not come back; trying the same checkpoint again"
                     );
+                }
+                Err(e @ (RestoreError::Damaged { .. } | RestoreError::Store { .. }))
+                    if id.local && !mended =>
+                {
+                    if let RestoreError::Damaged { pack, source } = &e {
+                        if has_moved(&found.job, id.number, pack).await {
+                            return Ok(Err(e));
+                        }
+                        note_damage(&found.job, pack, source).await;
+                    }
+                    tracing::error!(
+                        checkpoint = %id, error = %e,
+                        "CHECKPOINT {id} IS DAMAGED; what it lacks is looked for in the store"
+                    );
+                    for manifest in newest(&self.engine.job).await {
+                        reader = reader.further(&self.engine.job, &manifest);
+                    }
+                    mended = true;
                 }
                 Err(e) => return Ok(Err(e)),
             }
@@ -322,13 +414,7 @@ impl Session<'_> {
     }
 
     /// Notes that the job runs again.
-    fn resumed(
-        &mut self,
-        number: CheckpointNumber,
-        restored: Restored,
-        took: Duration,
-        fresh: bool,
-    ) {
+    fn resumed(&mut self, id: CheckpointId, restored: Restored, took: Duration, fresh: bool) {
         let Restored {
             times,
             held,
@@ -337,7 +423,7 @@ impl Session<'_> {
             total,
         } = restored;
         tracing::info!(
-            checkpoint = number.0,
+            checkpoint = %id,
             seconds = (took.as_secs_f64() * 10.0).round() / 10.0,
             total,
             fetched,
@@ -352,7 +438,8 @@ impl Session<'_> {
         // A crash after that goes back to the newest one.
         self.engine.from = None;
         let mut status = self.engine.status.lock();
-        status.resumed_from = Some(number.0);
+        status.resumed_from = Some(id.number.0);
+        status.resumed_locally = id.local;
         status.restarts += u32::from(!fresh);
     }
 
@@ -362,7 +449,9 @@ impl Session<'_> {
             return Ok(());
         }
         let manifest = match self.engine.from {
-            Some(number) => Some(self.chosen(number).await?.0),
+            // The tier on this machine is opened when the job is ours.
+            Some(id) if id.local => return self.refuse_stale(id).await,
+            Some(id) => Some(self.chosen(id).await?.manifest),
             None => self.engine.job.newest_restorable().await?.manifest,
         };
         let Some(manifest) = manifest else {
@@ -374,7 +463,8 @@ impl Session<'_> {
             // What is damaged is passed over later.
             Err(_) => Ok(()),
         };
-        if verdict.is_ok() {
+        // One on this machine may do without the files that those in the store need.
+        if verdict.is_ok() && self.engine.near.is_none() {
             verdict = self.files_of_any(&manifest).await?;
         }
         if let Err(e) = verdict {
@@ -382,6 +472,28 @@ impl Session<'_> {
             return Err(EngineError::Check(e).into());
         }
         Ok(())
+    }
+
+    /// A checkpoint on this machine that others went on without is not resumed, and not deleted either: taking the job over
+    /// would do that.
+    async fn refuse_stale(&mut self, id: CheckpointId) -> Result<(), Stop> {
+        let state = self.engine.job.state().await?;
+        let counts = match &self.engine.near {
+            Some(near) => near.continues(&self.engine.job, &state).await?,
+            None => false,
+        };
+        if counts {
+            return Ok(());
+        }
+        let reason = format!(
+            "checkpoint {id} is on this machine alone and cannot be resumed: {}; `phos-ft export {id} DIR` writes it out",
+            match self.engine.near {
+                Some(_) => "another machine had the job since",
+                None => "give --remote-interval, as when it was taken",
+            }
+        );
+        self.give_up(&reason)?;
+        Err(EngineError::Restore(reason).into())
     }
 
     /// Whether a checkpoint that would be tried, this one or an older one, finds its files here.
@@ -438,30 +550,83 @@ impl Session<'_> {
     }
 
     /// A checkpoint by its number, held so that no collection takes it away meanwhile.
-    async fn chosen(
-        &self,
-        number: CheckpointNumber,
-    ) -> Result<(Manifest, Option<Reading>), JobError> {
-        let job = &self.engine.job;
+    async fn chosen(&self, id: CheckpointId) -> Result<Found, JobError> {
+        let number = id.number;
+        let job = if id.local {
+            let near = self.engine.near.as_ref().and_then(Near::reading);
+            near.ok_or_else(|| JobError::NoCheckpoint {
+                job: self.engine.job.name().clone(),
+                number,
+            })?
+        } else {
+            &self.engine.job
+        };
         let (manifest, hold) = job.hold(number, &reader("restore"), unix_millis()).await?;
         let held = Reading::keep(hold);
-        job.check_packs(&manifest).await?;
-        Ok((manifest, Some(held)))
+        // What one on this machine lacks may be in the store; that is found when it is read.
+        if !id.local {
+            job.check_packs(&manifest).await?;
+        }
+        Ok(Found {
+            id,
+            job: job.clone(),
+            manifest,
+            held: Some(held),
+        })
     }
 
-    /// Whether a checkpoint is still visible and does not need this pack any more.
-    async fn moved(&self, number: CheckpointNumber, pack: &PackId) -> bool {
-        let now = self.engine.job.manifest(number).await;
-        now.is_ok_and(|manifest| manifest.packs.iter().all(|p| p.id != *pack))
+    /// The checkpoints of this run, on this machine and in the store, newest first; of two that are one, that on this
+    /// machine comes first.
+    ///
+    /// While the store cannot be read, only those on this machine count, if the newest of all is among them and was not `tried`.
+    async fn listed(&self, tried: bool) -> Result<Vec<(Order, CheckpointId)>, JobError> {
+        let mut all = Vec::new();
+        if let Some(near) = self.engine.near.as_ref().and_then(Near::reading) {
+            match near.list().await {
+                Ok(listing) => all.extend(listing.checkpoints.into_iter().map(|c| (true, c))),
+                Err(e) => {
+                    tracing::error!(error = %e, "the checkpoints on this machine cannot be read")
+                }
+            }
+        }
+        all.retain(|(_, summary): &(bool, CheckpointSummary)| !summary.earlier_run);
+        match self.engine.job.list().await {
+            Ok(listing) => {
+                let current = listing.checkpoints.into_iter().filter(|c| !c.earlier_run);
+                all.extend(current.map(|c| (false, c)));
+            }
+            Err(e @ JobError::Store(_))
+                if !e.is_permanent()
+                    && !tried
+                    && all.iter().any(|(_, c)| c.created >= self.engine.newest) =>
+            {
+                tracing::warn!(error = %e, "the store cannot be read now; the newest checkpoint is on this machine");
+            }
+            Err(e) => return Err(e),
+        }
+        let ordered = |(local, c): (bool, CheckpointSummary)| {
+            let number = c.number;
+            let id = CheckpointId { local, number };
+            (self.order(id, c.created), id)
+        };
+        let mut all: Vec<(Order, CheckpointId)> = all.into_iter().map(ordered).collect();
+        all.sort_by_key(|(order, _)| std::cmp::Reverse(*order));
+        Ok(all)
     }
 
-    /// The newest checkpoint of this run that is whole, below a number; held.
-    async fn candidate(
-        &self,
-        below: Option<u64>,
-    ) -> Result<Option<(Manifest, Option<Reading>)>, JobError> {
-        let job = &self.engine.job;
-        let Some(below) = below else {
+    /// Where a checkpoint stands in the order of all. With one log, that is its order, whatever the clocks say.
+    fn order(&self, id: CheckpointId, created: UnixMillis) -> Order {
+        let created = match self.engine.near {
+            Some(_) => created,
+            None => UnixMillis(0),
+        };
+        (created, id.local, id.number)
+    }
+
+    /// The newest checkpoint of this run that is whole, below another in the order.
+    async fn candidate(&self, below: Option<Order>) -> Result<Option<Found>, JobError> {
+        if below.is_none() && self.engine.near.is_none() {
+            let job = &self.engine.job;
             let (found, hold) = job.hold_newest(&reader("restore"), unix_millis()).await?;
             for skipped in &found.skipped {
                 tracing::error!(
@@ -472,29 +637,51 @@ impl Session<'_> {
                 );
             }
             let held = hold.map(Reading::keep);
-            return Ok(found.manifest.map(|manifest| (manifest, held)));
-        };
-        let listing = job.list().await?;
-        for summary in listing.checkpoints {
-            if summary.number.0 >= below || summary.earlier_run {
+            return Ok(found.manifest.map(|manifest| Found {
+                id: CheckpointId {
+                    local: false,
+                    number: manifest.number,
+                },
+                job: job.clone(),
+                manifest,
+                held,
+            }));
+        }
+        for (order, id) in self.listed(below.is_some()).await? {
+            if below.is_some_and(|below| order >= below) {
                 continue;
             }
-            match self.chosen(summary.number).await {
+            match self.chosen(id).await {
                 Ok(found) => return Ok(Some(found)),
                 Err(JobError::Removed { .. }) => {}
-                Err(e @ JobError::Store(_)) if !e.is_permanent() => return Err(e),
+                Err(e @ JobError::Store(_)) if !e.is_permanent() && !id.local => return Err(e),
                 Err(e) => tracing::error!(
-                    checkpoint = summary.number.0, reason = %e,
-                    "CHECKPOINT {} IS DAMAGED and is passed over", summary.number
+                    checkpoint = %id, reason = %e,
+                    "CHECKPOINT {id} IS DAMAGED and is passed over"
                 ),
             }
         }
         Ok(None)
     }
 
+    /// Reads a checkpoint, as far as can be from those on this machine.
+    async fn nearest(&self, found: &Found) -> Result<Reader, RestoreError> {
+        let reader = found.job.reader(&found.manifest);
+        let mut reader = reader.map_err(|e| RestoreError::Image(e.to_string()))?;
+        if let Some(near) = self.engine.near.as_ref().and_then(Near::reading)
+            && !found.id.local
+        {
+            for manifest in newest(near).await {
+                reader = reader.nearer(near, &manifest);
+            }
+        }
+        Ok(reader)
+    }
+
     async fn restore(
         &mut self,
         manifest: &Manifest,
+        reader: Reader,
         fresh: bool,
     ) -> Result<Restored, RestoreError> {
         let image = parse(manifest)?;
@@ -508,11 +695,6 @@ impl Session<'_> {
                 .map_err(|f| RestoreError::Image(f.message))?;
         }
         let directory = self.image_directory().await?;
-        let reader = self
-            .engine
-            .job
-            .reader(manifest)
-            .map_err(|e| RestoreError::Image(e.to_string()))?;
         self.check_files(manifest, &reader, &directory).await?;
         // Of the old job only what is in the image is of use.
         let keys: HashMap<AllocationKey, u64> = image
@@ -545,16 +727,33 @@ impl Session<'_> {
             tokio::time::sleep(Duration::from_millis(250)).await;
         }
 
-        let served = || self.engine.cache.as_ref().map_or(0, |cache| cache.served());
+        let served = || {
+            let cached = self.engine.cache.as_ref().map_or(0, |cache| cache.served());
+            cached + reader.read_elsewhere().0
+        };
         let before = served();
         let gpus = self.engine.gpus.clone();
         let progress = Progress::new("resuming", manifest.image_bytes());
         let filled = fill(
-            reader, manifest, &image, &assigned, reusable, &gpus, directory, &progress,
+            reader.clone(),
+            manifest,
+            &image,
+            &assigned,
+            reusable,
+            &gpus,
+            directory,
+            &progress,
         )
         .await?;
         progress.finish();
         let cached = served() - before;
+        let (_, mended) = reader.read_elsewhere();
+        if mended > 0 {
+            tracing::warn!(
+                bytes = mended,
+                "what the damaged checkpoint lacked came from the store"
+            );
+        }
         let times = self.hand_over(&filled.held, &assigned).await?;
         self.engine
             .gpus
@@ -792,8 +991,8 @@ async fn fill(
     let wanted = image.memory.clone();
     let assigned = assigned.clone();
     let made = {
-        let gpus = gpus.clone();
-        blocking(move || make(&wanted, &assigned, &reusable, &gpus)).await?
+        let (gpus, naming) = (gpus.clone(), reader.naming());
+        blocking(move || make(&wanted, &assigned, &reusable, &gpus, &naming)).await?
     };
     let Made { held, present } = made;
 
@@ -831,7 +1030,8 @@ async fn fill(
 
     let check = {
         let (gpus, memory, held) = (gpus.clone(), image.memory.clone(), held.clone());
-        move || verify(&memory, &held, &gpus)
+        let naming = reader.naming();
+        move || verify(&memory, &held, &gpus, &naming)
     };
     blocking(check).await?;
     Ok(Filled { held, fetched })
@@ -866,6 +1066,7 @@ fn make(
     assigned: &BTreeMap<GpuUuid, GpuUuid>,
     reusable: &HashMap<AllocationKey, Arc<DeviceMemory>>,
     gpus: &Gpus,
+    naming: &Naming,
 ) -> Result<Made, RestoreError> {
     let mut held = Vec::with_capacity(image.len());
     let mut old = Vec::new();
@@ -888,7 +1089,7 @@ fn make(
             memory,
         });
     }
-    let mut digests = gpus.digest(&old)?.into_iter();
+    let mut digests = gpus.digest(&old, naming)?.into_iter();
     let present = image
         .iter()
         .map(|wanted| {
@@ -904,13 +1105,18 @@ fn make(
 }
 
 /// Digests everything on the GPUs and compares.
-fn verify(image: &[Wanted], held: &[Held], gpus: &Gpus) -> Result<(), RestoreError> {
+fn verify(
+    image: &[Wanted],
+    held: &[Held],
+    gpus: &Gpus,
+    naming: &Naming,
+) -> Result<(), RestoreError> {
     let all: Vec<Range> = image
         .iter()
         .zip(held)
         .flat_map(|(w, h)| ranges(w, &h.memory))
         .collect();
-    let digests = gpus.digest(&all)?;
+    let digests = gpus.digest(&all, naming)?;
     let named = image
         .iter()
         .flat_map(|w| w.chunks.iter().map(move |c| (w, c)));

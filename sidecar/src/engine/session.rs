@@ -15,7 +15,7 @@ use phos_policies::schedule::{Action, Event, FailureKind, Trigger};
 use phos_policies::terminate::{self, LastStep, TerminateInputs};
 use phos_protocol::agent::{Exit, JobState, ToAgent, ToSidecar};
 use phos_protocol::shim::Sequence;
-use phos_storage::JobError;
+use phos_storage::{CheckpointNumber, JobError};
 
 use super::attempt::Stored;
 use super::link::{Link, LinkError, Packet};
@@ -23,8 +23,10 @@ use super::registry::Registry;
 use super::restore::RestoreError;
 use super::status::CheckpointReport;
 use super::tidy::Busy;
-use super::{Engine, EngineError, unix_millis};
+use super::{CheckpointId, Engine, EngineError, unix_millis};
 
+/// How long after an agent ended, and how often from then on, its successor is looked for.
+const LOOK: Duration = Duration::from_millis(500);
 /// How long the agent may take for an answer that costs it nothing.
 const ANSWER: Duration = Duration::from_secs(30);
 
@@ -95,6 +97,7 @@ enum Wake {
     Timer,
     Wanted(super::control::Wanted),
     Flight(Result<Stored, super::attempt::Dropped>),
+    Copied(Option<super::copies::Outcome>),
     Stop,
     Demand,
 }
@@ -247,9 +250,9 @@ impl<'e> Session<'e> {
             let now = self.engine.now();
             match self.engine.schedule.next(now) {
                 Action::Start(trigger) if self.running && !self.engine.is_in_flight() => {
-                    self.engine.tidy.is(Busy::Holding);
+                    self.engine.busy(Busy::Holding);
                     let started = self.start(trigger).await;
-                    self.engine.tidy.is(if self.engine.is_in_flight() {
+                    self.engine.busy(if self.engine.is_in_flight() {
                         Busy::Storing
                     } else {
                         Busy::No
@@ -261,6 +264,7 @@ impl<'e> Session<'e> {
                 Action::Finish => self.send_terminate()?,
                 Action::Start(_) | Action::Idle => {}
             }
+            self.engine.copy_if_due();
             match self.wake(timer).await {
                 Wake::Packet(packet) => self.event(packet?).await?,
                 Wake::Timer => {}
@@ -270,6 +274,7 @@ impl<'e> Session<'e> {
                 }
                 Wake::Demand => self.engine.schedule.on(Event::Requested, self.engine.now()),
                 Wake::Flight(outcome) => self.flight_ended(outcome)?,
+                Wake::Copied(outcome) => self.engine.copy_ended(outcome)?,
                 Wake::Stop => return Ok(SessionEnd::Over),
             }
             if let Some(t) = self.termination
@@ -283,10 +288,8 @@ impl<'e> Session<'e> {
     async fn wake(&mut self, at: Option<Duration>) -> Wake {
         let exit_at = self.exit_at();
         let at = at.map(|at| self.engine.origin + at);
-        let until = match (at, exit_at) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        };
+        let copy_at = self.engine.next_copy();
+        let until = [at, exit_at, copy_at].into_iter().flatten().min();
         let until = until.unwrap_or_else(|| Instant::now() + Duration::from_secs(3600));
         // Not while the agent waits for the last checkpoint, which has an end of its own.
         let may_stop = self.termination.is_none();
@@ -300,11 +303,13 @@ impl<'e> Session<'e> {
             flight,
             shutdown,
             demand,
+            copies,
             ..
         } = &mut *self.engine;
         tokio::select! {
             biased;
             outcome = super::attempt::landed(flight) => Wake::Flight(outcome),
+            outcome = super::copies::ended(copies) => Wake::Copied(outcome),
             packet = self.link.recv() => Wake::Packet(packet),
             Some(client) = wanted.recv() => Wake::Wanted(client),
             _ = demand.recv() => Wake::Demand,
@@ -446,7 +451,7 @@ impl<'e> Session<'e> {
         outcome: Result<Stored, super::attempt::Dropped>,
     ) -> Result<(), Stop> {
         self.engine.flight = None;
-        self.engine.tidy.is(Busy::No);
+        self.engine.busy(Busy::No);
         if self.running {
             self.engine.status.state("running");
         }
@@ -456,6 +461,11 @@ impl<'e> Session<'e> {
                 None
             }
             Err(dropped) => {
+                if dropped.tier_lost {
+                    self.engine.tier_is_lost();
+                } else if dropped.place_failed {
+                    self.engine.not_stored();
+                }
                 self.engine
                     .failed(&dropped.message, dropped.kind, dropped.stop);
                 dropped.fatal
@@ -545,6 +555,43 @@ impl<'e> Session<'e> {
         Ok(false)
     }
 
+    /// Copies what is on this machine alone to the store, until the time for that is over or the next agent is there, which
+    /// must not wait: what is left is copied when the job runs again.
+    async fn copy_the_rest(&mut self) -> Result<(), EngineError> {
+        let asked = self.engine.shutdown.asked.unwrap_or_else(Instant::now);
+        let until = asked + super::LAST_STORE;
+        let mut gone: Option<Instant> = None;
+        self.engine.hurry_copies();
+        while self.engine.has_copies_to_make() {
+            self.engine.copy_if_due();
+            let due = self.engine.next_copy();
+            let look = gone.map(|_| Instant::now() + LOOK);
+            let wake = [due, look].into_iter().flatten().fold(until, Instant::min);
+            tokio::select! {
+                outcome = super::copies::ended(&mut self.engine.copies) => self.engine.copy_ended(outcome)?,
+                packet = self.link.recv(), if gone.is_none() => {
+                    gone = packet.is_err().then(Instant::now);
+                }
+                () = tokio::time::sleep_until(wake.into()) => {}
+            }
+            let may_follow = gone.is_some_and(|since| since.elapsed() >= LOOK);
+            if may_follow && Link::connect(&self.engine.agent).is_ok() {
+                tracing::info!(
+                    "the next agent is there: the last checkpoint is sent once the job runs again"
+                );
+                break;
+            }
+            if Instant::now() >= until {
+                tracing::error!(
+                    "the last checkpoint is on this machine only: the store did not take it in time; it is sent when \
+                     the job runs here again"
+                );
+                break;
+            }
+        }
+        Ok(())
+    }
+
     async fn start_afresh(&mut self) -> Result<bool, Stop> {
         self.take_over().await?;
         self.link.send(&ToAgent::Start)?;
@@ -578,6 +625,8 @@ impl<'e> Session<'e> {
         self.settle_flight().await?;
         if exit.is_success() {
             self.take_over().await?;
+            // Not one that becomes visible after that.
+            self.engine.stop_background();
             self.engine.mark_completed(0).await?;
             tracing::info!("the job ended successfully");
             self.engine.status.state("ended successfully");
@@ -593,6 +642,7 @@ impl<'e> Session<'e> {
             self.engine.status.state("ended on request");
             // It may have ended already: it waits for nothing then.
             let _ = self.link.send(&ToAgent::GiveUp);
+            self.copy_the_rest().await?;
             return Ok(true);
         }
         let decision = {
@@ -617,6 +667,7 @@ impl<'e> Session<'e> {
                 );
                 self.engine.status.state("gave up after too many crashes");
                 self.link.send(&ToAgent::GiveUp)?;
+                self.copy_the_rest().await?;
                 return Ok(true);
             }
         };
@@ -735,11 +786,15 @@ impl Engine {
     fn committed(&mut self, stored: Stored) {
         let Stored {
             report,
+            created,
             stop,
             measured,
         } = stored;
+        self.newest = created;
+        let local = report.local;
+        let urgent = report.trigger != Trigger::Interval.as_str();
         tracing::info!(
-            id = report.id,
+            id = %CheckpointId { local, number: CheckpointNumber(report.id) },
             trigger = report.trigger,
             stop_ms = round(report.stop_ms),
             parts_ms = %parts(&report),
@@ -765,9 +820,7 @@ impl Engine {
             status.checkpoints += 1;
             status.last = Some(report);
         }
-        if let Some(epoch) = self.epoch {
-            self.tidy.committed(&self.job, epoch, &self.status);
-        }
+        self.stored(local, urgent);
     }
 
     /// An attempt failed; the job runs on.
@@ -802,6 +855,9 @@ impl Engine {
         let Some(epoch) = self.epoch else {
             return Ok(());
         };
+        if let Some(near) = &mut self.near {
+            near.mark_completed(code).await;
+        }
         match self.job.mark_completed(epoch, code, unix_millis()).await {
             Ok(()) => Ok(()),
             Err(e) => {

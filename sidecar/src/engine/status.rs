@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 pub struct CheckpointReport {
     /// Its number.
     pub id: u64,
+    /// Whether that is its number on this machine (`L5`): it goes on to the store at its time.
+    #[serde(default)]
+    pub local: bool,
     /// Why it was taken.
     pub trigger: String,
     /// How long the job was held, in ms.
@@ -46,6 +49,21 @@ pub struct CollectionReport {
     pub failure: Option<String>,
 }
 
+/// The newest checkpoint that went on from this machine to the store.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RemoteReport {
+    /// Its number in the store.
+    pub id: u64,
+    /// Its number on this machine.
+    pub local: u64,
+    /// When it became visible on this machine, in ms since 1970.
+    pub taken_ms: u64,
+    /// Bytes sent.
+    pub sent_bytes: u64,
+    /// How long the copy took, in seconds.
+    pub seconds: f64,
+}
+
 /// The sidecar's state.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
@@ -73,6 +91,15 @@ pub struct Report {
     pub restarts: u32,
     /// The checkpoint that the job was resumed from.
     pub resumed_from: Option<u64>,
+    /// Whether that is its number on this machine.
+    #[serde(default)]
+    pub resumed_locally: bool,
+    /// With `--remote-interval`: what the store has of it.
+    #[serde(default)]
+    pub remote: Option<RemoteReport>,
+    /// Why the last copy to the store failed, if it did.
+    #[serde(default)]
+    pub remote_failure: Option<String>,
     /// Device memory of the job as of the last checkpoint, in bytes.
     pub device_bytes: u64,
     /// Old checkpoints that were removed, once there was a collection.

@@ -100,6 +100,14 @@ impl Tidy {
         self.busy.send_replace(busy);
     }
 
+    /// How work beside the job learns when it is its turn; it waits so long for a checkpoint that is being stored.
+    pub(super) fn way(&self, patience: Duration) -> impl GiveWay + 'static {
+        Way {
+            busy: self.busy.subscribe(),
+            patience,
+        }
+    }
+
     /// A checkpoint became visible.
     pub(super) fn committed(&mut self, job: &Job, epoch: Epoch, status: &Shared) {
         self.since += 1;
@@ -109,14 +117,7 @@ impl Tidy {
             return;
         }
         self.since = 0;
-        let (job, status, way) = (
-            job.clone(),
-            status.clone(),
-            Way {
-                busy: self.busy.subscribe(),
-                patience: PATIENCE,
-            },
-        );
+        let (job, status, way) = (job.clone(), status.clone(), self.way(PATIENCE));
         let retention = self.retention;
         self.task = Some(tokio::spawn(async move {
             let began = Instant::now();

@@ -3,7 +3,9 @@
 //! # Rules
 //!
 //! * The caller makes sure that nobody writes the memory: the job is quiet, or it is ours.
-//! * The digest equals `blake3::hash` of the same bytes, for every length up to a chunk.
+//! * The digest equals `blake3::hash` of the same bytes, or with a key `blake3::keyed_hash`, for every length up to a
+//!   chunk.
+//! * A key is in this process's memory and in the launch's parameters, and nowhere else.
 
 use std::ffi::{c_uint, c_void};
 use std::sync::Arc;
@@ -31,6 +33,47 @@ const BATCH: usize = 128 * 1024;
 struct ChunkDesc {
     addr: u64,
     len: u64,
+}
+
+/// The kernel's `Key`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct KernelKey {
+    words: [u32; 8],
+    flags: u32,
+}
+
+/// The flag of BLAKE3's keyed mode.
+const KEYED_HASH: u32 = 16;
+/// BLAKE3's initialisation vector: what stands for a key where there is none.
+const IV: [u32; 8] = [
+    0x6A09_E667,
+    0xBB67_AE85,
+    0x3C6E_F372,
+    0xA54F_F53A,
+    0x510E_527F,
+    0x9B05_688C,
+    0x1F83_D9AB,
+    0x5BE0_CD19,
+];
+
+impl KernelKey {
+    fn of(key: Option<&[u8; 32]>) -> KernelKey {
+        let Some(key) = key else {
+            return KernelKey {
+                words: IV,
+                flags: 0,
+            };
+        };
+        let mut words = [0; 8];
+        for (word, bytes) in words.iter_mut().zip(key.as_chunks::<4>().0) {
+            *word = u32::from_le_bytes(*bytes);
+        }
+        KernelKey {
+            words,
+            flags: KEYED_HASH,
+        }
+    }
 }
 
 /// Digests chunks on one GPU.
@@ -81,19 +124,28 @@ impl Digester {
         Ok(digester)
     }
 
-    /// The digest of each range, in order. Ranges are at most a chunk long and 16-byte aligned.
+    /// The digest of each range, in order, keyed if there is a key. Ranges are at most a chunk long and 16-byte aligned.
     ///
     /// # Errors
     /// A driver call failed, or a range is outside its memory.
-    pub fn digest(&mut self, ranges: &[&Range]) -> Result<Vec<Digest>, GpuError> {
+    pub fn digest(
+        &mut self,
+        ranges: &[&Range],
+        key: Option<&[u8; 32]>,
+    ) -> Result<Vec<Digest>, GpuError> {
         let mut digests = Vec::with_capacity(ranges.len());
         for batch in ranges.chunks(BATCH) {
-            self.batch(batch, &mut digests)?;
+            self.batch(batch, KernelKey::of(key), &mut digests)?;
         }
         Ok(digests)
     }
 
-    fn batch(&mut self, ranges: &[&Range], digests: &mut Vec<Digest>) -> Result<(), GpuError> {
+    fn batch(
+        &mut self,
+        ranges: &[&Range],
+        mut key: KernelKey,
+        digests: &mut Vec<Digest>,
+    ) -> Result<(), GpuError> {
         let gpu = Arc::clone(self.stream.gpu());
         let api = gpu.api;
         gpu.make_current()?;
@@ -123,12 +175,13 @@ impl Digester {
         })?;
         let mut count = ranges.len() as u32;
         let (mut arg0, mut arg1) = (device_descs, device_digests);
-        let mut arguments: [*mut c_void; 3] = [
+        let mut arguments: [*mut c_void; 4] = [
             (&raw mut arg0).cast(),
             (&raw mut arg1).cast(),
             (&raw mut count).cast(),
+            (&raw mut key).cast(),
         ];
-        // SAFETY: the kernel takes (u64, u64, u32) and reads its arguments during the call; the
+        // SAFETY: the kernel takes (u64, u64, u32, Key) and reads its arguments during the call; the
         // ranges were checked and are mapped while the caller holds them.
         let launched = api.check("cuLaunchKernel", unsafe {
             (api.launch_kernel)(

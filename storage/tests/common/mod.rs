@@ -22,8 +22,8 @@ use object_store::{
 };
 use phos_storage::{
     Allocation, Body, CheckpointWriter, Commit, CommitError, Digest, FileContent, FilePath,
-    GpuUuid, ImageFile, Job, JobFile, JobFileKind, JobName, Manifest, ManifestBody, NonceSource,
-    RetryPolicy, Store, StoreOptions, UnixMillis,
+    GpuUuid, ImageFile, Job, JobFile, JobFileKind, JobName, Key, Manifest, ManifestBody, Naming,
+    NonceSource, RetryPolicy, Store, StoreOptions, UnixMillis,
 };
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -53,6 +53,14 @@ pub fn options(seed: u64) -> StoreOptions {
     }
 }
 
+/// The same, with a key: of a byte.
+pub fn encrypted(seed: u64, key: u8) -> StoreOptions {
+    StoreOptions {
+        encryption: Some(Key::new(&[key; 32])),
+        ..options(seed)
+    }
+}
+
 pub fn name(name: &str) -> JobName {
     JobName::new(name).unwrap()
 }
@@ -72,8 +80,8 @@ pub struct Image {
     pub log: Vec<Bytes>,
 }
 
-fn digests(chunks: &[Bytes]) -> Vec<Digest> {
-    chunks.iter().map(|chunk| Digest::of(chunk)).collect()
+fn digests(naming: &Naming, chunks: &[Bytes]) -> Vec<Digest> {
+    chunks.iter().map(|chunk| naming.of(chunk)).collect()
 }
 
 fn length(chunks: &[Bytes]) -> u64 {
@@ -97,7 +105,12 @@ impl Image {
             .chain(&self.log)
     }
 
+    /// Of a job that is not encrypted.
     pub fn body(&self) -> ManifestBody {
+        self.body_in(&Naming::PLAIN)
+    }
+
+    pub fn body_in(&self, naming: &Naming) -> ManifestBody {
         let allocation = |(id, chunks): (usize, &Vec<Bytes>)| Allocation {
             owner_pid: 1000,
             id: id as u64,
@@ -105,7 +118,7 @@ impl Image {
             size_bytes: length(chunks),
             requested_bytes: length(chunks),
             kind: "plain".into(),
-            chunks: digests(chunks),
+            chunks: digests(naming, chunks),
         };
         Body {
             phos_version: "0.1.0".into(),
@@ -116,7 +129,7 @@ impl Image {
                 path: FilePath::from("pages-1.img"),
                 length: length(&self.cpu),
                 mode: 0o600,
-                chunks: digests(&self.cpu),
+                chunks: digests(naming, &self.cpu),
             }],
             job_files: vec![JobFile {
                 path: FilePath::from("/train/log.txt"),
@@ -125,7 +138,7 @@ impl Image {
                 uid: 0,
                 gid: 0,
                 kind: JobFileKind::OpenForWrite,
-                content: FileContent::Stored(digests(&self.log)),
+                content: FileContent::Stored(digests(naming, &self.log)),
                 reason: String::new(),
             }],
             agent: "{}".into(),
@@ -138,8 +151,9 @@ impl Image {
         &self,
         writer: &CheckpointWriter,
     ) -> std::result::Result<(), phos_storage::PutError> {
+        let naming = writer.naming();
         for chunk in self.chunks() {
-            let digest = Digest::of(chunk);
+            let digest = naming.of(chunk);
             if !writer.contains(&digest) {
                 writer.put(digest, chunk.clone()).await?;
             }
@@ -160,7 +174,7 @@ impl Image {
                 "{error}"
             );
         }
-        writer.commit(self.body(), NOW).await
+        writer.commit(self.body_in(&job.naming()), NOW).await
     }
 
     /// Reads an image back, every chunk checked.
@@ -168,7 +182,14 @@ impl Image {
         job: &Job,
         manifest: &Manifest,
     ) -> std::result::Result<Self, phos_storage::ReadError> {
-        let reader = job.reader(manifest).unwrap();
+        Self::read_by(&job.reader(manifest).unwrap(), manifest).await
+    }
+
+    /// The same by a reader that may know other places.
+    pub async fn read_by(
+        reader: &phos_storage::Reader,
+        manifest: &Manifest,
+    ) -> std::result::Result<Self, phos_storage::ReadError> {
         let all = 0..manifest.chunks.len() as u32;
         let chunks: std::collections::HashMap<u32, Bytes> = reader.fetch(all).try_collect().await?;
         let get = |list: &phos_storage::ChunkList| {

@@ -44,6 +44,9 @@ macro_rules! plain {
 }
 plain!(u8, u16, u32, u64, i8, i16, i32, i64, f32, f64);
 
+// SAFETY: numbers of fixed size, one after the other.
+unsafe impl<T: Plain, const N: usize> Plain for [T; N] {}
+
 /// One launch. Its shape is not part of it: the trainer's and our own kernels do not depend on theirs.
 pub struct Launch<'a> {
     pub(crate) params: &'a [u8],

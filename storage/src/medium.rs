@@ -1,0 +1,129 @@
+//! Where a store is: on this machine, or beyond its loss.
+//!
+//! A directory on a network file system is as remote as a bucket: what is there survives the machine, and reading it crosses
+//! the network. Which one a directory is on is asked of the kernel, so nothing has to be said about it.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use url::Url;
+
+/// File systems of the network, by the numbers that `statfs` gives them (`linux/magic.h`, and of those outside of the kernel their
+/// own headers): NFS, SMB and CIFS, Ceph, AFS, 9p, Lustre, GPFS, BeeGFS, PanFS, OrangeFS.
+const NETWORK: [u64; 12] = [
+    0x6969,
+    0x517B,
+    0xFF53_4D42,
+    0xFE53_4D42,
+    0x00C3_6400,
+    0x5346_414F,
+    0x0102_1997,
+    0x0BD0_0BD0,
+    0x4750_4653,
+    0x1983_0326,
+    0xAAD7_AAEA,
+    0x2003_0528,
+];
+
+/// What a store is, for what depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Medium {
+    /// A directory of this machine, or memory.
+    Local,
+    /// What is there survives this machine.
+    Remote,
+    /// Packs are dropped.
+    Discard,
+}
+
+impl Medium {
+    /// Of a directory.
+    pub(crate) fn of(path: &Path) -> Medium {
+        if is_on_network(path) {
+            Medium::Remote
+        } else {
+            Medium::Local
+        }
+    }
+}
+
+/// Whether what an address means survives this machine: an object store, or a directory on a network file system. Of a file system in user
+/// space nothing is known: it counts as local. Asks the file system.
+#[must_use]
+pub fn is_remote(address: &str) -> bool {
+    let scheme = address.split_once("://").map(|(scheme, _)| scheme);
+    matches!(scheme, Some("s3" | "s3a" | "gs" | "az" | "azure"))
+        || directory_of(address).is_some_and(|path| is_on_network(&path))
+}
+
+/// Whether an address means a directory on another file system than this one. Asks the file systems.
+#[must_use]
+pub fn is_on_another_disk(address: &str, than: &Path) -> bool {
+    let device = |path: &Path| std::fs::metadata(existing(path)?).ok().map(|m| m.dev());
+    directory_of(address).is_some_and(
+        |path| matches!((device(&path), device(than)), (Some(there), Some(here)) if there != here),
+    )
+}
+
+/// The directory that an address means.
+pub(crate) fn directory_of(address: &str) -> Option<PathBuf> {
+    if address.contains("://") {
+        let url = Url::parse(address).ok()?;
+        (url.scheme() == "file").then(|| url.to_file_path().ok())?
+    } else {
+        Some(PathBuf::from(address)).filter(|path| !path.as_os_str().is_empty())
+    }
+}
+
+fn is_on_network(path: &Path) -> bool {
+    let found = existing(path).and_then(|path| rustix::fs::statfs(path).ok());
+    // The numbers have 32 bits, which some architectures extend by their sign.
+    found.is_some_and(|found| NETWORK.contains(&(found.f_type as u64 & 0xFFFF_FFFF)))
+}
+
+/// The path, or where it is to be made.
+fn existing(path: &Path) -> Option<&Path> {
+    path.ancestors()
+        .map(|path| match path.as_os_str().is_empty() {
+            true => Path::new("."),
+            false => path,
+        })
+        .find(|path| path.exists())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_and_what_they_mean() {
+        for address in ["s3://b/p", "s3a://b", "gs://b", "az://c", "azure://c"] {
+            assert!(is_remote(address), "{address}");
+            assert_eq!(directory_of(address), None);
+        }
+        for address in [
+            "memory://",
+            "discard://",
+            "/tmp",
+            "tmp/x/y",
+            "file:///tmp/x",
+            "",
+        ] {
+            assert!(!is_remote(address), "{address}");
+        }
+        assert_eq!(directory_of("file:///a%20b"), Some("/a b".into()));
+        assert_eq!(directory_of("a/b"), Some("a/b".into()));
+        assert_eq!(directory_of("memory:///a"), None);
+    }
+
+    #[test]
+    fn another_disk_is_one_with_another_number() {
+        let here = tempfile::tempdir().unwrap();
+        let inside = here.path().join("not/there/yet");
+        let inside = inside.to_str().unwrap();
+        assert!(!is_on_another_disk(inside, here.path()));
+        assert!(is_on_another_disk("/proc/self", here.path()));
+        assert!(is_on_another_disk("file:///proc/self", here.path()));
+        assert!(!is_on_another_disk("s3://bucket", here.path()));
+    }
+}

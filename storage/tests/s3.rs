@@ -1,0 +1,923 @@
+//! S3 beyond single objects: credentials from the sources of the AWS tools, settings of a bucket, how objects are
+//! written. Against the S3 server of scripts/with-s3.sh; what it has is looked at by plain HTTP, not by the code that is
+//! tested.
+//!
+//! Environment variables belong to a process: what depends on them runs in a child of its own (`child_…`).
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant, SystemTime};
+
+use common::{Image, NOW, name, noise, options, s3_endpoint};
+use futures::future::BoxFuture;
+use phos_storage::s3::{
+    Administration, BucketError, BucketSetup, ChecksumChoice, Look, Outcome, S3Options, SetupLine,
+    Versioning,
+};
+use phos_storage::{FaultKind, OpenError, Pacer, RetryPolicy, Store, StoreOptions};
+
+/// Runs `child` of this file in a process that has of `AWS_…` only what is given here.
+fn in_child(child: &str, env: &[(&str, &str)]) -> String {
+    let home = tempfile::tempdir().unwrap();
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("AWS_") {
+            command.env_remove(name);
+        }
+    }
+    let output = command
+        .args(["--exact", child, "--ignored", "--nocapture"])
+        .env("HOME", home.path())
+        .env("AWS_ALLOW_HTTP", "true")
+        .envs(env.iter().copied())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && said.contains("1 passed"),
+        "{child}: {said}"
+    );
+    said.into_owned()
+}
+
+/// With credentials in the environment and the server as the endpoint.
+fn with_keys(child: &str, env: &[(&str, &str)]) -> String {
+    let endpoint = s3_endpoint();
+    let mut all = vec![
+        ("AWS_ENDPOINT_URL", endpoint.as_str()),
+        ("AWS_ACCESS_KEY_ID", "test"),
+        ("AWS_SECRET_ACCESS_KEY", "test"),
+        ("AWS_REGION", "us-east-1"),
+    ];
+    all.extend(env);
+    in_child(child, &all)
+}
+
+fn unique(what: &str) -> String {
+    let nanos = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap()
+        .as_nanos();
+    format!("phos-{what}-{nanos}")
+}
+
+/// The server, by plain HTTP.
+struct Server(String);
+
+impl Server {
+    fn there() -> Self {
+        Self(s3_endpoint())
+    }
+
+    async fn put(&self, path: &str, body: &str) {
+        let answer = reqwest::Client::new()
+            .put(format!("{}/{path}", self.0))
+            .body(body.to_owned())
+            .send()
+            .await
+            .unwrap();
+        assert!(answer.status().is_success(), "{path}: {answer:?}");
+    }
+
+    async fn get(&self, path: &str) -> String {
+        let answer = reqwest::get(format!("{}/{path}", self.0)).await.unwrap();
+        answer.text().await.unwrap()
+    }
+
+    /// What was written by somebody is not shown to anybody: any signature will do.
+    async fn header(&self, path: &str, header: &str) -> Option<String> {
+        let answer = reqwest::Client::new()
+            .head(format!("{}/{path}", self.0))
+            .header("x-amz-checksum-mode", "ENABLED")
+            .header(
+                "Authorization",
+                "AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/s3/aws4_request, \
+                 SignedHeaders=host, Signature=none",
+            )
+            .send()
+            .await
+            .unwrap();
+        assert!(answer.status().is_success(), "{path}: {answer:?}");
+        let value = answer.headers().get(header)?;
+        Some(value.to_str().unwrap().to_owned())
+    }
+
+    /// Keys below a prefix.
+    async fn keys(&self, bucket: &str, prefix: &str) -> Vec<String> {
+        let listing = self
+            .get(&format!("{bucket}?list-type=2&prefix={prefix}"))
+            .await;
+        listing
+            .split("<Key>")
+            .skip(1)
+            .map(|rest| rest.split("</Key>").next().unwrap().to_owned())
+            .collect()
+    }
+}
+
+async fn administration(address: &str) -> Administration {
+    Administration::connect(address, &RetryPolicy::immediate(1), &S3Options::default())
+        .await
+        .unwrap()
+        .unwrap()
+}
+
+fn outcome<'a>(lines: &'a [SetupLine], setting: &str) -> &'a Outcome {
+    &lines.iter().find(|l| l.setting == setting).unwrap().outcome
+}
+
+const OTHERS: &str = "<LifecycleConfiguration xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">\
+    <Rule><ID>logs of others</ID><Filter><And><Prefix>logs/</Prefix><Tag><Key>k</Key><Value>v</Value></Tag></And></Filter>\
+    <Status>Enabled</Status><Expiration><Days>77</Days></Expiration></Rule>\
+    <Rule><ID>moved</ID><Filter><Prefix>archive/</Prefix></Filter><Status>Disabled</Status>\
+    <Transition><Days>30</Days><StorageClass>GLACIER</StorageClass></Transition></Rule>\
+    </LifecycleConfiguration>";
+
+#[test]
+fn a_bucket_is_set_up_and_the_rules_of_others_stay() {
+    with_keys("child_sets_a_bucket_up", &[]);
+}
+
+#[tokio::test]
+#[ignore = "started by a_bucket_is_set_up_and_the_rules_of_others_stay"]
+async fn child_sets_a_bucket_up() {
+    let (server, bucket) = (Server::there(), unique("rules"));
+    server.put(&bucket, "").await;
+    server.put(&format!("{bucket}?lifecycle"), OTHERS).await;
+    let lifecycle = || async { server.get(&format!("{bucket}?lifecycle")).await };
+    let before = lifecycle().await;
+
+    let there = administration(&format!("s3://{bucket}/runs/a")).await;
+    let asked = BucketSetup {
+        uploads_end: Some(3),
+        ..BucketSetup::default()
+    };
+    let dry = there.set_up(&asked, true).await.unwrap();
+    assert_eq!(outcome(&dry, "incomplete uploads"), &Outcome::WouldChange);
+    assert_eq!(lifecycle().await, before, "a dry run changed something");
+
+    let done = there.set_up(&asked, false).await.unwrap();
+    assert_eq!(outcome(&done, "incomplete uploads"), &Outcome::Changed);
+    for left in ["versioning", "object lock", "default encryption"] {
+        assert_eq!(outcome(&done, left), &Outcome::Left, "{left}");
+    }
+    let after = lifecycle().await;
+    for part in [
+        "logs of others",
+        "<Prefix>logs/</Prefix>",
+        "<Key>k</Key>",
+        "<Days>77</Days>",
+        "<Status>Disabled</Status>",
+        "<StorageClass>GLACIER</StorageClass>",
+        "phos-ft: incomplete uploads of /runs/a/",
+        "<Prefix>runs/a/</Prefix>",
+        "<DaysAfterInitiation>3</DaysAfterInitiation>",
+    ] {
+        assert!(after.contains(part), "no {part} in {after}");
+    }
+    assert_eq!(
+        there.look().await.unwrap().uploads_end,
+        Look::Known(Some(3))
+    );
+
+    // Again: nothing to do. Fewer days: our rule is replaced, not doubled. More: what is stricter stays.
+    let again = there.set_up(&asked, false).await.unwrap();
+    assert_eq!(outcome(&again, "incomplete uploads"), &Outcome::AsAsked);
+    assert_eq!(lifecycle().await, after);
+    for (days, becomes) in [(2, Outcome::Changed), (5, Outcome::AsAsked)] {
+        let asked = BucketSetup {
+            uploads_end: Some(days),
+            ..BucketSetup::default()
+        };
+        let lines = there.set_up(&asked, false).await.unwrap();
+        assert_eq!(outcome(&lines, "incomplete uploads"), &becomes);
+        assert_eq!(lifecycle().await.matches("<Rule>").count(), 3);
+        assert_eq!(
+            there.look().await.unwrap().uploads_end,
+            Look::Known(Some(2))
+        );
+    }
+    // Another prefix has a rule of its own; and one for old versions.
+    let other = administration(&format!("s3://{bucket}/runs/b")).await;
+    assert_eq!(other.look().await.unwrap().uploads_end, Look::Known(None));
+    let asked = BucketSetup {
+        uploads_end: Some(1),
+        old_versions_go: Some(9),
+        ..BucketSetup::default()
+    };
+    other.set_up(&asked, false).await.unwrap();
+    let state = other.look().await.unwrap();
+    assert_eq!(
+        (state.uploads_end, state.old_versions_go),
+        (Look::Known(Some(1)), Look::Known(Some(9)))
+    );
+    assert_eq!(lifecycle().await.matches("<Rule>").count(), 5);
+    // Below a prefix whose rule covers it, none is needed.
+    let below = administration(&format!("s3://{bucket}/runs/a/below")).await;
+    assert_eq!(
+        below.look().await.unwrap().uploads_end,
+        Look::Known(Some(2))
+    );
+}
+
+#[test]
+fn versions_retention_and_keys_are_set_if_asked() {
+    with_keys("child_sets_all_of_it", &[]);
+}
+
+#[tokio::test]
+#[ignore = "started by versions_retention_and_keys_are_set_if_asked"]
+async fn child_sets_all_of_it() {
+    let (server, bucket) = (Server::there(), unique("all"));
+    let there = administration(&format!("s3://{bucket}/p")).await;
+    let mut asked = BucketSetup {
+        uploads_end: Some(1),
+        versioning: true,
+        old_versions_go: Some(30),
+        object_lock: Some(7),
+        sse_kms_key: Some("alias/training".into()),
+        create: false,
+    };
+    let error = there.set_up(&asked, false).await.unwrap_err();
+    assert!(
+        matches!(error, BucketError::Missing { .. })
+            && error.is_permanent()
+            && error.to_string().contains("--create-bucket"),
+        "{error}"
+    );
+    asked.create = true;
+    let dry = there.set_up(&asked, true).await.unwrap();
+    assert!(
+        dry.iter().all(|line| line.outcome == Outcome::WouldChange),
+        "{dry:?}"
+    );
+    assert!(
+        matches!(there.look().await, Err(BucketError::Missing { .. })),
+        "the dry run made the bucket"
+    );
+
+    let done = there.set_up(&asked, false).await.unwrap();
+    for line in &done {
+        // With Object Lock a new bucket has versions at once.
+        let expected = match line.setting {
+            "versioning" => [Outcome::Changed, Outcome::AsAsked],
+            _ => [Outcome::Changed, Outcome::Changed],
+        };
+        assert!(expected.contains(&line.outcome), "{line:?}");
+    }
+    let versioning = server.get(&format!("{bucket}?versioning")).await;
+    assert!(versioning.contains("<Status>Enabled"), "{versioning}");
+    let lock = server.get(&format!("{bucket}?object-lock")).await;
+    assert!(
+        lock.contains("GOVERNANCE") && lock.contains("<Days>7</Days>"),
+        "{lock}"
+    );
+    let key = server.get(&format!("{bucket}?encryption")).await;
+    assert!(
+        key.contains("aws:kms") && key.contains("alias/training") && key.contains("true"),
+        "{key}"
+    );
+    let state = there.look().await.unwrap();
+    assert_eq!(state.versioning, Look::Known(Versioning::On));
+
+    let again = there.set_up(&asked, false).await.unwrap();
+    assert!(
+        again.iter().all(|line| line.outcome == Outcome::AsAsked),
+        "{again:?}"
+    );
+    // A shorter retention does not replace a longer one.
+    asked.object_lock = Some(2);
+    let shorter = there.set_up(&asked, false).await.unwrap();
+    assert_eq!(outcome(&shorter, "object lock"), &Outcome::AsAsked);
+    assert!(
+        server
+            .get(&format!("{bucket}?object-lock"))
+            .await
+            .contains("<Days>7</Days>")
+    );
+}
+
+/// A server that answers each request with the same, and says what it was asked.
+fn answering(answer: &'static str) -> SocketAddr {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let address = listener.local_addr().unwrap();
+    // Ends with the test's process.
+    std::thread::spawn(move || {
+        for mut client in listener.incoming().flatten() {
+            let mut head = [0; 4096];
+            let _ = client.read(&mut head);
+            let _ = client.write_all(answer.as_bytes());
+        }
+    });
+    address
+}
+
+#[test]
+fn what_a_server_lacks_or_refuses_is_said_and_nothing_is_written() {
+    for (answer, expected) in [
+        (
+            "HTTP/1.1 501 Not Implemented\r\nContent-Length: 60\r\nConnection: close\r\n\r\n\
+             <Error><Code>NotImplemented</Code><Message>n</Message></Error>",
+            "unsupported",
+        ),
+        (
+            "HTTP/1.1 403 Forbidden\r\nContent-Length: 58\r\nConnection: close\r\n\r\n\
+             <Error><Code>AccessDenied</Code><Message>no</Message></Error>",
+            "denied",
+        ),
+    ] {
+        // The length of what is said is that of the body.
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let head: Vec<String> = head
+            .lines()
+            .map(|line| match line.starts_with("Content-Length") {
+                true => format!("Content-Length: {}", body.len()),
+                false => line.to_owned(),
+            })
+            .collect();
+        let answer: &'static str = format!("{}\r\n\r\n{body}", head.join("\r\n")).leak();
+        let endpoint = format!("http://{}", answering(answer));
+        with_keys(
+            "child_is_refused",
+            &[
+                ("AWS_ENDPOINT_URL", &endpoint),
+                ("PHOS_TEST_EXPECTED", expected),
+            ],
+        );
+    }
+}
+
+#[tokio::test]
+#[ignore = "started by what_a_server_lacks_or_refuses_is_said_and_nothing_is_written"]
+async fn child_is_refused() {
+    let expected = std::env::var("PHOS_TEST_EXPECTED").unwrap();
+    let there = administration("s3://bucket/p").await;
+    let asked = BucketSetup {
+        uploads_end: Some(1),
+        versioning: true,
+        sse_kms_key: Some("key".into()),
+        ..BucketSetup::default()
+    };
+    let lines = there.set_up(&asked, false).await.unwrap();
+    for setting in ["incomplete uploads", "versioning", "default encryption"] {
+        let outcome = outcome(&lines, setting);
+        match &*expected {
+            "unsupported" => assert_eq!(outcome, &Outcome::Unsupported, "{setting}"),
+            _ => assert!(
+                matches!(outcome, Outcome::Denied(permission) if permission.starts_with("s3:Get")),
+                "{setting}: {outcome:?}"
+            ),
+        }
+    }
+}
+
+/// An image of one large and one small pack.
+async fn written(address: &str, s3: S3Options) {
+    let mut options: StoreOptions = options(3);
+    options.pack_size = 8 << 20;
+    options.s3 = s3;
+    let store = Store::open(address, options).await.unwrap();
+    store.probe().await.unwrap();
+    store.initialise().await.unwrap();
+    let job = store.job(name("job"));
+    let epoch = job.take_over("node", NOW).await.unwrap().epoch;
+    // More than a part, less than a part, and next to nothing.
+    let image = Image::of((0..11).map(|i| noise(i, 1 << 20)).collect());
+    let commit = image.commit(&job, epoch).await.unwrap();
+    assert_eq!(commit.manifest.packs.len(), 2, "one goes up in parts");
+    assert_eq!(Image::read(&job, &commit.manifest).await.unwrap(), image);
+    let small = Image::of(vec![noise(50, 1000)]);
+    small.commit(&job, epoch).await.unwrap();
+}
+
+#[test]
+fn class_key_and_checksum_arrive_with_the_objects() {
+    let checksums = ["x-amz-checksum-sha256", "x-amz-checksum-crc64nvme"];
+    for (checksum, sent) in [
+        ("auto", None),
+        ("none", None),
+        ("sha256", Some(checksums[0])),
+        ("crc64nvme", Some(checksums[1])),
+    ] {
+        let recorder = Recorder::to(&s3_endpoint());
+        let endpoint = format!("http://{}", recorder.address);
+        with_keys(
+            "child_writes_objects",
+            &[
+                ("AWS_ENDPOINT_URL", &endpoint),
+                ("PHOS_TEST_CHECKSUM", checksum),
+            ],
+        );
+        let headers = recorder.headers();
+        let found: Vec<_> = checksums.iter().filter(|c| headers.contains(**c)).collect();
+        // Deletions of many have a SHA-256 of their own.
+        let mut expected: Vec<_> = sent.iter().collect();
+        if sent != Some(checksums[0]) && headers.contains(checksums[0]) {
+            expected.insert(0, &checksums[0]);
+        }
+        assert_eq!(found, expected, "{checksum}");
+    }
+}
+
+#[tokio::test]
+#[ignore = "started by class_key_and_checksum_arrive_with_the_objects"]
+async fn child_writes_objects() {
+    let checksum: ChecksumChoice = std::env::var("PHOS_TEST_CHECKSUM")
+        .unwrap()
+        .parse()
+        .unwrap();
+    let (server, prefix) = (Server::there(), unique("objects"));
+    let s3 = S3Options {
+        storage_class: Some("standard_ia".parse().unwrap()),
+        sse_kms_key: Some("alias/training".into()),
+        checksum,
+    };
+    written(&format!("s3://phos-test/{prefix}"), s3).await;
+    let keys = server.keys("phos-test", &prefix).await;
+    let (mut rare, mut others) = (0, 0);
+    for key in &keys {
+        let path = format!("phos-test/{key}");
+        let class = server.header(&path, "x-amz-storage-class").await;
+        let length = server.header(&path, "content-length").await.unwrap();
+        let length: u64 = length.parse().unwrap();
+        if key.contains("/packs/") && length >= 128 << 10 {
+            rare += 1;
+            assert_eq!(class.as_deref(), Some("STANDARD_IA"), "{key}");
+        } else {
+            others += 1;
+            assert!(class.is_none_or(|c| c == "STANDARD"), "{key}");
+        }
+        let encryption = server.header(&path, "x-amz-server-side-encryption").await;
+        assert_eq!(encryption.as_deref(), Some("aws:kms"), "{key}");
+    }
+    assert!(rare == 2 && others >= 5, "{rare} and {others} of {keys:?}");
+}
+
+/// A way to the server on which it is seen with which access keys requests are signed.
+#[derive(Clone)]
+struct Recorder {
+    address: SocketAddr,
+    seen: Arc<Mutex<Vec<String>>>,
+    requests: Arc<AtomicUsize>,
+    /// Names of all headers.
+    headers: Arc<Mutex<BTreeSet<String>>>,
+}
+
+impl Recorder {
+    fn to(endpoint: &str) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let recorder = Self {
+            address: listener.local_addr().unwrap(),
+            seen: Arc::default(),
+            requests: Arc::default(),
+            headers: Arc::default(),
+        };
+        let server = endpoint.trim_start_matches("http://").to_owned();
+        let there = recorder.clone();
+        std::thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                let upstream = TcpStream::connect(&server).unwrap();
+                let (mut from, mut to) =
+                    (upstream.try_clone().unwrap(), client.try_clone().unwrap());
+                std::thread::spawn(move || std::io::copy(&mut from, &mut to));
+                let there = there.clone();
+                std::thread::spawn(move || there.record(client, upstream));
+            }
+        });
+        recorder
+    }
+
+    fn seen(&self) -> Vec<String> {
+        self.seen.lock().unwrap().clone()
+    }
+
+    fn headers(&self) -> BTreeSet<String> {
+        self.headers.lock().unwrap().clone()
+    }
+
+    fn record(&self, mut client: TcpStream, mut server: TcpStream) {
+        let mut buffer = vec![0; 64 << 10];
+        let mut rest = String::new();
+        while let Ok(n) = client.read(&mut buffer) {
+            if n == 0 {
+                let _ = server.shutdown(std::net::Shutdown::Write);
+                return;
+            }
+            rest.push_str(&String::from_utf8_lossy(&buffer[..n]));
+            let whole = rest.rfind('\n').map_or(0, |at| at + 1);
+            for line in rest[..whole].lines() {
+                self.line(line);
+            }
+            rest.drain(..whole);
+            if server.write_all(&buffer[..n]).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Of a head; what a body holds is noise, without these words.
+    fn line(&self, line: &str) {
+        if line.ends_with(" HTTP/1.1") {
+            self.requests.fetch_add(1, Ordering::SeqCst);
+        }
+        if let Some((_, key)) = line.split_once("Credential=") {
+            let key = key.split('/').next().unwrap().to_owned();
+            self.seen.lock().unwrap().push(key);
+        }
+        if let Some((name, _)) = line.split_once(": ")
+            && name.starts_with("x-amz-")
+            && name.is_ascii()
+        {
+            self.headers.lock().unwrap().insert(name.to_owned());
+        }
+    }
+}
+
+/// What a child does with whatever credentials it finds: all of a checkpoint.
+#[tokio::test]
+#[ignore = "started by tests of credentials"]
+async fn child_writes_a_checkpoint() {
+    let address = std::env::var("PHOS_TEST_S3_ADDRESS").unwrap();
+    let store = Store::open(&address, options(5)).await.unwrap();
+    store.initialise().await.unwrap();
+    let job = store.job(name("job"));
+    let epoch = job.take_over("node", NOW).await.unwrap().epoch;
+    let image = Image::of(vec![noise(1, 100_000)]);
+    let commit = image.commit(&job, epoch).await.unwrap();
+    assert_eq!(Image::read(&job, &commit.manifest).await.unwrap(), image);
+    // Uploads that were never finished are asked for beside object_store, with the same credentials.
+    let there = administration(&address).await;
+    let found = there.credentials().await.unwrap();
+    println!("FOUND {found:?} IN {}", there.region());
+    there.look().await.unwrap();
+}
+
+fn signed_by(env: &[(&str, &str)]) -> (BTreeSet<String>, String) {
+    let recorder = Recorder::to(&s3_endpoint());
+    let endpoint = format!("http://{}", recorder.address);
+    let address = format!("s3://phos-test/{}", unique("credentials"));
+    let mut all = vec![
+        ("AWS_ENDPOINT_URL", endpoint.as_str()),
+        ("PHOS_TEST_S3_ADDRESS", &address),
+        ("AWS_EC2_METADATA_DISABLED", "true"),
+    ];
+    all.extend(env);
+    let said = in_child("child_writes_a_checkpoint", &all);
+    let seen = recorder.seen();
+    (seen.into_iter().collect(), said)
+}
+
+fn only(key: &str) -> BTreeSet<String> {
+    BTreeSet::from([key.to_owned()])
+}
+
+#[test]
+fn keys_of_the_environment_come_first() {
+    let files = tempfile::tempdir().unwrap();
+    let credentials = files.path().join("credentials");
+    std::fs::write(
+        &credentials,
+        "[default]\naws_access_key_id = OFFILE\naws_secret_access_key = s\n",
+    )
+    .unwrap();
+    let credentials = credentials.display().to_string();
+    let (seen, _) = signed_by(&[
+        ("AWS_SHARED_CREDENTIALS_FILE", &credentials),
+        ("AWS_ACCESS_KEY_ID", "OFENVIRONMENT"),
+        ("AWS_SECRET_ACCESS_KEY", "s"),
+    ]);
+    assert_eq!(seen, only("OFENVIRONMENT"));
+}
+
+#[test]
+fn a_profile_of_the_files_of_the_aws_tools() {
+    let files = tempfile::tempdir().unwrap();
+    let (config, credentials) = (
+        files.path().join("config"),
+        files.path().join("credentials"),
+    );
+    std::fs::write(
+        &credentials,
+        "[default]\naws_access_key_id = OTHER\naws_secret_access_key = s\n\
+         [training]\naws_access_key_id = OFPROFILE\naws_secret_access_key = s\n",
+    )
+    .unwrap();
+    std::fs::write(&config, "[profile training]\nregion = eu-central-1\n").unwrap();
+    let (seen, said) = signed_by(&[
+        ("AWS_CONFIG_FILE", &config.display().to_string()),
+        (
+            "AWS_SHARED_CREDENTIALS_FILE",
+            &credentials.display().to_string(),
+        ),
+        ("AWS_PROFILE", "training"),
+    ]);
+    assert_eq!(seen, only("OFPROFILE"));
+    assert!(
+        said.contains("the profile") && said.contains("IN eu-central-1"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_process_that_hands_out_credentials() {
+    let files = tempfile::tempdir().unwrap();
+    let (config, answer) = (files.path().join("config"), files.path().join("answer"));
+    std::fs::write(
+        &answer,
+        r#"{"Version": 1, "AccessKeyId": "OFPROCESS", "SecretAccessKey": "s", "SessionToken": "t",
+            "Expiration": "2999-01-01T00:00:00Z"}"#,
+    )
+    .unwrap();
+    std::fs::write(
+        &config,
+        format!("[default]\ncredential_process = cat {}\n", answer.display()),
+    )
+    .unwrap();
+    let (seen, said) = signed_by(&[("AWS_CONFIG_FILE", &config.display().to_string())]);
+    assert_eq!(seen, only("OFPROCESS"));
+    assert!(
+        said.contains("expires: Some") && !said.contains("SecretAccessKey"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_store_that_asks_for_no_signature() {
+    let recorder = Recorder::to(&s3_endpoint());
+    let endpoint = format!("http://{}", recorder.address);
+    in_child(
+        "child_signs_nothing",
+        &[
+            ("AWS_ENDPOINT_URL", &endpoint),
+            ("AWS_SKIP_SIGNATURE", "true"),
+        ],
+    );
+    assert_eq!(recorder.seen(), [""; 0]);
+    assert!(recorder.requests.load(Ordering::SeqCst) >= 8);
+}
+
+#[tokio::test]
+#[ignore = "started by a_store_that_asks_for_no_signature"]
+async fn child_signs_nothing() {
+    let address = format!("s3://phos-test/{}", unique("unsigned"));
+    let store = Store::open(&address, options(5)).await.unwrap();
+    // The server lets nobody read what anybody wrote; what is public it lists.
+    store.initialise().await.unwrap();
+    assert_eq!(store.jobs().await.unwrap(), []);
+    let there = administration(&address).await;
+    assert_eq!(there.credentials().await.unwrap(), None);
+    there.look().await.unwrap();
+}
+
+/// A container's credential service: each set of keys lives for a second.
+#[derive(Clone, Default)]
+struct ShortLived {
+    /// When which ends.
+    handed_out: Arc<Mutex<Vec<SystemTime>>>,
+}
+
+impl ShortLived {
+    const LIFE: Duration = Duration::from_secs(2);
+
+    fn serve(&self) -> SocketAddr {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let this = self.clone();
+        std::thread::spawn(move || {
+            for mut client in listener.incoming().flatten() {
+                let mut head = [0; 4096];
+                let _ = client.read(&mut head);
+                let end = SystemTime::now() + Self::LIFE;
+                let mut handed_out = this.handed_out.lock().unwrap();
+                let n = handed_out.len();
+                handed_out.push(end);
+                drop(handed_out);
+                let body = format!(
+                    r#"{{"AccessKeyId": "SET{n:04}", "SecretAccessKey": "s", "Token": "t", "Expiration": "{}"}}"#,
+                    rfc3339(end)
+                );
+                let _ = write!(
+                    client,
+                    "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\
+                     Connection: close\r\n\r\n{body}",
+                    body.len()
+                );
+            }
+        });
+        address
+    }
+}
+
+/// In seconds, rounded down.
+fn rfc3339(time: SystemTime) -> String {
+    let seconds = time
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap()
+        .as_secs();
+    let (days, rest) = (seconds / 86400, seconds % 86400);
+    // Days since 1970 as a date: the calendar repeats each 400 years, which begin with March.
+    let shifted = days + 719_468;
+    let (era, day) = (shifted / 146_097, shifted % 146_097);
+    let year = (day - day / 1460 + day / 36524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let (date, month) = (
+        day - (153 * month + 2) / 5 + 1,
+        if month < 10 { month + 3 } else { month - 9 },
+    );
+    let year = era * 400 + year + u64::from(month <= 2);
+    format!(
+        "{year:04}-{month:02}-{date:02}T{:02}:{:02}:{:02}Z",
+        rest / 3600,
+        rest / 60 % 60,
+        rest % 60
+    )
+}
+
+#[test]
+fn dates() {
+    let at = |seconds| rfc3339(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds));
+    assert_eq!(at(0), "1970-01-01T00:00:00Z");
+    assert_eq!(at(951_827_696), "2000-02-29T12:34:56Z");
+    assert_eq!(at(1_798_761_599), "2026-12-31T23:59:59Z");
+}
+
+/// Lets a pack go when all credentials that were handed out before have ended.
+#[derive(Debug)]
+struct AfterTheirEnd {
+    clock: String,
+}
+
+impl Pacer for AfterTheirEnd {
+    fn take(&self, _bytes: u64) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            let life = ShortLived::LIFE;
+            let begun = Instant::now();
+            // The wait is for the clock that the credentials end by.
+            while begun.elapsed() < life {
+                tokio::time::sleep(life.saturating_sub(begun.elapsed())).await;
+            }
+            assert!(!self.clock.is_empty());
+        })
+    }
+}
+
+#[test]
+fn credentials_are_renewed_while_a_checkpoint_goes_up() {
+    let recorder = Recorder::to(&s3_endpoint());
+    let service = ShortLived::default();
+    let uri = format!("http://{}/role", service.serve());
+    let endpoint = format!("http://{}", recorder.address);
+    let address = format!("s3://phos-test/{}", unique("renewed"));
+    let said = in_child(
+        "child_outlives_its_credentials",
+        &[
+            ("AWS_ENDPOINT_URL", &endpoint),
+            ("AWS_CONTAINER_CREDENTIALS_FULL_URI", &uri),
+            ("AWS_EC2_METADATA_DISABLED", "true"),
+            ("PHOS_TEST_S3_ADDRESS", &address),
+        ],
+    );
+    let seen = recorder.seen();
+    let sets: BTreeSet<&String> = seen.iter().collect();
+    assert!(
+        sets.len() >= 4,
+        "with {} sets of keys only: {sets:?}\n{said}",
+        sets.len()
+    );
+    // Renewed in order: none is used after a newer one by more than what was under way.
+    let handed_out = service.handed_out.lock().unwrap().len();
+    assert!(handed_out >= sets.len(), "{handed_out} handed out");
+    assert!(
+        handed_out < 3 * sets.len() + 4,
+        "the service was asked {handed_out} times for {} sets",
+        sets.len()
+    );
+}
+
+#[tokio::test]
+#[ignore = "started by credentials_are_renewed_while_a_checkpoint_goes_up"]
+async fn child_outlives_its_credentials() {
+    let address = std::env::var("PHOS_TEST_S3_ADDRESS").unwrap();
+    let mut options = options(5);
+    options.uploads = 1;
+    options.pacer = Some(Arc::new(AfterTheirEnd {
+        clock: "the system's".into(),
+    }));
+    let store = Store::open(&address, options).await.unwrap();
+    store.initialise().await.unwrap();
+    let job = store.job(name("job"));
+    let epoch = job.take_over("node", NOW).await.unwrap().epoch;
+    // Packs of 64 KiB: one for each chunk.
+    let image = Image::of((0..4).map(|i| noise(i, 90_000)).collect());
+    let commit = image.commit(&job, epoch).await.unwrap();
+    assert!(commit.manifest.packs.len() >= 4);
+    assert_eq!(Image::read(&job, &commit.manifest).await.unwrap(), image);
+}
+
+#[test]
+fn without_credentials_it_is_said_at_once_what_was_tried() {
+    // Nobody there; somebody who never answers.
+    let silent = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let silent = format!("http://{}", silent.local_addr().unwrap());
+    for metadata in ["http://127.0.0.1:9", &silent] {
+        in_child(
+            "child_has_no_credentials",
+            &[
+                ("AWS_ENDPOINT_URL", &s3_endpoint()),
+                ("AWS_EC2_METADATA_SERVICE_ENDPOINT", metadata),
+            ],
+        );
+    }
+}
+
+/// One that answers 403 to everybody: as good as none.
+#[test]
+fn a_metadata_service_that_refuses_is_none() {
+    let refusing =
+        answering("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    in_child(
+        "child_has_no_credentials",
+        &[
+            ("AWS_ENDPOINT_URL", &s3_endpoint()),
+            (
+                "AWS_EC2_METADATA_SERVICE_ENDPOINT",
+                &format!("http://{refusing}"),
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_profile_that_is_not_there_is_named() {
+    let files = tempfile::tempdir().unwrap();
+    let config = files.path().join("config");
+    std::fs::write(&config, "[profile other]\nregion = eu-central-1\n").unwrap();
+    in_child(
+        "child_names_the_profile",
+        &[
+            ("AWS_ENDPOINT_URL", &s3_endpoint()),
+            ("AWS_CONFIG_FILE", &config.display().to_string()),
+            ("AWS_PROFILE", "training"),
+            ("AWS_EC2_METADATA_DISABLED", "true"),
+        ],
+    );
+}
+
+#[tokio::test]
+#[ignore = "started by a_profile_that_is_not_there_is_named"]
+async fn child_names_the_profile() {
+    let error = Store::open("s3://phos-test/none", options(1))
+        .await
+        .unwrap_err();
+    assert!(
+        error.is_permanent() && error.to_string().contains("`training` was not defined"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+#[ignore = "started by without_credentials_it_is_said_at_once_what_was_tried"]
+async fn child_has_no_credentials() {
+    let begun = Instant::now();
+    let error = Store::open("s3://phos-test/none", options(1))
+        .await
+        .unwrap_err();
+    let took = begun.elapsed();
+    assert!(took < Duration::from_secs(15), "after {took:?}");
+    assert!(error.is_permanent(), "{error}");
+    assert!(
+        matches!(&error, OpenError::Store { source, .. } if source.kind() == FaultKind::Unauthenticated),
+        "{error:?}"
+    );
+    let said = error.to_string();
+    for part in [
+        "no credentials for S3",
+        "AWS_ACCESS_KEY_ID",
+        "AWS_PROFILE",
+        "the container's role",
+        "metadata service",
+    ] {
+        assert!(said.contains(part), "no {part} in {said}");
+    }
+    let there = administration("s3://phos-test/none").await;
+    assert!(matches!(
+        there.look().await,
+        Err(BucketError::Credentials { .. })
+    ));
+}
+
+#[test]
+fn classes_that_cannot_be_read_at_once_are_refused() {
+    let error = "deep_archive".parse::<phos_storage::s3::StorageClass>();
+    assert!(error.unwrap_err().contains("cannot be read before"));
+    assert!("a b".parse::<phos_storage::s3::StorageClass>().is_err());
+    let class: phos_storage::s3::StorageClass = "Glacier_IR".parse().unwrap();
+    assert_eq!(class.as_str(), "GLACIER_IR");
+}
