@@ -6,9 +6,11 @@
 //! * [`engine`]: the sidecar; its own CUDA context with the job's memory imported, policies,
 //!   pipeline, store;
 //! * [`gpu`]: the CUDA layer both use (the agent: only the driver's checkpoint calls);
-//! * [`cli`]: the command line and what needs no job (`doctor`, `list`, `show`).
+//! * [`cli`]: the command line and what needs no job (`doctor`, `list`, `show`);
+//! * [`run_dir`]: the directory that agent and sidecar share.
 
 pub mod agent;
 pub mod cli;
 pub mod engine;
 pub mod gpu;
+pub mod run_dir;

@@ -44,6 +44,7 @@ use super::stdio::{Generation, Stdio};
 use super::user::JobUser;
 use super::vault::Vault;
 use super::{AgentError, criu};
+use crate::run_dir;
 
 /// How long saving the CUDA state of a job that is to be killed may take once it is locked.
 const SAVE: Duration = Duration::from_secs(30);
@@ -299,8 +300,15 @@ impl Init {
     fn begin(&mut self) {
         match self.config.sidecar_wait {
             Some(Duration::ZERO) => self.start_job(),
-            Some(wait) => self.decide_by = Some(Instant::now() + wait),
-            None => {}
+            wait => {
+                // Nobody shall wonder why nothing happens.
+                let at_most = wait.map_or("forever".into(), |w| format!("{w:?}"));
+                tracing::info!(
+                    at_most,
+                    "waiting for the sidecar, which looks for a checkpoint to resume; the command starts then"
+                );
+                self.decide_by = wait.map(|w| Instant::now() + w);
+            }
         }
     }
 
@@ -1222,19 +1230,12 @@ fn has_ended(alive: &OwnedFd) -> bool {
 
 /// Makes the job's run directory and makes sure that no other agent uses it.
 fn open_job_dir(config: &AgentConfig) -> Result<(PathBuf, File), AgentError> {
-    use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
     let dir = config.job_dir();
     let failed = |cause| AgentError::RunDir {
         path: dir.clone(),
         cause,
     };
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o711)
-        .create(&dir)
-        .map_err(failed)?;
-    // Whoever made it: a job of another user finds the shim and its socket in it by name, and nobody else lists it.
-    std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(0o711)).map_err(failed)?;
+    run_dir::make(&config.run_dir, &config.job).map_err(failed)?;
     let lock = File::create(dir.join("agent.lock")).map_err(failed)?;
     // One that was killed takes a moment to go.
     let until = Instant::now() + Duration::from_secs(3);

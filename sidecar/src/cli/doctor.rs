@@ -329,6 +329,9 @@ fn memory(lines: &mut Lines) {
 }
 
 fn directories(lines: &mut Lines, common: &Common) {
+    let job_dir = common.run_dir.join(common.job.as_str());
+    // What is made to try it goes again, innermost first. What is not empty by then stays.
+    let to_remove: Vec<_> = job_dir.ancestors().take_while(|d| !d.exists()).collect();
     let made = engine::make_run_dir(&common.run_dir, &common.job);
     let tried = made.map_err(|e| e.to_string()).and_then(|dir| {
         let file = dir.join(format!("doctor.{}", std::process::id()));
@@ -337,6 +340,9 @@ fn directories(lines: &mut Lines, common: &Common) {
             .map(|()| dir.display().to_string())
             .map_err(|e| format!("{}: {e}", dir.display()))
     });
+    for directory in to_remove {
+        let _ = std::fs::remove_dir(directory);
+    }
     match tried {
         Ok(found) => lines.add(Verdict::Ok, "run directory", found, ""),
         Err(found) => lines.add(

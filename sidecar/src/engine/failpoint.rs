@@ -1,10 +1,15 @@
-//! Places at which a test lets the sidecar die.
+//! Places at which a test lets the sidecar die, or holds it.
 //!
 //! `PHOS_FAILPOINT=sidecar:<step>` makes the process send itself SIGKILL when it reaches the step:
 //! nothing is flushed and nothing is told, as in a real death. With `PHOS_FAILPOINT_ONCE=<file>` only the
 //! process that creates the file dies. Without the variable a step costs a comparison.
+//!
+//! With `PHOS_FAILPOINT_HOLD=<file>` nothing dies: while the file is there, who reaches the step waits, having made
+//! `<file>.reached`.
 
+use std::path::Path;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 /// A step of a checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +49,7 @@ impl Step {
     }
 }
 
-/// Dies here if the test asked for it.
+/// Dies here, or waits, if the test asked for it.
 pub(super) fn reach(step: Step) {
     static WANTED: OnceLock<Option<Step>> = OnceLock::new();
     let wanted = WANTED.get_or_init(|| {
@@ -52,12 +57,29 @@ pub(super) fn reach(step: Step) {
             .ok()
             .and_then(|setting| Step::parse(&setting))
     });
-    if *wanted == Some(step) && first() {
+    if *wanted != Some(step) {
+        return;
+    }
+    if let Some(file) = std::env::var_os("PHOS_FAILPOINT_HOLD") {
+        hold(Path::new(&file));
+    } else if first() {
         let _ =
             rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
         // PID 1 of a container is not reached by signals from inside it.
         // SAFETY: `_exit` has no preconditions.
         unsafe { libc::_exit(137) }
+    }
+}
+
+/// Waits until the file is gone.
+fn hold(file: &Path) {
+    let mut reached = file.as_os_str().to_owned();
+    reached.push(".reached");
+    while file.exists() {
+        if let Err(e) = std::fs::write(&reached, b"") {
+            tracing::error!(error = %e, "failpoint: cannot say that it was reached");
+        }
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

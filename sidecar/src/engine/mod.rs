@@ -46,7 +46,6 @@ mod tidy;
 mod uploads;
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -77,6 +76,7 @@ use self::session::{Session, SessionEnd};
 use self::status::{Report, Shared};
 use self::tidy::Tidy;
 use self::uploads::{Adaptive, Limit};
+use crate::run_dir;
 
 pub use self::hold::{Reading, reader};
 pub use self::near::look as look_near;
@@ -336,19 +336,12 @@ pub fn unix_millis() -> UnixMillis {
 /// Makes the job's run directory, for this user to list and write.
 ///
 /// # Errors
-/// It cannot be made.
+/// It cannot be made, or is another user's.
 pub fn make_run_dir(run_dir: &Path, job: &JobName) -> Result<PathBuf, EngineError> {
-    let path = run_dir.join(job.as_str());
-    let mut builder = std::fs::DirBuilder::new();
-    // A job of another user passes through it to the shim; only this user lists it.
-    builder.recursive(true).mode(0o711);
-    builder
-        .create(&path)
-        .map_err(|source| EngineError::RunDir {
-            path: path.clone(),
-            source,
-        })?;
-    Ok(path)
+    run_dir::make(run_dir, job.as_str()).map_err(|source| EngineError::RunDir {
+        path: run_dir.join(job.as_str()),
+        source,
+    })
 }
 
 /// Opens a store to write a job's history: reachable, honest, of a format that is known, and with the job's key.

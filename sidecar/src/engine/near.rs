@@ -339,7 +339,12 @@ impl Near {
     /// Nothing is written here any more, and later starts do not know the checkpoints here: what this process cannot keep
     /// up to date must not be believed by the next. Works on a full disk.
     pub(super) fn forget(&mut self) {
-        let _ = std::fs::remove_file(self.directory.join(FILE));
+        // Another process may have begun a tier of its own there since.
+        let found = Lineage::read(&self.directory, &self.lineage.store);
+        let another = matches!(found, Ok(Some(found)) if found.id != self.lineage.id);
+        if !another {
+            let _ = std::fs::remove_file(self.directory.join(FILE));
+        }
         self.epoch = None;
     }
 
@@ -594,6 +599,22 @@ mod tests {
         let error = here.near_of(STORE).map(|_| ()).unwrap_err();
         assert!(matches!(error, NearError::Lineage { .. }), "{error}");
         assert!(Path::new(&tier).exists() && lineage.exists());
+    }
+
+    #[tokio::test]
+    async fn what_another_process_began_is_not_forgotten() {
+        let machine = Machine::new();
+        let store = store().await;
+        let (mut near, _) = machine.start(&store).await;
+        let other = Lineage::new(&near.lineage.store);
+        other.write(&near.directory).unwrap();
+        near.forget();
+        assert_eq!(near.epoch, None);
+        let found = Lineage::read(&near.directory, &near.lineage.store).unwrap();
+        assert_eq!(found, Some(other));
+        let (mut near, _) = machine.start(&store).await;
+        near.forget();
+        assert!(!near.directory.join(FILE).exists());
     }
 
     #[test]
