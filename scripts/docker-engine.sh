@@ -20,10 +20,10 @@ log=$root/.build/dockerd.log
 mkdir -p "$root/.build"
 printf 'docker-engine: starting dockerd, log in %s\n' "$log" >&2
 setsid nohup dockerd >"$log" 2>&1 </dev/null &
-for _ in $(seq 150); do
+for _ in $(seq 600); do
     ! docker info >/dev/null 2>&1 || exit 0
     kill -0 $! 2>/dev/null || { tail -n 20 "$log" >&2; die "dockerd ended: see above"; }
     sleep 0.2
 done
 tail -n 20 "$log" >&2
-die "dockerd does not answer within 30 s: see above"
+die "dockerd does not answer within two minutes: see above"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes the image phos-s3: the S3 server of the tests (moto, scripts/requirements.txt) with a Python of its own, for compose
-# files. Not a store for anything that is to last: it keeps everything in memory.
+# files. Not a store for anything that is to last: it keeps everything in memory, and on disk over a `docker restart` only.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -10,7 +10,8 @@ die() { say "error: $*"; exit 1; }
 # shellcheck source=scripts/debian.sh
 . "$root/scripts/debian.sh"
 
-tag=$(cat "$root/scripts/requirements.txt" "${BASH_SOURCE[0]}" | sha256sum | cut -c1-12)
+cd "$root"
+tag=$(cat scripts/requirements.txt scripts/s3-serve.py scripts/s3-image.sh | sha256sum | cut -c1-12)
 if ! docker image inspect "phos-s3:$tag" >/dev/null 2>&1; then
     say "fetching Python of Debian trixie and moto"
     fetch trixie python3 || { renew_keyring && fetch trixie python3; } || die "no Python: see above"
@@ -26,27 +27,12 @@ if ! docker image inspect "phos-s3:$tag" >/dev/null 2>&1; then
         --target "$work/root/opt/moto" --python-version "$version" --only-binary :all: \
         --platform manylinux2014_x86_64 --platform manylinux_2_28_x86_64 --platform manylinux_2_34_x86_64 \
         -r "$work/requirements.txt"
-    cat >"$work/root/opt/serve.py" <<'PYTHON'
-"""Serves S3 with a bucket phos; /tmp/ready says that it is there, which costs a health check next to nothing."""
-import os
-import signal
-import threading
-import urllib.request
-
-from moto.server import ThreadedMotoServer
-
-# As PID 1 it would not be ended by it otherwise.
-signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
-ThreadedMotoServer(ip_address="0.0.0.0", port=5000).start()
-urllib.request.urlopen(urllib.request.Request("http://127.0.0.1:5000/phos", method="PUT"))
-open("/tmp/ready", "w", encoding="ascii").close()
-threading.Event().wait()
-PYTHON
+    cp scripts/s3-serve.py "$work/root/opt/serve.py"
     # Compiled once, by the Python that runs it: each start would do so otherwise.
     chroot "$work/root" /usr/bin/python3 -m compileall -q /opt/moto "/usr/lib/python$version" >/dev/null || true
     tar -C "$work/root" --numeric-owner --owner 0 --group 0 -c . |
         docker import --change 'ENV PYTHONPATH=/opt/moto' --change 'EXPOSE 5000' --change 'USER 65534:65534' \
-            --change 'CMD ["/usr/bin/python3","/opt/serve.py"]' - "phos-s3:$tag" >/dev/null
+            --change 'CMD ["/usr/bin/python3","/opt/serve.py","--host=0.0.0.0","--port=5000","--bucket=phos","--state=/tmp/state","--ready=/tmp/ready"]' - "phos-s3:$tag" >/dev/null
     rm -rf "$work"
 fi
 docker tag "phos-s3:$tag" phos-s3:latest

@@ -6,7 +6,7 @@ set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 venv=$root/.build/venv
 [[ $# -gt 0 ]] || { echo "usage: $0 COMMAND ARGUMENT..." >&2; exit 2; }
-[[ -x $venv/bin/moto_server ]] || { echo "with-s3: no moto_server: run make setup" >&2; exit 1; }
+[[ -x $venv/bin/moto_server ]] || { echo "with-s3: moto is not installed: run make setup" >&2; exit 1; }
 
 work=$(mktemp -d)
 server=
@@ -22,11 +22,11 @@ trap 'exit 143' TERM
 # Another process may take the port between its choice and its use: then the next one is tried.
 for _ in 1 2 3 4 5; do
     port=$("$venv/bin/python" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-    "$venv/bin/moto_server" -H 127.0.0.1 -p "$port" >"$work/log" 2>&1 &
+    "$venv/bin/python" "$root/scripts/s3-serve.py" --port "$port" --bucket phos-test --ready "$work/ready" >"$work/log" 2>&1 &
     server=$!
     for _ in $(seq 100); do
         kill -0 "$server" 2>/dev/null || break
-        if curl -fsS -o /dev/null -X PUT "http://127.0.0.1:$port/phos-test" 2>/dev/null; then
+        if [[ -e $work/ready ]]; then
             export PHOS_TEST_S3_ENDPOINT=http://127.0.0.1:$port
             "$@"
             exit
@@ -38,5 +38,5 @@ for _ in 1 2 3 4 5; do
     server=
 done
 cat "$work/log" >&2
-echo "with-s3: moto_server did not start" >&2
+echo "with-s3: the S3 server did not start" >&2
 exit 1

@@ -1,0 +1,121 @@
+"""Serves S3 with one bucket: what scripts/with-s3.sh starts and the image phos-s3 runs (scripts/s3-image.sh).
+
+    s3-serve.py --host HOST --port PORT --bucket NAME [--state FILE] [--ready FILE]
+
+moto keeps everything in memory. With --state, a SIGTERM (`docker stop`, `docker restart`) writes it to that file, and the next
+start has it again, so that tests can restart their store. A SIGKILL loses it. --ready names a file that says that the bucket is
+there, which costs a health check next to nothing.
+"""
+
+import argparse
+import os
+import pickle
+import signal
+import sys
+import threading
+import urllib.request
+
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+from moto.s3.models import s3_backends
+from moto.s3.responses import S3Response
+from werkzeug.serving import make_server
+
+# Docker kills after 10 s.
+PATIENCE = 6.0
+
+
+def make_creation_atomic():
+    """moto looks whether an object is there and then writes it: of two conditional creations at once, both could win."""
+    lock, put_object = threading.Lock(), S3Response.put_object
+
+    def alone(self):
+        with lock:
+            return put_object(self)
+
+    S3Response.put_object = alone
+
+
+class Gate:
+    """Lets requests through until it is closed; then none is under way, and none is answered that is not in the state."""
+
+    def __init__(self, app):
+        self.app = app
+        self.changed = threading.Condition()
+        self.active = 0
+        self.closed = False
+        self.saved = False
+
+    def __call__(self, environ, start_response):
+        with self.changed:
+            if self.closed:
+                raise ConnectionAbortedError
+            self.active += 1
+        try:
+            body = b"".join(self.app(environ, start_response))
+            with self.changed:
+                if self.saved:
+                    raise ConnectionAbortedError
+            return [body]
+        finally:
+            with self.changed:
+                self.active -= 1
+                self.changed.notify_all()
+
+    def close(self):
+        with self.changed:
+            self.closed = True
+            # One that hangs in the middle is not waited for: its client gets no answer.
+            self.changed.wait_for(lambda: self.active == 0, timeout=PATIENCE)
+            self.saved = True
+
+
+def save(path):
+    state = {(account, partition): backend.buckets for account, of in s3_backends.items() for partition, backend in of.items()}
+    with open(path + ".new", "wb") as file:
+        pickle.dump(state, file)
+    os.rename(path + ".new", path)
+
+
+def load(path):
+    with open(path, "rb") as file:
+        state = pickle.load(file)
+    for (account, partition), buckets in state.items():
+        s3_backends[account][partition].buckets = buckets
+        for name in buckets:
+            s3_backends.bucket_accounts[name] = (partition, account)
+
+
+def main():
+    parser = argparse.ArgumentParser(description="serves S3 with one bucket")
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--bucket", required=True)
+    parser.add_argument("--state")
+    parser.add_argument("--ready")
+    args = parser.parse_args()
+    make_creation_atomic()
+    gate = Gate(DomainDispatcherApplication(create_backend_app))
+    if args.ready and os.path.exists(args.ready):
+        os.remove(args.ready)
+    known = args.state is not None and os.path.exists(args.state)
+    if known:
+        load(args.state)
+    server = make_server(args.host, args.port, gate, threaded=True)
+    ended = threading.Event()
+    # As PID 1 it would not be ended by it otherwise.
+    signal.signal(signal.SIGTERM, lambda *_: ended.set())
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    if not known:
+        urllib.request.urlopen(urllib.request.Request(f"http://127.0.0.1:{args.port}/{args.bucket}", method="PUT"))
+    if args.ready:
+        open(args.ready, "w", encoding="ascii").close()
+    while not ended.wait(60):
+        pass
+    if args.state:
+        gate.close()
+        save(args.state)
+        print("saved", file=sys.stderr, flush=True)
+    os._exit(0)
+
+
+main()
