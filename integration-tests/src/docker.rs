@@ -1,13 +1,15 @@
-//! Containers: the services of `docker/compose.two-nodes.yaml`, brought up, cut off and killed.
+//! Containers: the services of `docker/compose.two-nodes.yaml` and `docker/compose.sim.yaml`, brought up, cut off and killed.
 //!
 //! # Rules
 //!
-//! * Everything of a [`Stack`] has its project's name, and is gone, volumes included, when it is dropped.
+//! * Everything of a [`Stack`] has its project's label, and is gone, volumes included, when it is dropped. What a test left
+//!   behind that was killed goes when the next stack is made.
 //! * Compose is used for what users do with it (`up`, `stop`, `restart`); what failing machines do is done with Docker.
 //! * The images are made by `scripts/docker-images.sh`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -20,6 +22,9 @@ const LIMIT: Duration = Duration::from_secs(240);
 
 /// Between two looks: each is a `docker` of its own, and the machine has other work.
 const PAUSE: Duration = Duration::from_millis(150);
+
+/// The label by which Compose knows what is a project's.
+const PROJECT: &str = "com.docker.compose.project";
 
 /// Waits until `condition` yields something; not for longer than [`LIMIT`].
 ///
@@ -53,8 +58,19 @@ pub fn run(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
+/// One that hangs is not waited for: what polls would never end.
 fn outcome(command: &mut Command) -> Result<Output> {
-    command
+    let mut limited = Command::new("timeout");
+    limited.args(["--foreground", "400"]);
+    limited.arg(command.get_program());
+    limited.args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => limited.env(name, value),
+            None => limited.env_remove(name),
+        };
+    }
+    limited
         .stdin(Stdio::null())
         .output()
         .with_context(|| format!("running {command:?}"))
@@ -102,6 +118,8 @@ pub enum Node {
     A,
     /// The one that takes over.
     B,
+    /// The only one, of `compose.sim.yaml`.
+    Only,
 }
 
 impl Node {
@@ -110,6 +128,7 @@ impl Node {
         match self {
             Node::A => "trainer-a",
             Node::B => "trainer-b",
+            Node::Only => "trainer",
         }
     }
 
@@ -118,13 +137,16 @@ impl Node {
         match self {
             Node::A => "phos-ft-a",
             Node::B => "phos-ft-b",
+            Node::Only => "phos-ft",
         }
     }
 
+    /// What ends the names of its network and volumes.
     fn letter(self) -> &'static str {
         match self {
             Node::A => "a",
             Node::B => "b",
+            Node::Only => "",
         }
     }
 }
@@ -132,6 +154,8 @@ impl Node {
 /// A compose project.
 pub struct Stack {
     project: String,
+    /// The compose file, in `docker/`.
+    file: &'static str,
     /// What its services are made of.
     pub services: Services,
     log: PathBuf,
@@ -143,13 +167,24 @@ impl Stack {
     /// # Errors
     /// No Docker, no images: their makers are named.
     pub fn new(services: Services, log: &str) -> Result<Stack> {
+        Stack::of("compose.two-nodes.yaml", services, log)
+    }
+
+    /// The same of another compose file of `docker/`.
+    ///
+    /// # Errors
+    /// As [`Stack::new`].
+    pub fn of(file: &'static str, services: Services, log: &str) -> Result<Stack> {
         for image in [&services.image, "phos-ft-sim", "phos-s3"] {
             docker(&["image", "inspect", "-f", "ok", image]).with_context(|| {
                 format!("the image {image} is missing: scripts/docker-images.sh makes it")
             })?;
         }
+        remove_abandoned();
         let stack = Stack {
-            project: format!("phos{:08x}", rand::random::<u32>()),
+            // Whose it is shows when it is left behind.
+            project: format!("phos{}x{:08x}", std::process::id(), rand::random::<u32>()),
+            file,
             services,
             log: log.into(),
         };
@@ -168,11 +203,9 @@ impl Stack {
     }
 
     fn compose_command(&self) -> Command {
-        let plugin = Command::new("docker")
-            .args(["compose", "version"])
-            .output()
-            .is_ok_and(|o| o.status.success());
-        let mut command = if plugin {
+        static PLUGIN: OnceLock<bool> = OnceLock::new();
+        let plugin = PLUGIN.get_or_init(|| docker(&["compose", "version"]).is_ok());
+        let mut command = if *plugin {
             let mut command = Command::new("docker");
             command.arg("compose");
             command
@@ -183,7 +216,7 @@ impl Stack {
             .arg("--project-name")
             .arg(&self.project)
             .arg("--file")
-            .arg(root().join("docker/compose.two-nodes.yaml"))
+            .arg(root().join("docker").join(self.file))
             .env("TRAINER_IMAGE", &self.services.image)
             .env("TRAINER_COMMAND", self.services.command.join(" "))
             .env("TRAINER_USER", &self.services.user)
@@ -221,7 +254,7 @@ impl Stack {
             "-aq",
             "--no-trunc",
             "--filter",
-            &format!("label=com.docker.compose.project={}", self.project),
+            &format!("label={PROJECT}={}", self.project),
             "--filter",
             &format!("label=com.docker.compose.service={service}"),
         ])?;
@@ -294,16 +327,7 @@ impl Stack {
     /// # Errors
     /// It does not answer.
     pub fn checkpoints(&self, node: Node) -> Result<Vec<Checkpoint>> {
-        let text = self.exec(
-            node.sidecar(),
-            &[
-                "phos-ft",
-                "list",
-                "--json",
-                "--job=train",
-                "--store=s3://phos/try",
-            ],
-        )?;
+        let text = self.exec(node.sidecar(), &["phos-ft", "list", "--json"])?;
         let listing: Listing = serde_json::from_str(&text).with_context(|| text.clone())?;
         let mut list = listing.checkpoints;
         list.sort_by_key(|c| c.number);
@@ -316,17 +340,7 @@ impl Stack {
     /// It cannot be read.
     pub fn show(&self, node: Node, number: u64) -> Result<serde_json::Value> {
         let number = number.to_string();
-        let text = self.exec(
-            node.sidecar(),
-            &[
-                "phos-ft",
-                "show",
-                &number,
-                "--json",
-                "--job=train",
-                "--store=s3://phos/try",
-            ],
-        )?;
+        let text = self.exec(node.sidecar(), &["phos-ft", "show", &number, "--json"])?;
         Ok(serde_json::from_str(&text)?)
     }
 
@@ -357,6 +371,25 @@ impl Stack {
     pub fn wait_said(&self, service: &str, words: &str) -> Result<()> {
         wait_for(&format!("{service} to say {words:?}"), || {
             self.said(service).ok()?.contains(words).then_some(())
+        })
+        .map_err(|e| e.context(tail(&self.said(service).unwrap_or_default())))
+    }
+
+    /// How often a service's container has said something; 0 if there is none.
+    pub fn times_said(&self, service: &str, words: &str) -> usize {
+        self.said(service)
+            .unwrap_or_default()
+            .matches(words)
+            .count()
+    }
+
+    /// Waits until a service has said something more often than `before`.
+    ///
+    /// # Errors
+    /// It does not; what it said is quoted.
+    pub fn wait_said_again(&self, service: &str, words: &str, before: usize) -> Result<()> {
+        wait_for(&format!("{service} to say {words:?} again"), || {
+            (self.times_said(service, words) > before).then_some(())
         })
         .map_err(|e| e.context(tail(&self.said(service).unwrap_or_default())))
     }
@@ -403,31 +436,55 @@ impl Stack {
     /// # Errors
     /// It fails.
     pub fn reference_with(&self, more: &[&str]) -> Result<LossTrace> {
-        let name = format!("{}-reference", self.project);
+        // Pacing has no part in the result; the losses are on its standard output as well.
+        let more = [&["--step-ms", "0"], more].concat();
+        let text = self.alone("reference", &["--rm"], &more);
+        let text = text.context("the undisturbed run")?;
+        let file = tempfile::NamedTempFile::new()?;
+        std::fs::write(file.path(), text)?;
+        LossTrace::read(file.path())
+    }
+
+    /// Starts the same training without phos-ft, at its own pace, beside the node's: what slows the machine slows both.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub fn start_beside(&self) -> Result<()> {
+        self.alone("beside", &["--detach"], &[]).map(drop)
+    }
+
+    /// How far that one is.
+    ///
+    /// # Errors
+    /// It does not run, or has made no step.
+    pub fn beside_step(&self) -> Result<u64> {
+        let name = format!("{}-beside", self.project);
+        let last = docker(&["logs", "--tail", "1", &name])?;
+        let step = last.split_whitespace().next().context("no step")?;
+        Ok(step.parse()?)
+    }
+
+    /// `docker run` of the trainer without phos-ft.
+    fn alone(&self, name: &str, flags: &[&str], more: &[&str]) -> Result<String> {
+        let name = format!("{}-{name}", self.project);
+        let label = format!("{PROJECT}={}", self.project);
         let command: Vec<&str> = self.services.command.iter().map(String::as_str).collect();
-        let mut arguments = vec![
-            "run",
-            "--name",
-            &name,
+        let mut arguments = vec!["run", "--name", &name, "--label", &label];
+        arguments.extend(flags);
+        arguments.extend([
             "--tmpfs=/run/phos-gpu-sim/dev0:size=512m,mode=1777",
             "--tmpfs=/run/phos-gpu-sim/proc:mode=777",
             "--user",
             &self.services.user,
             "--network=none",
             "--entrypoint",
-        ];
+        ]);
         let (program, rest) = command.split_first().context("no command")?;
         arguments.extend([*program, self.services.image.as_str()]);
         arguments.extend(rest);
-        // Pacing has no part in the result; the losses are on its standard output as well.
-        arguments.extend(["--step-ms", "0", "--log", "/dev/null"]);
+        arguments.extend(["--log", "/dev/null"]);
         arguments.extend(more);
-        let ended = docker(&arguments);
-        let _ = docker(&["rm", "-f", &name]);
-        let text = ended.context("the undisturbed run")?;
-        let file = tempfile::NamedTempFile::new()?;
-        std::fs::write(file.path(), text)?;
-        LossTrace::read(file.path())
+        docker(&arguments)
     }
 
     /// The node is lost: its containers killed, they and its volumes removed.
@@ -479,15 +536,54 @@ fn tail(said: &str) -> String {
 impl Drop for Stack {
     fn drop(&mut self) {
         if std::env::var_os("PHOS_KEEP_STACK").is_some() {
-            eprintln!("the stack {} is kept", self.project);
+            eprintln!("the stack {} is kept until the next is made", self.project);
             return;
         }
         if std::thread::panicking() {
-            for node in [Node::A, Node::B] {
+            for node in [Node::A, Node::B, Node::Only] {
                 eprintln!("{}", self.tail(node));
             }
         }
-        let _ = self.compose(&["down", "--volumes", "--timeout", "0", "--remove-orphans"]);
+        remove(&self.project);
+    }
+}
+
+/// Removes all that has a project's label.
+fn remove(project: &str) {
+    let label = format!("label={PROJECT}={project}");
+    for (list, remove) in [
+        (&["ps", "-aq"][..], &["rm", "-f", "-v"][..]),
+        (&["network", "ls", "-q"], &["network", "rm"]),
+        (&["volume", "ls", "-q"], &["volume", "rm", "-f"]),
+    ] {
+        let found = docker(&[list, &["--filter", &label]].concat()).unwrap_or_default();
+        let ids: Vec<&str> = found.lines().collect();
+        if !ids.is_empty()
+            && let Err(e) = docker(&[remove, &ids].concat())
+        {
+            eprintln!("{project}: {e:#}");
+        }
+    }
+}
+
+/// Removes the stacks of tests that were killed: their processes are gone.
+fn remove_abandoned() {
+    let template = format!("{{{{.Label \"{PROJECT}\"}}}}");
+    let Ok(projects) = docker(&["network", "ls", "--format", &template]) else {
+        return;
+    };
+    let mut projects: Vec<&str> = projects.lines().collect();
+    projects.sort_unstable();
+    projects.dedup();
+    for project in projects {
+        let owner = project.strip_prefix("phos").and_then(|p| p.split_once('x'));
+        if let Some((pid, _)) = owner
+            && pid.parse::<u32>().is_ok()
+            && !Path::new("/proc").join(pid).exists()
+        {
+            eprintln!("{project} was left behind: removed");
+            remove(project);
+        }
     }
 }
 

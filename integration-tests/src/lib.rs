@@ -23,4 +23,4 @@ pub use gpu::{Gpu, SimGpu};
 pub use processes::{Tree, kill_all, processes_with};
 pub use rewrite::rewrite_newest;
 pub use trace::LossTrace;
-pub use world::{Checkpoint, JobSpec, PhosFt, World, bin_dir, wait_for};
+pub use world::{COSTLY, Checkpoint, JobSpec, PhosFt, World, bin_dir, wait_every, wait_for};

@@ -3,16 +3,16 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 
 use crate::processes::kill_all;
 use crate::trace::LossTrace;
-use crate::world::{JobSpec, PhosFt, World, wait_for};
+use crate::world::{COSTLY, JobSpec, PhosFt, World, wait_every, wait_for};
 
 /// Long enough for anything that works, on a loaded machine.
-pub const LIMIT: Duration = Duration::from_secs(90);
+pub const LIMIT: Duration = Duration::from_secs(180);
 
 /// Runs `spec` undisturbed, then under phos-ft with `disturb` let loose on it, waits for its end
 /// and compares the traces.
@@ -30,12 +30,27 @@ pub fn disturbed(
     finish(world, phos, &reference)
 }
 
-/// Waits for phos-ft to end with the job's success and compares the trace with `reference`.
+/// Waits for phos-ft to end with the job's success, for as long as the job makes steps, and compares the trace with
+/// `reference`.
 ///
 /// # Errors
 /// When either fails.
 pub fn finish(world: &World, mut phos: PhosFt, reference: &LossTrace) -> Result<()> {
-    let status = phos.wait(LIMIT)?;
+    world.hurry()?;
+    let (mut seen, mut at) = (None, Instant::now());
+    let ended = wait_every(COSTLY, "phos-ft to end", 5 * LIMIT, || {
+        if let Ok(Some(status)) = phos.child.try_wait() {
+            return Some(Ok(status));
+        }
+        let step = last_step(world);
+        if step != seen {
+            (seen, at) = (step, Instant::now());
+        }
+        (at.elapsed() > LIMIT).then(|| Err(anyhow::anyhow!("no step for {LIMIT:?}")))
+    });
+    let status = ended
+        .and_then(|ended| ended)
+        .map_err(|e| e.context(phos.tail()))?;
     ensure!(
         status.success(),
         "phos-ft ended with {status}:\n{}",

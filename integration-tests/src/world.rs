@@ -58,6 +58,9 @@ pub fn wait_every<T>(
     }
 }
 
+/// Between two looks that are a program or a long file each.
+pub const COSTLY: Duration = Duration::from_millis(100);
+
 /// A checkpoint as `phos-ft list --json` prints it.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Checkpoint {
@@ -124,8 +127,9 @@ impl JobSpec {
 impl Default for JobSpec {
     fn default() -> Self {
         JobSpec {
-            steps: 400,
-            trainer: vec!["--step-ms".into(), "10".into()],
+            steps: 300,
+            // Long enough for any test on any machine: who has seen enough hurries it to its end.
+            trainer: vec!["--step-ms".into(), "80".into()],
             interval: "1s".into(),
             phos: Vec::new(),
             env: Vec::new(),
@@ -193,6 +197,19 @@ impl World {
         self.path("work/loss.log")
     }
 
+    /// Once this is there the job makes no pauses: the test has done its work, and waits for the end.
+    fn hurry_at(&self) -> PathBuf {
+        self.path("work/hurry")
+    }
+
+    /// Lets the job go on to its end without pauses.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn hurry(&self) -> Result<()> {
+        Ok(fs::write(self.hurry_at(), b"")?)
+    }
+
     /// `--run-dir`.
     pub fn run_dir(&self) -> PathBuf {
         self.path("run")
@@ -226,6 +243,8 @@ impl World {
             spec.steps.to_string(),
             "--log".to_owned(),
             log.display().to_string(),
+            "--hurry-at".to_owned(),
+            self.hurry_at().display().to_string(),
         ];
         args.extend(spec.trainer.iter().cloned());
         args
@@ -395,7 +414,8 @@ impl World {
         n: usize,
         limit: Duration,
     ) -> Result<Vec<Checkpoint>> {
-        wait_for(&format!("{n} checkpoints"), limit, || {
+        let what = format!("{n} checkpoints");
+        wait_every(COSTLY, &what, limit, || {
             if let Ok(Some(status)) = phos.child.try_wait() {
                 return Some(Err(anyhow::anyhow!(
                     "phos-ft ended ({status}) before {n} checkpoints:\n{}",

@@ -4,8 +4,8 @@
 use std::fs;
 
 use anyhow::{Context, Result, ensure};
-use phos_integration_tests::scenario::{LIMIT, finish};
-use phos_integration_tests::{JobSpec, World, wait_for};
+use phos_integration_tests::scenario::{LIMIT, checkpoint, finish, wait_step};
+use phos_integration_tests::{JobSpec, PhosFt, World, wait_for};
 
 fn spec() -> JobSpec {
     JobSpec {
@@ -17,7 +17,12 @@ fn spec() -> JobSpec {
 
 /// Starts with the failpoint and waits until all of it is gone.
 fn dies(world: &World, spec: &JobSpec, step: &str) -> Result<()> {
-    let mut phos = world.start(&spec.with_env("PHOS_FAILPOINT", step))?;
+    let phos = world.start(&spec.with_env("PHOS_FAILPOINT", step))?;
+    is_gone(world, phos)
+}
+
+/// Waits until all of it is gone, by the failpoint.
+fn is_gone(world: &World, mut phos: PhosFt) -> Result<()> {
     let status = phos.wait(LIMIT)?;
     ensure!(
         status.code() == Some(137) && phos.said().contains("the agent kills itself"),
@@ -36,8 +41,8 @@ fn resumes_after(step: &str) -> Result<()> {
     // Two processes: between the first and the last of them lies a step.
     let spec = spec().with_trainer(&["--workers", "1"]);
     let reference = world.reference(&spec)?;
-    let mut phos = world.start(&spec)?;
-    world.wait_checkpoints(&mut phos, 1, LIMIT)?;
+    let phos = world.start(&spec)?;
+    checkpoint(&world, &phos)?;
     world.kill_everything()?;
     let committed = world.checkpoints()?;
     let newest = committed.last().context("no checkpoint")?.number;
@@ -69,7 +74,16 @@ fn mid_attach_of_the_first_checkpoint() -> Result<()> {
     let world = World::simulated(1, 256)?;
     let spec = spec();
     let reference = world.reference(&spec)?;
-    dies(&world, &spec, "agent:mid-attach")?;
+    // Not before there is something to attach.
+    let asked = JobSpec {
+        interval: "never".into(),
+        ..spec.with_env("PHOS_FAILPOINT", "agent:mid-attach")
+    };
+    let phos = world.start(&asked)?;
+    wait_step(&world, &phos, 5)?;
+    let answer = world.run(&["checkpoint"])?;
+    ensure!(!answer.status.success(), "{answer:?}");
+    is_gone(&world, phos)?;
     ensure!(world.checkpoints()?.is_empty());
     fs::remove_file(world.log())?;
     let phos = world.start(&spec)?;

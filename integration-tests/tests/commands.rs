@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 fn on_demand() -> JobSpec {
     JobSpec {
         // Enough for three checkpoints on a busy machine.
-        steps: 2000,
+        steps: 500,
         interval: "never".into(),
         ..JobSpec::default()
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use phos_integration_tests::scenario::{
-    LIMIT, disturbed, finish, kill_job_and_wait, last_step, wait_step,
+    LIMIT, checkpoint, disturbed, finish, kill_job_and_wait, last_step, wait_said, wait_step,
 };
 use phos_integration_tests::{JobSpec, World, kill_all, wait_for};
 use rand::{RngExt, SeedableRng};
@@ -12,7 +12,7 @@ use rand_chacha::ChaCha8Rng;
 
 fn spec() -> JobSpec {
     JobSpec {
-        steps: 900,
+        steps: 400,
         interval: "700ms".into(),
         ..JobSpec::default()
     }
@@ -28,7 +28,9 @@ fn with_trainer(args: &[&str]) -> JobSpec {
 fn an_undisturbed_run_under_phos_ft_has_the_same_losses() -> Result<()> {
     let world = World::simulated(1, 256)?;
     disturbed(&world, &spec(), |world, phos| {
-        world.wait_checkpoints(phos, 2, LIMIT).map(drop)
+        // By the interval, and with all that the job makes.
+        world.wait_checkpoints(phos, 1, LIMIT)?;
+        checkpoint(world, phos).map(drop)
     })
 }
 
@@ -36,7 +38,7 @@ fn an_undisturbed_run_under_phos_ft_has_the_same_losses() -> Result<()> {
 fn kill_9_of_the_trainer() -> Result<()> {
     let world = World::simulated(1, 256)?;
     disturbed(&world, &spec(), |world, phos| {
-        world.wait_checkpoints(phos, 1, LIMIT)?;
+        checkpoint(world, phos)?;
         kill_job_and_wait(world, phos)
     })
 }
@@ -89,7 +91,7 @@ fn kill_9_in_the_middle_of_a_restore() -> Result<()> {
         ..spec()
     };
     disturbed(&world, &spec, |world, phos| {
-        world.wait_checkpoints(phos, 1, LIMIT)?;
+        checkpoint(world, phos)?;
         // Each returns as soon as CRIU has made a process, so the next kill hits the restore.
         for _ in 0..4 {
             kill_job_and_wait(world, phos)?;
@@ -104,10 +106,12 @@ fn node_loss_with_nothing_but_the_store_left() -> Result<()> {
     let spec = spec();
     let reference = world.reference(&spec)?;
     let mut phos = world.start(&spec)?;
-    world.wait_checkpoints(&mut phos, 2, LIMIT)?;
+    world.wait_checkpoints(&mut phos, 1, LIMIT)?;
+    checkpoint(&world, &phos)?;
     world.lose_node()?;
     ensure!(!world.log().exists());
     let phos = world.start(&spec)?;
+    wait_said(&phos, &["resumed checkpoint="])?;
     finish(&world, phos, &reference)
 }
 
@@ -117,7 +121,7 @@ fn the_agent_dies_and_all_of_the_job_with_it() -> Result<()> {
     let spec = with_trainer(&["--workers", "2"]);
     let reference = world.reference(&spec)?;
     let mut phos = world.start(&spec)?;
-    world.wait_checkpoints(&mut phos, 1, LIMIT)?;
+    checkpoint(&world, &phos)?;
     kill_all(&world.tree().agent);
     wait_for("the job to be gone", LIMIT, || {
         world.tree().job.is_empty().then_some(())
@@ -132,14 +136,13 @@ fn the_agent_dies_and_all_of_the_job_with_it() -> Result<()> {
 fn three_generations() -> Result<()> {
     let world = World::simulated(1, 256)?;
     let spec = JobSpec {
-        steps: 1200,
+        steps: 500,
         interval: "700ms".into(),
         ..spec()
     };
     disturbed(&world, &spec, |world, phos| {
         for _ in 0..3 {
-            let committed = world.checkpoints()?.len();
-            world.wait_checkpoints(phos, committed + 1, LIMIT)?;
+            checkpoint(world, phos)?;
             kill_job_and_wait(world, phos)?;
         }
         Ok(())
@@ -150,7 +153,7 @@ fn three_generations() -> Result<()> {
 fn a_tree_of_workers() -> Result<()> {
     let world = World::simulated(1, 256)?;
     disturbed(&world, &with_trainer(&["--workers", "3"]), |world, phos| {
-        world.wait_checkpoints(phos, 1, LIMIT)?;
+        checkpoint(world, phos)?;
         kill_job_and_wait(world, phos)
     })
 }
@@ -162,7 +165,7 @@ fn a_job_that_forks() -> Result<()> {
         &world,
         &with_trainer(&["--fork-every", "3"]),
         |world, phos| {
-            world.wait_checkpoints(phos, 1, LIMIT)?;
+            checkpoint(world, phos)?;
             kill_job_and_wait(world, phos)
         },
     )
@@ -172,7 +175,7 @@ fn a_job_that_forks() -> Result<()> {
 fn captured_graphs() -> Result<()> {
     let world = World::simulated(1, 256)?;
     disturbed(&world, &with_trainer(&["--graph"]), |world, phos| {
-        world.wait_checkpoints(phos, 1, LIMIT)?;
+        checkpoint(world, phos)?;
         kill_job_and_wait(world, phos)
     })
 }
@@ -181,7 +184,7 @@ fn captured_graphs() -> Result<()> {
 fn the_applications_own_vmm() -> Result<()> {
     let world = World::simulated(1, 256)?;
     disturbed(&world, &with_trainer(&["--expandable"]), |world, phos| {
-        world.wait_checkpoints(phos, 1, LIMIT)?;
+        checkpoint(world, phos)?;
         kill_job_and_wait(world, phos)
     })
 }
@@ -190,7 +193,7 @@ fn the_applications_own_vmm() -> Result<()> {
 fn two_devices() -> Result<()> {
     let world = World::simulated(2, 256)?;
     disturbed(&world, &with_trainer(&["--devices", "2"]), |world, phos| {
-        world.wait_checkpoints(phos, 1, LIMIT)?;
+        checkpoint(world, phos)?;
         kill_job_and_wait(world, phos)
     })
 }
@@ -202,7 +205,7 @@ fn several_processes_with_cuda() -> Result<()> {
         &world,
         &with_trainer(&["--rank-processes", "2"]),
         |world, phos| {
-            world.wait_checkpoints(phos, 1, LIMIT)?;
+            checkpoint(world, phos)?;
             kill_job_and_wait(world, phos)
         },
     )
@@ -212,7 +215,7 @@ fn several_processes_with_cuda() -> Result<()> {
 fn established_tcp_is_closed_not_fatal() -> Result<()> {
     let world = World::simulated(1, 256)?;
     disturbed(&world, &with_trainer(&["--tcp"]), |world, phos| {
-        world.wait_checkpoints(phos, 1, LIMIT)?;
+        checkpoint(world, phos)?;
         kill_job_and_wait(world, phos)
     })
 }

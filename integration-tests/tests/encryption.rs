@@ -20,12 +20,13 @@ const VARIABLE: &str = "PHOS_ENCRYPTION_KEY_FILE";
 
 fn spec() -> JobSpec {
     JobSpec {
-        steps: 600,
+        steps: 300,
         interval: "700ms".into(),
         ..JobSpec::default()
     }
-    // Memory that neither shrinks nor repeats: it stands in packs as it is.
-    .with_trainer(&["--churn-mib", "3"])
+    // Memory that neither shrinks nor repeats: it stands in packs as it is. Some is there at any moment, some comes and
+    // goes with each step.
+    .with_trainer(&["--ballast-mib", "4", "--churn-mib", "3"])
 }
 
 fn text(path: &Path) -> Result<String> {
@@ -118,7 +119,7 @@ impl Needles {
 /// Runs a job to a checkpoint and looks for what is in it in everything that is stored.
 fn shown(world: &World) -> Result<(usize, usize)> {
     let spec = JobSpec {
-        steps: 3000,
+        steps: 500,
         interval: "never".into(),
         ..spec()
     };

@@ -3,19 +3,21 @@
 use std::fs;
 
 use anyhow::{Result, ensure};
-use phos_integration_tests::scenario::{LIMIT, disturbed, kill_job_and_wait, last_step, wait_step};
+use phos_integration_tests::scenario::{
+    LIMIT, checkpoint, disturbed, kill_job_and_wait, last_step, wait_step,
+};
 use phos_integration_tests::{JobSpec, World, kill_all};
 
 fn after_one_checkpoint(change: impl FnOnce(&World) -> Result<()>) -> Result<()> {
     let world = World::simulated(1, 256)?;
-    // One checkpoint soon, and no other before the crash.
+    // One checkpoint, and no other before the crash.
     let spec = JobSpec {
-        steps: 600,
-        interval: "1500ms".into(),
+        steps: 300,
+        interval: "never".into(),
         ..JobSpec::default()
     };
     disturbed(&world, &spec, |world, phos| {
-        world.wait_checkpoints(phos, 1, LIMIT)?;
+        checkpoint(world, phos)?;
         let step = last_step(world).unwrap_or(0);
         wait_step(world, phos, step + 10)?;
         kill_all(&world.tree().agent);
@@ -31,11 +33,12 @@ fn after_one_checkpoint(change: impl FnOnce(&World) -> Result<()>) -> Result<()>
 fn a_log_that_grew_is_cut_and_what_was_cut_is_kept() -> Result<()> {
     let world = World::simulated(1, 256)?;
     let spec = JobSpec {
-        steps: 600,
+        steps: 300,
+        interval: "never".into(),
         ..JobSpec::default()
     };
     disturbed(&world, &spec, |world, phos| {
-        world.wait_checkpoints(phos, 1, LIMIT)?;
+        checkpoint(world, phos)?;
         let step = last_step(world).unwrap_or(0);
         wait_step(world, phos, step + 5)?;
         kill_job_and_wait(world, phos)?;

@@ -14,7 +14,6 @@ const DATA: i32 = 65;
 
 fn spec() -> JobSpec {
     JobSpec {
-        steps: 300,
         interval: "never".into(),
         ..JobSpec::default()
     }

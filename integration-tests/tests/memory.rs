@@ -18,7 +18,7 @@ fn a_job_whose_memory_comes_and_goes() -> Result<()> {
     spec.trainer
         .extend(["--ballast-mib", "64", "--churn-mib", "100"].map(str::to_owned));
     disturbed(&world, &spec, |world, phos| {
-        world.wait_checkpoints(phos, 1, LIMIT)?;
+        checkpoint(world, phos)?;
         kill_job_and_wait(world, phos)
     })
 }
@@ -32,8 +32,8 @@ fn a_snapshot_gives_way_to_the_jobs_allocation() -> Result<()> {
     let mut spec = JobSpec {
         steps: 110,
         interval: "never".into(),
-        // Draining takes three seconds.
-        env: vec![("PHOS_SIM_LINK_MBPS".into(), "30".into())],
+        // Draining takes seven seconds.
+        env: vec![("PHOS_SIM_LINK_MBPS".into(), "15".into())],
         ..JobSpec::default()
     };
     spec.trainer

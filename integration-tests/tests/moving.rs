@@ -38,7 +38,7 @@ fn replace_sidecar(world: &World, phos: &PhosFt) -> Result<()> {
 fn to_another_node_and_back(devices: u32) -> Result<()> {
     let world = World::simulated(devices, 256)?;
     let spec = JobSpec {
-        steps: 700,
+        steps: 400,
         interval: "never".into(),
         ..JobSpec::default()
     }
@@ -89,7 +89,7 @@ fn two_gpus() -> Result<()> {
 fn to_a_gpu_that_was_hidden_from_it() -> Result<()> {
     let world = World::simulated(2, 256)?;
     let spec = JobSpec {
-        steps: 500,
+        steps: 300,
         interval: "never".into(),
         ..JobSpec::default()
     }

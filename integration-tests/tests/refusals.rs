@@ -3,25 +3,24 @@
 
 use std::os::unix::process::CommandExt;
 
-use anyhow::{Context, Result, ensure};
-use phos_integration_tests::scenario::{LIMIT, disturbed};
-use phos_integration_tests::{JobSpec, World, wait_for};
+use anyhow::{Result, ensure};
+use phos_integration_tests::scenario::{checkpoint, disturbed, wait_said, wait_step};
+use phos_integration_tests::{JobSpec, World};
 
 fn spec() -> JobSpec {
     JobSpec {
-        steps: 150,
-        interval: "500ms".into(),
+        // None but the one that is asked for.
+        interval: "never".into(),
         ..JobSpec::default()
     }
 }
 
 fn trains_without_checkpoints(world: &World, spec: &JobSpec, words: &[&str]) -> Result<()> {
-    disturbed(world, spec, |_, phos| {
-        wait_for(&format!("{words:?} to be said"), LIMIT, || {
-            let text = std::fs::read_to_string(&phos.output).ok()?.to_lowercase();
-            words.iter().all(|w| text.contains(w)).then_some(())
-        })
-        .with_context(|| phos.tail())
+    disturbed(world, spec, |world, phos| {
+        wait_step(world, phos, 5)?;
+        let asked = world.run(&["checkpoint"])?;
+        ensure!(!asked.status.success(), "{asked:?}");
+        wait_said(phos, words)
     })?;
     ensure!(world.checkpoints()?.is_empty());
     Ok(())
@@ -62,9 +61,6 @@ fn a_criu_that_is_something_else() -> Result<()> {
 fn gpu_memory_in_pools_of_the_driver_without_room_for_it() -> Result<()> {
     let world = World::simulated(1, 512)?;
     let small = JobSpec {
-        steps: 400,
-        // Not before the pool is filled.
-        interval: "2s".into(),
         phos: vec!["--image-limit".into(), "160MiB".into()],
         ..spec()
     };
@@ -76,7 +72,7 @@ fn gpu_memory_in_pools_of_the_driver_without_room_for_it() -> Result<()> {
     // It is the pool that does not fit.
     let world = World::simulated(1, 512)?;
     disturbed(&world, &small, |world, phos| {
-        world.wait_checkpoints(phos, 1, LIMIT).map(drop)
+        checkpoint(world, phos).map(drop)
     })
 }
 

@@ -1,6 +1,6 @@
 //! Invariant 3: the sidecar's death at any instant costs at most the checkpoint in flight.
 //!
-//! Each test kills the sidecar (a failpoint, SIGKILL by itself) at one step of its second
+//! Each test kills the sidecar (a failpoint, SIGKILL by itself) at one step of its first
 //! checkpoint. The job goes on, the supervisor starts a new sidecar, and the next checkpoint is
 //! good: proved by killing the job afterwards and resuming from it.
 
@@ -11,7 +11,7 @@ use phos_integration_tests::{JobSpec, World, wait_for};
 fn dies_at(step: &str) -> Result<()> {
     let world = World::simulated(1, 256)?;
     let spec = JobSpec {
-        steps: 900,
+        steps: 400,
         interval: "700ms".into(),
         // Once: the file is created when the failpoint fires, and a fired failpoint is inert.
         env: vec![

@@ -7,13 +7,15 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use phos_integration_tests::s3::{Cable, packs_on, with_s3, with_s3_and};
 use phos_integration_tests::scenario::{
-    LIMIT, checkpoint, disturbed, figure, finish, kill_job_and_wait, last_step, number,
+    LIMIT, checkpoint, disturbed, figure, finish, kill_job_and_wait, last_step, number, wait_step,
 };
-use phos_integration_tests::{JobSpec, PhosFt, World, kill_all, processes_with, wait_for};
+use phos_integration_tests::{
+    COSTLY, JobSpec, PhosFt, World, kill_all, processes_with, wait_every, wait_for,
+};
 
 fn spec() -> JobSpec {
     JobSpec {
-        steps: 900,
+        steps: 400,
         interval: "700ms".into(),
         ..JobSpec::default()
     }
@@ -45,7 +47,8 @@ fn files_below(dir: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
 fn store_files(world: &World, part: &str) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     files_below(&world.path("store"), &mut files)?;
-    files.retain(|f| f.to_string_lossy().contains(part));
+    // Not what is being written.
+    files.retain(|f| f.to_string_lossy().contains(part) && !f.to_string_lossy().contains('#'));
     files.sort_by_key(|f| fs::metadata(f).and_then(|m| m.modified()).ok());
     if files.is_empty() {
         bail!("nothing in the store has {part:?} in its path");
@@ -70,9 +73,19 @@ fn a_full_store_costs_checkpoints_not_the_job() -> Result<()> {
         &store,
         "tmpfs",
         rustix::mount::MountFlags::empty(),
-        Some(c"size=2m"),
+        Some(c"size=1m"),
     )?;
-    let result = disturbed(&world, &spec(), |_, phos| wait_said(phos, "no space"));
+    // Not before the job has more than fits.
+    let spec = JobSpec {
+        interval: "never".into(),
+        ..spec()
+    };
+    let result = disturbed(&world, &spec, |world, phos| {
+        wait_step(world, phos, 20)?;
+        let asked = world.run(&["checkpoint"])?;
+        ensure!(!asked.status.success(), "{asked:?}");
+        wait_said(phos, "no space")
+    });
     let none = world.checkpoints();
     rustix::mount::unmount(&store, rustix::mount::UnmountFlags::DETACH)?;
     result?;
@@ -97,7 +110,11 @@ fn a_store_that_becomes_read_only_costs_checkpoints_not_the_job() -> Result<()> 
     )?;
     let result = disturbed(&world, &spec(), |world, phos| {
         world.wait_checkpoints(phos, 1, LIMIT)?;
-        rustix::mount::mount_remount(world.path("store"), rustix::mount::MountFlags::RDONLY, "")?;
+        // Busy while a file is being written.
+        let flags = rustix::mount::MountFlags::RDONLY;
+        wait_for("the store to become read-only", LIMIT, || {
+            rustix::mount::mount_remount(world.path("store"), flags, "").ok()
+        })?;
         wait_said(phos, "read-only")
     });
     rustix::mount::unmount(&store, rustix::mount::UnmountFlags::DETACH)?;
@@ -129,7 +146,7 @@ fn an_unreachable_store_is_named_before_anything_starts() -> Result<()> {
 fn falls_back(part: &str) -> Result<()> {
     let world = World::simulated(1, 256)?;
     let spec = JobSpec {
-        steps: 1500,
+        steps: 500,
         ..spec()
     };
     let reference = world.reference(&spec)?;
@@ -160,7 +177,7 @@ fn a_damaged_pack_is_refused_and_the_one_before_used() -> Result<()> {
 fn one_that_was_chosen_and_is_damaged_gives_way_to_an_older_one_and_not_to_a_newer() -> Result<()> {
     let world = World::simulated(1, 256)?;
     let spec = JobSpec {
-        steps: 1500,
+        steps: 500,
         ..spec()
     };
     let reference = world.reference(&spec)?;
@@ -189,6 +206,7 @@ fn s3_over_http() -> Result<()> {
     kill_job_and_wait(&world, &phos)?;
     world.lose_node()?;
     let phos = world.start(&spec)?;
+    wait_said(&phos, "resumed checkpoint=")?;
     finish(&world, phos, &reference)
 }
 
@@ -211,6 +229,7 @@ fn s3_over_http_encrypted_and_with_a_cache() -> Result<()> {
     ensure!(figure(&phos, "cached")? > 0, "{}", phos.tail());
     world.lose_node()?;
     let phos = world.start(&spec)?;
+    wait_said(&phos, "resumed checkpoint=")?;
     finish(&world, phos, &reference)
 }
 
@@ -274,23 +293,32 @@ fn an_upload_keeps_its_limit_and_is_gone_on_with_after_the_sidecars_death() -> R
     let spec = JobSpec {
         steps: 800,
         trainer: vec!["--step-ms".into(), "50".into()],
+        interval: "never".into(),
         ..spec()
     }
     .with_trainer(&["--ballast-mib", "512"])
     .with_phos(&["--upload-limit", "48MiB"]);
     disturbed(&world, &spec, |world, phos| {
-        wait_for("a pack on the server", LIMIT, || {
-            (packs_on(&endpoint, world).ok()? > 0).then_some(())
-        })
-        .map_err(|e| e.context(phos.tail()))?;
-        let job = world.tree().job;
-        // Not its supervisor, which starts another one.
-        let sidecar = processes_with(&[
-            "phos-ft",
-            "--host-buffer",
-            &world.run_dir().display().to_string(),
-        ]);
-        kill_all(&sidecar);
+        // The ballast is there.
+        wait_step(world, phos, 3)?;
+        let job = std::thread::scope(|scope| -> Result<_> {
+            let asked = scope.spawn(|| world.run(&["checkpoint"]));
+            wait_every(COSTLY, "a pack on the server", LIMIT, || {
+                (packs_on(&endpoint, world).ok()? > 0).then_some(())
+            })
+            .map_err(|e| e.context(phos.tail()))?;
+            let job = world.tree().job;
+            // Not its supervisor, which starts another one.
+            let sidecar = processes_with(&[
+                "phos-ft",
+                "--host-buffer",
+                &world.run_dir().display().to_string(),
+            ]);
+            kill_all(&sidecar);
+            let answer = asked.join().map_err(|_| anyhow::anyhow!("a panic"))??;
+            ensure!(!answer.status.success(), "{answer:?}");
+            Ok(job)
+        })?;
         ensure!(
             world.checkpoints()?.is_empty(),
             "the checkpoint was committed before it could be cut off"
@@ -323,7 +351,6 @@ fn an_upload_keeps_its_limit_and_is_gone_on_with_after_the_sidecars_death() -> R
 fn a_resume_reads_the_cache_and_not_what_is_damaged_there() -> Result<()> {
     let (world, _) = with_s3()?;
     let spec = JobSpec {
-        steps: 400,
         interval: "never".into(),
         ..spec()
     }

@@ -305,10 +305,14 @@ fn workers_and_several_cuda_processes_are_one_image() {
     ) else {
         return;
     };
-    let steps = 150;
+    let steps = 400;
     let (agent, mut sidecar) = world.agent(steps, &[]);
     sidecar.start();
     world.grows(10);
+    until("the other rank to train", || {
+        let log = world.log().with_extension("txt.rank1");
+        (std::fs::metadata(log).ok()?.len() > 0).then_some(())
+    });
     let checkpoint = sidecar.checkpoint(&world.dir.path().join("image"));
     assert_eq!(checkpoint.facts.processes.len(), 2);
     world.grows(10);
@@ -334,7 +338,7 @@ fn the_agent_dying_at_any_step_loses_nothing_but_the_attempt() {
         let Some(world) = World::new(1, &[]) else {
             return;
         };
-        let steps = 120;
+        let steps = 300;
         let (agent, mut sidecar) = world.agent(steps, &[]);
         sidecar.start();
         world.grows(5);
@@ -374,7 +378,7 @@ fn a_driver_without_checkpoint_calls_is_said_and_the_job_runs_on() {
     let Some(world) = World::new(1, &[]) else {
         return;
     };
-    let (agent, mut sidecar) = world.agent(60, &[("PHOS_SIM_NO_CHECKPOINT", "1".into())]);
+    let (agent, mut sidecar) = world.agent(300, &[("PHOS_SIM_NO_CHECKPOINT", "1".into())]);
     sidecar.start();
     world.grows(3);
     let error = match sidecar.quiesce() {
@@ -386,11 +390,11 @@ fn a_driver_without_checkpoint_calls_is_said_and_the_job_runs_on() {
         "{error}"
     );
     eprintln!("{error}");
-    world.finish(agent, &sidecar, 60);
+    world.finish(agent, &sidecar, 300);
 }
 
 /// Bounds that a test can wait for.
-const SHORT: &str = "driver=1500,lock=1500,criu=1500,freeze=2000";
+const SHORT: &str = "driver=1500,lock=1500,criu=4000,freeze=4000";
 
 /// A world in which a call of the driver hangs when the file is made, and a job with a checkpoint in it.
 fn with_a_call_that_hangs(

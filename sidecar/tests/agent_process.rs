@@ -800,7 +800,7 @@ fn pair(dir: &Path) -> (Agent, Sidecar) {
         dir,
         &["python3", "-c", PAIR, file.to_str().unwrap()],
         &Options {
-            env: vec![("PHOS_TIMEOUTS", "criu=1500,freeze=2000".into())],
+            env: vec![("PHOS_TIMEOUTS", "criu=4000,freeze=4000".into())],
             ..Options::default()
         },
     );

@@ -348,6 +348,7 @@ fn streams() {
     assert_eq!(cuda.cuEventQuery(event), 0, "never recorded: complete");
     // A stream that is held: everything behind it waits, a non-blocking stream does not.
     assert_eq!(cuda.cuEventRecord(start, first), 0);
+    assert_eq!(cuda.cuEventSynchronize(start), 0);
     assert_eq!(cuda.cuLaunchHostFunc(first, hold, std::ptr::null_mut()), 0);
     assert_eq!(cuda.cuMemsetD32Async(at, 0x1111, 1024, first), 0);
     assert_eq!(cuda.cuEventRecord(event, first), 0);
@@ -732,7 +733,7 @@ fn forks() {
 #[test]
 fn the_link_has_the_bandwidth_it_was_given() {
     let node = node("link", &[64 * MIB]);
-    run("link", node.dir(), &[("PHOS_SIM_LINK_MBPS", "200")]);
+    run("link", node.dir(), &[("PHOS_SIM_LINK_MBPS", "20")]);
 }
 
 fn link() {
@@ -741,12 +742,12 @@ fn link() {
     let start = Instant::now();
     cuda.upload(at, &noise(16 * MIB, 3));
     let took = start.elapsed().as_secs_f64();
-    assert!((0.08..1.0).contains(&took), "{took}");
+    assert!(took >= 0.8, "{took}");
     let start = Instant::now();
     assert_eq!(cuda.cuMemsetD8_v2(at, 0, 16 * MIB), 0);
     assert_eq!(cuda.cuCtxSynchronize(), 0);
     assert!(
-        start.elapsed().as_secs_f64() < 0.05,
+        start.elapsed().as_secs_f64() < took / 2.0,
         "the device's own memory is not behind the link"
     );
 }

@@ -5,7 +5,7 @@
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
-use phos_integration_tests::docker::{Node, Services, Stack, docker, same};
+use phos_integration_tests::docker::{Node, Services, Stack, docker, same, wait_for};
 
 const STEPS: &str = "1500";
 
@@ -79,9 +79,10 @@ fn main() -> Result<()> {
     stack.wait_checkpoint(Node::B, third)?;
     let trace = stack.finish(Node::B)?;
     let known = rows.last().map_or(0, |row| row.number);
+    // The sidecar has ended with the job, and is started again.
+    let list = || stack.checkpoints(Node::B).ok();
     rows.extend(
-        stack
-            .checkpoints(Node::B)?
+        wait_for("node B's sidecar to list checkpoints", list)?
             .into_iter()
             .filter(|row| row.number > known),
     );

@@ -41,6 +41,9 @@ pub(crate) struct Args {
     /// Host-side pause after each step, in milliseconds
     #[arg(long, default_value_t = 0)]
     pub step_ms: u64,
+    /// No pause from when FILE is there: who started it has seen enough and waits for its end
+    #[arg(long, value_name = "FILE")]
+    pub hurry_at: Option<PathBuf>,
     /// Spend the pause computing instead of sleeping
     #[arg(long)]
     pub spin: bool,

@@ -175,7 +175,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             }
         }
         surge(args, &replicas[0], step)?;
-        pause(Duration::from_millis(args.step_ms), args.spin);
+        if !args.hurry_at.as_deref().is_some_and(Path::exists) {
+            pause(Duration::from_millis(args.step_ms), args.spin);
+        }
     }
     if let Some(noise) = noise {
         let rounds = noise.stop()?;
