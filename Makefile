@@ -8,7 +8,7 @@ export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
 # One after another: they share the target directory.
 .NOTPARALLEL:
-.PHONY: help setup build demo demo-compose test unit slow e2e docker images dist lint fmt ptx bench bench-storage fuzz gpubundle advisories clean
+.PHONY: help setup build demo demo-compose test unit slow e2e docker images figures dist lint fmt ptx bench bench-storage fuzz gpubundle advisories clean
 
 help: ## this list
 	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -52,11 +52,15 @@ e2e: build ## end-to-end tests with CRIU on the simulated GPU (as root)
 	scripts/criu-check.sh
 	scripts/with-s3.sh $(CARGO) nextest run --workspace --locked --profile e2e
 
-docker: images ## end-to-end tests with docker compose (as root)
+docker: images ## end-to-end tests with docker compose, and its demo (as root)
 	$(CARGO) nextest run --workspace --locked --profile docker
+	$(CARGO_TARGET_DIR)/debug/phos-demo-compose
 
 images: build ## the images that they run
 	scripts/docker-images.sh debug
+
+figures: images ## what agent and sidecar take in containers, idle and checkpointing: the table of docs/deploy.md
+	$(CARGO_TARGET_DIR)/debug/phos-container-figures
 
 dist: ## phos-ft, shim and CRIU in .build/dist, for glibc 2.31 and newer: what docker/Dockerfile takes
 	scripts/sysroot.sh
