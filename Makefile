@@ -70,10 +70,11 @@ dist: ## phos-ft, shim and CRIU in .build/dist, for glibc 2.31 and newer: what d
 bench: ## figures of this machine's CPU paths; integration-tests/gpu has those of a GPU
 	$(CARGO) bench --locked -p phos-storage --bench throughput
 
+# The malloc arenas are as many as phos-ft sets for itself (sidecar/src/heap.rs).
 bench-storage: ## the store beside zstd, restic and plain puts: 4 GiB, a directory and the S3 server (10 GiB of memory)
 	scripts/setup.sh --bench
 	$(CARGO) bench --locked -p phos-storage --bench storage --no-run
-	scripts/with-s3.sh $(CARGO) bench --locked -p phos-storage --bench storage
+	GLIBC_TUNABLES=glibc.malloc.arena_max=2 scripts/with-s3.sh $(CARGO) bench --locked -p phos-storage --bench storage
 
 SECONDS ?= 60
 fuzz: ## fuzz every decoder for SECONDS (60) each; `make test` replays the corpus that is kept

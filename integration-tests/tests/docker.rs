@@ -12,7 +12,8 @@ use rand::{RngExt, SeedableRng};
 
 const LOG: &str = "/work/loss.log";
 
-/// A trainer of so many steps, 20 ms each, that logs to `log`.
+/// A trainer of so many steps, 100 ms each, that logs to `log`. Slow, so that several of them leave the machine to what is
+/// tested, and that a run to compare with is made quickly.
 fn training(steps: u64, log: &str, more: &[&str]) -> Services {
     let steps = steps.to_string();
     let command = [
@@ -20,7 +21,7 @@ fn training(steps: u64, log: &str, more: &[&str]) -> Services {
         "--steps",
         &steps,
         "--step-ms",
-        "20",
+        "100",
         "--log",
         log,
     ];
@@ -160,7 +161,7 @@ fn a_job_of_another_user_has_no_privilege_before_and_after_a_restore() -> Result
 
 #[test]
 fn the_compose_file_to_try_out_trains_and_resumes_and_its_commands_know_the_job() -> Result<()> {
-    let stack = Stack::of("compose.sim.yaml", training(2000, LOG, &[]), LOG)?;
+    let stack = Stack::of("compose.sim.yaml", training(400, LOG, &[]), LOG)?;
     let reference = stack.reference()?;
     stack.up(&[])?;
     let first = stack.wait_checkpoint(Node::Only, 0)?;
@@ -189,7 +190,7 @@ fn to_node_b(stack: &Stack) -> Result<()> {
 #[test]
 fn a_volume_that_the_other_node_lacks_is_named_and_the_job_goes_on_once_it_is_there() -> Result<()>
 {
-    let mut stack = Stack::new(training(2000, LOG, &[]), LOG)?;
+    let mut stack = Stack::new(training(400, LOG, &[]), LOG)?;
     let reference = stack.reference()?;
     // The job reads a data set on its volume.
     let trainer = stack.services.command.join(" ");

@@ -10,7 +10,7 @@ use phos_integration_tests::{JobSpec, World, wait_for};
 fn a_job_whose_memory_comes_and_goes() -> Result<()> {
     let world = World::simulated(1, 256)?;
     let mut spec = JobSpec {
-        steps: 150,
+        steps: 80,
         interval: "800ms".into(),
         env: vec![("PHOS_SIM_LINK_MBPS".into(), "60".into())],
         ..JobSpec::default()
@@ -44,18 +44,28 @@ fn a_snapshot_gives_way_to_the_jobs_allocation() -> Result<()> {
         // The first finds out how fast the link is: all is copied during the stop.
         checkpoint(world, phos)?;
         let stops = || phos.said().matches("the job runs again").count();
-        let asked = std::thread::scope(|scope| -> Result<_> {
-            let before = stops();
-            let asked = scope.spawn(|| world.run(&["checkpoint"]));
-            wait_for("the end of the stop", LIMIT, || {
-                (stops() > before).then_some(())
-            })
-            .with_context(|| phos.tail())?;
-            std::fs::write(&file, "")?;
-            wait_for("the allocation", LIMIT, || (!file.exists()).then_some(()))
+        let surge = || {
+            let asked = std::thread::scope(|scope| -> Result<_> {
+                let before = stops();
+                let asked = scope.spawn(|| world.run(&["checkpoint"]));
+                wait_for("the end of the stop", LIMIT, || {
+                    (stops() > before).then_some(())
+                })
                 .with_context(|| phos.tail())?;
-            Ok(asked.join())
-        })?;
+                std::fs::write(&file, "")?;
+                wait_for("the allocation", LIMIT, || (!file.exists()).then_some(()))
+                    .with_context(|| phos.tail())?;
+                Ok(asked.join())
+            })?;
+            asked.map_err(|_| anyhow::anyhow!("a thread panicked"))?
+        };
+        let mut answer = surge()?;
+        // One that was taken just when the job had freed what it churns has next to nothing to copy, and is done before.
+        for _ in 0..3 {
+            if answer.status.success() {
+                answer = surge()?;
+            }
+        }
         let said = phos.said();
         let freed: u64 = said
             .split("the job needs device memory")
@@ -69,7 +79,6 @@ fn a_snapshot_gives_way_to_the_jobs_allocation() -> Result<()> {
             "freed only {freed} bytes:\n{}",
             phos.tail()
         );
-        let answer = asked.map_err(|_| anyhow::anyhow!("a thread panicked"))??;
         ensure!(
             !answer.status.success()
                 && String::from_utf8_lossy(&answer.stderr).contains("device memory"),

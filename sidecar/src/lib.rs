@@ -7,10 +7,12 @@
 //!   pipeline, store;
 //! * [`gpu`]: the CUDA layer both use (the agent: only the driver's checkpoint calls);
 //! * [`cli`]: the command line and what needs no job (`doctor`, `list`, `show`);
+//! * [`heap`]: how the sidecar's heap grows;
 //! * [`run_dir`]: the directory that agent and sidecar share.
 
 pub mod agent;
 pub mod cli;
 pub mod engine;
 pub mod gpu;
+pub mod heap;
 pub mod run_dir;

@@ -30,6 +30,7 @@ use tracing_subscriber::EnvFilter;
 use self::args::{AgentArgs, Cli, Command, Common, LogFormat, SidecarArgs, TcpArg};
 use crate::agent::{AgentConfig, AgentError, Shim, Tcp};
 use crate::engine;
+use crate::heap;
 
 /// Parses the command line and does what it says.
 pub fn main() -> ExitCode {
@@ -143,6 +144,7 @@ fn fail(message: impl std::fmt::Display, code: u8) -> u8 {
 const BACKGROUND_NICE: i32 = 5;
 
 fn runtime() -> Result<tokio::runtime::Runtime, u8> {
+    heap::bound();
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .on_thread_start(|| {
