@@ -38,6 +38,13 @@ def flags(service: dict) -> set:
     return {word.split("=")[0] for word in words}
 
 
+def variables(service: dict) -> set:
+    """The names of phos-ft's own variables, without those of the simulated driver and of tests."""
+    found = service.get("environment") or {}
+    names = found if isinstance(found, dict) else [entry.split("=")[0] for entry in found]
+    return {n for n in names if n.startswith("PHOS_") and not n.startswith(("PHOS_SIM_", "PHOS_FAILPOINT"))}
+
+
 def main() -> int:
     files = {}
     for argument in sys.argv[1:]:
@@ -66,6 +73,8 @@ def main() -> int:
                     wrong.append(f"{name}: {service}: {key} is {entries.get(key)}, in compose.yaml {of.get(key)}")
             if mounts(of) != mounts(entries):
                 wrong.append(f"{name}: {service}: mounts {mounts(entries)}, in compose.yaml {mounts(of)}")
+            if kind == "phos-ft" and variables(of) != variables(entries):
+                wrong.append(f"{name}: {service}: {variables(entries)}, in compose.yaml {variables(of)}")
             if kind == "phos-ft" and flags(of) != flags(entries):
                 wrong.append(f"{name}: {service}: flags {flags(entries)}, in compose.yaml {flags(of)}")
     for line in wrong:

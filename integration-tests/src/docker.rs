@@ -183,7 +183,12 @@ impl Stack {
         remove_abandoned();
         let stack = Stack {
             // Whose it is shows when it is left behind.
-            project: format!("phos{}x{:08x}", std::process::id(), rand::random::<u32>()),
+            project: format!(
+                "{}{}x{:08x}",
+                prefix(),
+                std::process::id(),
+                rand::random::<u32>()
+            ),
             file,
             services,
             log: log.into(),
@@ -566,6 +571,15 @@ fn remove(project: &str) {
     }
 }
 
+/// How the names of projects begin whose makers this process could see: those of its PID namespace.
+fn prefix() -> String {
+    let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    let digits = namespace
+        .to_string_lossy()
+        .replace(|c: char| !c.is_ascii_digit(), "");
+    format!("phos{digits}p")
+}
+
 /// Removes the stacks of tests that were killed: their processes are gone.
 fn remove_abandoned() {
     let template = format!("{{{{.Label \"{PROJECT}\"}}}}");
@@ -576,7 +590,7 @@ fn remove_abandoned() {
     projects.sort_unstable();
     projects.dedup();
     for project in projects {
-        let owner = project.strip_prefix("phos").and_then(|p| p.split_once('x'));
+        let owner = (project.strip_prefix(prefix().as_str())).and_then(|p| p.split_once('x'));
         if let Some((pid, _)) = owner
             && pid.parse::<u32>().is_ok()
             && !Path::new("/proc").join(pid).exists()

@@ -259,8 +259,9 @@ fn the_other_node_has_other_gpus_and_the_job_had_chosen_one_by_its_number() -> R
 /// `docker run` of a trainer's image under the agent alone, with the program from the phos-ft image's own folder, and with
 /// no terminal and no standard input unless `flags` ask for them.
 fn agent_alone(flags: &[&str], agent: &[&str], command: &[&str]) -> Result<Command> {
-    let mut run = Command::new("docker");
-    run.args(["run", "--rm", "--network=none"])
+    let mut run = Command::new("timeout");
+    run.args(["--foreground", "300"])
+        .args(["docker", "run", "--rm", "--network=none"])
         .args(["--cap-add=SYS_PTRACE", "--cap-add=SYS_ADMIN"])
         .args(["--cap-add=NET_ADMIN"])
         .args(["--security-opt=seccomp=unconfined"])

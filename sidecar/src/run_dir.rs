@@ -2,12 +2,15 @@
 //!
 //! # Rules
 //!
-//! * What lies in it is trusted by name: root connects to its sockets and maps its files. So it and the directory above
-//!   belong to the user that phos-ft runs as, and nobody else may write in either. A volume that arrives open to all (an
-//!   `emptyDir` of Kubernetes has mode 0777) is closed before anything is made in it.
-//! * Others pass through it: the job of another user finds the shim and its socket by name, and lists nothing.
+//! * What lies in it is trusted by name: root connects to its sockets and maps its files. So the job's directory belongs to the
+//!   user that phos-ft runs as, and nobody else writes in it; one that is somebody else's, or a link, is refused.
+//! * Who may write in the directory above could put another in its place. A volume that arrives open to all (an `emptyDir` of
+//!   Kubernetes has mode 0777) is closed, if it is this user's and holds nothing but job directories. Any other stays as it
+//!   is (others may use it, too), and a warning says what that means.
+//! * Others pass through both: the job of another user finds the shim and its socket by name, and lists nothing. That holds
+//!   whatever the umask is.
 
-use std::fs::{DirBuilder, File, Metadata, Permissions};
+use std::fs::{DirBuilder, File, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -21,57 +24,85 @@ const OPEN_TO_OTHERS: u32 = 0o022;
 /// Who may write may not rename what is another's.
 const STICKY: u32 = 0o1000;
 
-/// Makes the job's directory below `run_dir`, and sees to it that both are this user's alone to change.
+/// Makes the job's directory below `run_dir`, and sees to it that it is this user's alone to change.
 ///
 /// # Errors
-/// One of them cannot be made, or is another user's.
+/// One of them cannot be made, or the job's is another user's.
 pub fn make(run_dir: &Path, job: &str) -> io::Result<PathBuf> {
-    DirBuilder::new()
-        .recursive(true)
-        .mode(MODE)
-        .create(run_dir)
-        .map_err(|e| about(run_dir, &e))?;
-    // The directory itself may be reached by a link; it is whoever gave its name that chose it.
-    let above = close(run_dir, OFlags::empty(), None)?;
     let path = run_dir.join(job);
-    match rustix::fs::mkdirat(&above, job, Mode::from_raw_mode(MODE)) {
-        Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+    let above = open_above(run_dir).map_err(|e| about(run_dir, &e))?;
+    let made = match rustix::fs::mkdirat(&above, job, Mode::from_raw_mode(MODE)) {
+        Ok(()) => true,
+        Err(rustix::io::Errno::EXIST) => false,
         Err(e) => return Err(about(&path, &e.into())),
-    }
-    close(&path, OFlags::NOFOLLOW, Some(MODE))?;
-    Ok(path)
-}
-
-/// Opens a directory, gives it `mode` or takes from others the right to write in it.
-fn close(path: &Path, flags: OFlags, mode: Option<u32>) -> io::Result<File> {
-    let flags = flags | OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
-    let opened = rustix::fs::open(path, flags, Mode::empty());
-    let directory = File::from(opened.map_err(|e| about(path, &e.into()))?);
-    let found = directory.metadata().map_err(|e| about(path, &e))?;
-    let own = rustix::process::geteuid().as_raw();
-    if found.uid() != own {
+    };
+    let flags = OFlags::NOFOLLOW | OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
+    let opened = rustix::fs::openat(&above, job, flags, Mode::empty());
+    let directory = File::from(opened.map_err(|e| about(&path, &e.into()))?);
+    let found = directory.metadata().map_err(|e| about(&path, &e))?;
+    // A file server may give what root makes to somebody else.
+    if !made && found.uid() != own() {
         return Err(io::Error::new(
             io::ErrorKind::PermissionDenied,
             format!(
-                "{} belongs to user {}, not to {own}, who runs phos-ft: others could change what lies there. Remove it, \
-                 or give it to that user",
+                "{} belongs to user {}, not to {}, who runs phos-ft: others could change what lies there. Choose another \
+                 with --run-dir, or remove it",
                 path.display(),
-                found.uid()
+                found.uid(),
+                own()
             ),
         ));
     }
-    if let Some(mode) = mode.or_else(|| narrower(&found)) {
+    if found.mode() & 0o7777 != MODE {
+        let mode = Permissions::from_mode(MODE);
         directory
-            .set_permissions(Permissions::from_mode(mode))
-            .map_err(|e| about(path, &e))?;
+            .set_permissions(mode)
+            .map_err(|e| about(&path, &e))?;
     }
-    Ok(directory)
+    Ok(path)
 }
 
-/// The mode that takes from others what lets them replace what is not theirs.
-fn narrower(found: &Metadata) -> Option<u32> {
+/// Opens the directory above, made if it is not there. It may be reached by a link: whoever gave its name chose it.
+fn open_above(run_dir: &Path) -> io::Result<File> {
+    let missing: Vec<&Path> = (run_dir.ancestors())
+        .take_while(|d| !d.as_os_str().is_empty() && !d.exists())
+        .collect();
+    DirBuilder::new()
+        .recursive(true)
+        .mode(MODE)
+        .create(run_dir)?;
+    for made in missing {
+        std::fs::set_permissions(made, Permissions::from_mode(MODE))?;
+    }
+    let above = File::open(run_dir)?;
+    let found = above.metadata()?;
     let mode = found.mode() & 0o7777;
-    (mode & OPEN_TO_OTHERS != 0 && mode & STICKY == 0).then_some(mode & !OPEN_TO_OTHERS)
+    let replaceable = mode & OPEN_TO_OTHERS != 0 && mode & STICKY == 0;
+    if replaceable && found.uid() == own() && holds_job_directories_only(run_dir)? {
+        above.set_permissions(Permissions::from_mode(mode & !OPEN_TO_OTHERS))?;
+        tracing::info!(directory = %run_dir.display(), "others could write in the run directory: no more");
+    } else if replaceable || ![0, own()].contains(&found.uid()) {
+        tracing::warn!(
+            directory = %run_dir.display(),
+            "others may write in this directory, and so put another in place of the job's run directory: choose one with \
+             --run-dir that is root's alone where that matters"
+        );
+    }
+    Ok(above)
+}
+
+fn holds_job_directories_only(run_dir: &Path) -> io::Result<bool> {
+    for entry in std::fs::read_dir(run_dir)? {
+        let found = entry?.metadata()?;
+        if !found.is_dir() || found.uid() != own() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn own() -> u32 {
+    rustix::process::geteuid().as_raw()
 }
 
 fn about(path: &Path, error: &io::Error) -> io::Error {
@@ -93,17 +124,29 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_open_to_all_is_closed_and_a_sticky_one_left() {
+    fn a_directory_of_ours_that_is_open_to_all_is_closed_and_a_sticky_one_left() {
         let place = tempfile::tempdir().unwrap();
         let run = place.path().join("a/run");
         let job = make(&run, "train").unwrap();
         assert_eq!((mode(&run), mode(&job)), (MODE, MODE));
+        assert_eq!(mode(&place.path().join("a")), MODE);
         for (before, after) in [(0o777, 0o755), (0o2770, 0o2750), (0o1777, 0o1777)] {
             chmod(&run, before);
             chmod(&job, 0o777);
             make(&run, "train").unwrap();
             assert_eq!((mode(&run), mode(&job)), (after, MODE));
         }
+    }
+
+    #[test]
+    fn a_directory_that_others_use_stays_as_it_is() {
+        let place = tempfile::tempdir().unwrap();
+        let shared = place.path().join("scratch");
+        std::fs::create_dir(&shared).unwrap();
+        std::fs::write(shared.join("data"), b"").unwrap();
+        chmod(&shared, 0o777);
+        let job = make(&shared, "train").unwrap();
+        assert_eq!((mode(&shared), mode(&job)), (0o777, MODE));
     }
 
     #[test]

@@ -176,6 +176,8 @@ pub(super) struct Init {
     interrupted: Option<Instant>,
     /// Until when the agent waits for `Start`, `Restore` or `GiveUp`.
     decide_by: Option<Instant>,
+    /// When to say again that a sidecar is waited for.
+    remind_at: Option<Instant>,
     /// A start that waits for the old tree to go.
     start_wanted: bool,
     /// SIGKILL was sent to everything; until when it may take.
@@ -284,6 +286,7 @@ impl Init {
             stopping: None,
             interrupted: None,
             decide_by: None,
+            remind_at: None,
             start_wanted: false,
             saving: None,
             killing: None,
@@ -308,6 +311,7 @@ impl Init {
                     "waiting for the sidecar, which looks for a checkpoint to resume; the command starts then"
                 );
                 self.decide_by = wait.map(|w| Instant::now() + w);
+                self.remind_at = Some(Instant::now() + REMIND);
             }
         }
     }
@@ -358,6 +362,7 @@ impl Init {
     fn wait(&self) -> Result<(), AgentError> {
         let deadline = [
             self.decide_by,
+            self.remind_at,
             self.saving,
             self.killing,
             self.attempt.as_ref().and_then(|a| a.deadline),
@@ -435,6 +440,15 @@ impl Init {
         if self.decide_by.is_some_and(|d| now >= d) {
             self.decide_by = None;
             self.nobody_decided();
+        }
+        if self.remind_at.is_some_and(|r| now >= r) {
+            self.remind_at = (self.job.state == JobState::Waiting).then(|| now + REMIND);
+            if self.remind_at.is_some() && !self.sidecar.is_connected() {
+                tracing::warn!(
+                    "the command is not started yet: no sidecar has come. Its log says what it waits for or why it ended \
+                     (in containers that of the service phos-ft)"
+                );
+            }
         }
         self.stopping_on_time(now);
     }
@@ -1254,6 +1268,9 @@ fn open_job_dir(config: &AgentConfig) -> Result<(PathBuf, File), AgentError> {
         std::thread::sleep(Duration::from_millis(50));
     }
 }
+
+/// Between two reminders that the command is not started yet.
+const REMIND: Duration = Duration::from_secs(120);
 
 /// Most bytes of a command that are told: a message has to hold it, and a manifest.
 const TOLD: usize = 16 << 10;

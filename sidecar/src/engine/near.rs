@@ -125,6 +125,8 @@ impl Lineage {
 pub(super) struct Near {
     directory: PathBuf,
     lineage: Lineage,
+    /// The one that was found at the start. It is ours to remove as well.
+    found: String,
     options: StoreOptions,
     /// Its checkpoints, once it is known that they count.
     job: Option<Job>,
@@ -210,6 +212,7 @@ impl Near {
         let lineage = Lineage::read(&directory, store)?.unwrap_or_else(|| Lineage::new(store));
         Ok(Near {
             directory,
+            found: lineage.id.clone(),
             lineage,
             options,
             job: None,
@@ -340,8 +343,9 @@ impl Near {
     /// up to date must not be believed by the next. Works on a full disk.
     pub(super) fn forget(&mut self) {
         // Another process may have begun a tier of its own there since.
-        let found = Lineage::read(&self.directory, &self.lineage.store);
-        let another = matches!(found, Ok(Some(found)) if found.id != self.lineage.id);
+        let now = Lineage::read(&self.directory, &self.lineage.store);
+        let ours = [&self.lineage.id, &self.found];
+        let another = matches!(now, Ok(Some(now)) if !ours.contains(&&now.id));
         if !another {
             let _ = std::fs::remove_file(self.directory.join(FILE));
         }
@@ -612,7 +616,9 @@ mod tests {
         assert_eq!(near.epoch, None);
         let found = Lineage::read(&near.directory, &near.lineage.store).unwrap();
         assert_eq!(found, Some(other));
+        // That of an abandoned history, where the new one could not be noted (a full disk).
         let (mut near, _) = machine.start(&store).await;
+        near.begin_anew();
         near.forget();
         assert!(!near.directory.join(FILE).exists());
     }
