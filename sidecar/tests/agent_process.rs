@@ -691,7 +691,7 @@ fn the_agent_dying_at_any_step_ends_the_job_and_the_image_before_works() {
             seq: 50,
             timeout_ms: 1000,
         });
-        sidecar.send(&ToAgent::Dump { seq: 50 });
+        sidecar.send_if_there(&ToAgent::Dump { seq: 50 });
         if point == "agent:before-attach" {
             loop {
                 if matches!(sidecar.recv().0, ToSidecar::Dumped { .. }) {

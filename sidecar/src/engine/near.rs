@@ -125,8 +125,9 @@ impl Lineage {
 pub(super) struct Near {
     directory: PathBuf,
     lineage: Lineage,
-    /// The one that was found at the start. It is ours to remove as well.
-    found: String,
+    /// Those that this process found or began before: what stands in the file may be one of them, where a later one could
+    /// not be written.
+    before: Vec<String>,
     options: StoreOptions,
     /// Its checkpoints, once it is known that they count.
     job: Option<Job>,
@@ -212,8 +213,8 @@ impl Near {
         let lineage = Lineage::read(&directory, store)?.unwrap_or_else(|| Lineage::new(store));
         Ok(Near {
             directory,
-            found: lineage.id.clone(),
             lineage,
+            before: Vec::new(),
             options,
             job: None,
             epoch: None,
@@ -344,8 +345,8 @@ impl Near {
     pub(super) fn forget(&mut self) {
         // Another process may have begun a tier of its own there since.
         let now = Lineage::read(&self.directory, &self.lineage.store);
-        let ours = [&self.lineage.id, &self.found];
-        let another = matches!(now, Ok(Some(now)) if !ours.contains(&&now.id));
+        let ours = |id: &String| *id == self.lineage.id || self.before.contains(id);
+        let another = matches!(now, Ok(Some(now)) if !ours(&now.id));
         if !another {
             let _ = std::fs::remove_file(self.directory.join(FILE));
         }
@@ -359,7 +360,9 @@ impl Near {
     }
 
     fn begin_anew(&mut self) {
-        self.lineage = Lineage::new(&self.lineage.store);
+        let new = Lineage::new(&self.lineage.store);
+        self.before
+            .push(std::mem::replace(&mut self.lineage, new).id);
         self.job = None;
         self.epoch = None;
     }

@@ -269,6 +269,11 @@ impl Sidecar {
         channel::send(&self.socket, message, &[]).unwrap();
     }
 
+    /// To one that may be gone by now.
+    pub fn send_if_there(&self, message: &ToAgent) {
+        let _ = channel::send(&self.socket, message, &[]);
+    }
+
     pub fn send_fds(&self, message: &ToAgent, fds: &[BorrowedFd<'_>]) {
         channel::send(&self.socket, message, fds).unwrap();
     }
