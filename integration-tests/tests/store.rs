@@ -10,7 +10,7 @@ use phos_integration_tests::scenario::{
     LIMIT, checkpoint, disturbed, figure, finish, kill_job_and_wait, last_step, number, wait_step,
 };
 use phos_integration_tests::{
-    COSTLY, JobSpec, PhosFt, World, kill_all, processes_with, wait_every, wait_for,
+    COSTLY, JobSpec, LossTrace, PhosFt, World, kill_all, processes_with, wait_every, wait_for,
 };
 
 fn spec() -> JobSpec {
@@ -143,7 +143,8 @@ fn an_unreachable_store_is_named_before_anything_starts() -> Result<()> {
     Ok(())
 }
 
-fn falls_back(part: &str) -> Result<()> {
+/// A job that lost its machine, with three checkpoints in the store, and what it gives undisturbed.
+fn lost_after_three_checkpoints() -> Result<(World, JobSpec, LossTrace)> {
     let world = World::simulated(1, 256)?;
     let spec = JobSpec {
         steps: 500,
@@ -153,6 +154,11 @@ fn falls_back(part: &str) -> Result<()> {
     let mut phos = world.start(&spec)?;
     world.wait_checkpoints(&mut phos, 3, LIMIT)?;
     world.lose_node()?;
+    Ok((world, spec, reference))
+}
+
+fn falls_back(part: &str) -> Result<()> {
+    let (world, spec, reference) = lost_after_three_checkpoints()?;
     let newest = store_files(&world, part)?;
     let Some(newest) = newest.last() else {
         bail!("no {part}");
@@ -175,15 +181,7 @@ fn a_damaged_pack_is_refused_and_the_one_before_used() -> Result<()> {
 
 #[test]
 fn one_that_was_chosen_and_is_damaged_gives_way_to_an_older_one_and_not_to_a_newer() -> Result<()> {
-    let world = World::simulated(1, 256)?;
-    let spec = JobSpec {
-        steps: 500,
-        ..spec()
-    };
-    let reference = world.reference(&spec)?;
-    let mut phos = world.start(&spec)?;
-    world.wait_checkpoints(&mut phos, 3, LIMIT)?;
-    world.lose_node()?;
+    let (world, spec, reference) = lost_after_three_checkpoints()?;
     let numbers: Vec<u64> = world.checkpoints()?.iter().map(|c| c.number).collect();
     // Each has a pack of its own, of what changed.
     let packs = store_files(&world, "/packs/")?;
