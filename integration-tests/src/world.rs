@@ -289,28 +289,53 @@ impl World {
 
     /// `phos-ft` with the flags that place it in this world, to be completed by the caller.
     pub fn phos_ft(&self, spec: &JobSpec) -> Command {
+        self.phos_ft_at(spec, "")
+    }
+
+    fn phos_ft_at(&self, spec: &JobSpec, below: &str) -> Command {
         let mut command = self.command("phos-ft", &spec.env);
         command
             .args(["--interval", &spec.interval])
             .args(["--store", &self.store])
             .args(["--job", &self.job])
             .arg("--run-dir")
-            .arg(self.run_dir())
+            .arg(self.path(below).join("run"))
             .arg("--state-dir")
-            .arg(self.path("state"))
+            .arg(self.path(below).join("state"))
             .args(&spec.phos);
         command
+    }
+
+    /// The same job on another machine: with directories of its own, and what the job writes where it always is. The two
+    /// must not run it at a time. [`Self::tree`] does not have what runs there.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn start_elsewhere(&self, spec: &JobSpec) -> Result<PhosFt> {
+        let mut command = self.phos_ft_at(spec, "elsewhere");
+        command
+            .arg("--")
+            .arg(bin_dir().join("phos-trainer"))
+            .args(self.trainer_args(spec, &self.log()));
+        self.spawn(command)
     }
 
     /// `phos-ft run` with the job, whose sidecar is another process.
     #[must_use]
     pub fn agent(&self, spec: &JobSpec) -> Command {
+        self.agent_with(spec, &[])
+    }
+
+    /// The same with further flags.
+    #[must_use]
+    pub fn agent_with(&self, spec: &JobSpec, flags: &[&str]) -> Command {
         let mut command = self.command("phos-ft", &spec.env);
         command
             .args(["run", "--store", &self.store])
             .args(["--job", &self.job])
             .arg("--run-dir")
             .arg(self.run_dir())
+            .args(flags)
             .arg("--")
             .arg(bin_dir().join("phos-trainer"))
             .args(self.trainer_args(spec, &self.log()));
@@ -487,6 +512,11 @@ impl World {
 
 impl Drop for World {
     fn drop(&mut self) {
+        // Else it brings back what is killed.
+        kill_all(&processes_with(&[
+            "phos-ft",
+            &self.path("elsewhere").display().to_string(),
+        ]));
         let _ = self.kill_everything();
         if std::thread::panicking() || std::env::var_os("PHOS_KEEP_WORLD").is_some() {
             eprintln!("the world is kept at {}", self.dir.path().display());

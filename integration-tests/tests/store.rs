@@ -208,23 +208,27 @@ fn s3_over_http() -> Result<()> {
     finish(&world, phos, &reference)
 }
 
-/// As above, encrypted: what is kept on the disk is what is stored, and a resume there opens it.
+/// As above, encrypted: what is kept in memory and on the disk is what is stored, and a resume opens it there.
 #[test]
-fn s3_over_http_encrypted_and_with_a_cache() -> Result<()> {
+fn s3_over_http_encrypted_and_with_caches() -> Result<()> {
     let (mut world, _) = with_s3()?;
     let key = world.path("key").display().to_string();
     ensure!(world.run(&["keygen", &key])?.status.success());
     world.env.push(("PHOS_ENCRYPTION_KEY_FILE".into(), key));
-    let spec = spec().with_phos(&["--cache-size", "256MiB"]);
+    let spec = spec().with_phos(&["--cache-size", "256MiB", "--host-cache", "256MiB"]);
     let reference = world.reference(&spec)?;
     let mut phos = world.start(&spec)?;
     world.wait_checkpoints(&mut phos, 2, LIMIT)?;
     kill_job_and_wait(&world, &phos)?;
+    // The sidecar lived on: nothing was read from the disk or the store.
+    wait_said(&phos, "resumed checkpoint=")?;
+    ensure!(figure(&phos, "in_memory")? > 0, "{}", phos.tail());
     world.kill_everything()?;
     fs::remove_file(world.log())?;
     let phos = world.start(&spec)?;
     wait_said(&phos, "resumed checkpoint=")?;
     ensure!(figure(&phos, "cached")? > 0, "{}", phos.tail());
+    ensure!(figure(&phos, "in_memory")? == 0, "{}", phos.tail());
     world.lose_node()?;
     let phos = world.start(&spec)?;
     wait_said(&phos, "resumed checkpoint=")?;
@@ -378,7 +382,7 @@ fn a_resume_reads_the_cache_and_not_what_is_damaged_there() -> Result<()> {
     }
     ensure!(damaged > 0, "nothing was kept");
     let phos = world.start(&spec)?;
-    wait_said(&phos, "the store is asked")?;
+    wait_said(&phos, "only its copy on this machine")?;
     wait_said(&phos, "resumed checkpoint=")?;
     finish(&world, phos, &reference)
 }

@@ -1,5 +1,5 @@
 //! When to checkpoint, how to drain, whether to restart, what fits into a grace time, which checkpoints to keep, how to
-//! encode and how fast to send.
+//! encode, how fast to send, and how long to wait for another node.
 //!
 //! # Rules
 //!
@@ -13,6 +13,7 @@
 pub mod copies;
 pub mod drain;
 pub mod encoding;
+pub mod lease;
 pub mod pace;
 pub mod restart;
 pub mod retention;

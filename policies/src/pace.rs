@@ -2,9 +2,11 @@
 //!
 //! # Rules
 //!
-//! * Over any stretch of time no more is allowed than the rate times its length, and one burst of a quarter second.
+//! * Over any stretch of time no more is allowed than the rate times its length, and a quarter second's worth, or what
+//!   is asked for first in it where that is more: who asks for much at once sends it at once, as fast as the link is.
+//!   So ask for parts.
 //! * Who asks is told how long to wait and waits before sending. Several may ask: each is told a time after the others'.
-//! * Idle time is not saved up beyond the burst.
+//! * Idle time is not saved up beyond the quarter second.
 
 use std::time::Duration;
 
@@ -62,6 +64,29 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn over_any_stretch_no_more_than_the_rate_and_a_burst_or_the_first_ask(
+            rate in 1000..10_000_000u64, asks in prop::collection::vec((1..5_000_000u64, 0..2000u64), 1..60),
+        ) {
+            let mut pace = Pace::new(rate);
+            let mut now = Duration::from_secs(10);
+            let mut allowed_at = Vec::new();
+            for (bytes, pause_ms) in asks {
+                now += pace.take(bytes, now);
+                allowed_at.push((now, bytes));
+                now += Duration::from_millis(pause_ms);
+            }
+            let worth = |time: Duration| u128::from(rate) * time.as_nanos() / 1_000_000_000;
+            for (from, (start, first)) in allowed_at.iter().enumerate() {
+                let mut sent: u128 = 0;
+                for (end, bytes) in &allowed_at[from..] {
+                    sent += u128::from(*bytes);
+                    let most = worth(*end - *start) + worth(BURST).max(u128::from(*first)) + 61;
+                    prop_assert!(sent <= most, "{sent} bytes in {:?} at {rate}", *end - *start);
+                }
+            }
+        }
+
         #[test]
         fn no_more_than_the_rate_and_one_burst(rate in 1000..10_000_000u64, asks in prop::collection::vec((1..5_000_000u64, 0..2000u64), 1..60)) {
             let mut pace = Pace::new(rate);

@@ -8,6 +8,7 @@
 //! * [`gpu`]: the CUDA layer both use (the agent: only the driver's checkpoint calls);
 //! * [`cli`]: the command line and what needs no job (`doctor`, `list`, `show`);
 //! * [`heap`]: how the sidecar's heap grows;
+//! * [`host_memory`]: how much memory there is;
 //! * [`run_dir`]: the directory that agent and sidecar share.
 
 pub mod agent;
@@ -15,4 +16,5 @@ pub mod cli;
 pub mod engine;
 pub mod gpu;
 pub mod heap;
+pub mod host_memory;
 pub mod run_dir;

@@ -6,10 +6,18 @@
 //! [`Backend::create`] is the only conditional write. Its answer may be lost on the way and the request repeated by
 //! the client, which then finds its own object: so an object that exists is compared with what was to be written, and
 //! equal bytes mean that this caller won. Callers therefore put a nonce into what they create.
+//!
+//! # Slow links
+//!
+//! A request that takes too long is given up with all that it sent, so many at once over a slow link may all be given up,
+//! each time anew. Once one was, objects go up in one part after the other, until that is seen to be fast.
 
 use std::ops::Range;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt};
@@ -27,14 +35,19 @@ use url::Url;
 use crate::fault::{FaultKind, StoreFault};
 use crate::medium::{self, Medium};
 use crate::retry::RetryPolicy;
-use crate::s3;
-use crate::store::{OpenError, StoreOptions};
+use crate::s3::{self, S3Options};
+use crate::store::{OpenError, Pacer, StoreOptions};
 use crate::unfinished::{Unfinished, Uploads};
 
-/// Parts of a multipart upload in flight at once, for one pack.
+/// Parts of a multipart upload in flight at once, for one object.
 const PARTS_IN_FLIGHT: usize = 4;
+/// With a pacer parts are as small as S3 takes them: each goes as fast as the link is, once it is let go.
+const PACED_PART: usize = 5 << 20;
+/// Objects of up to so many bytes are let go at once, as others wait for them: notes, records. Beside packs they are
+/// nothing.
+const UNPACED: usize = 64 << 10;
 
-/// An object store, the prefix that is ours in it, and the retry policy.
+/// An object store, the prefix that is ours in it, and how it is used.
 #[derive(Clone)]
 pub(crate) struct Backend {
     store: Arc<dyn ObjectStore>,
@@ -42,6 +55,21 @@ pub(crate) struct Backend {
     retry: RetryPolicy,
     medium: Medium,
     uploads: Uploads,
+    /// What is said of packs when they are written.
+    s3: S3Options,
+    part_size: usize,
+    pacer: Option<Arc<dyn Pacer>>,
+    /// A write took too long, and none was fast since.
+    slow: Arc<AtomicBool>,
+}
+
+/// An object on its way to the store.
+struct Outgoing<'a> {
+    key: &'a str,
+    pieces: &'a [Bytes],
+    length: usize,
+    attributes: Attributes,
+    pacer: Option<&'a Arc<dyn Pacer>>,
 }
 
 /// How a conditional creation ended.
@@ -66,15 +94,23 @@ impl Backend {
     pub(crate) fn new(
         store: Arc<dyn ObjectStore>,
         base: Path,
-        retry: RetryPolicy,
+        options: &StoreOptions,
         medium: Medium,
     ) -> Self {
+        let part_size = match options.pacer {
+            Some(_) => options.part_size.min(PACED_PART),
+            None => options.part_size,
+        };
         Self {
             store,
             base,
-            retry,
+            retry: options.retry.clone(),
             medium,
             uploads: Uploads::Unknown,
+            s3: options.s3.clone(),
+            part_size: part_size.max(1),
+            pacer: options.pacer.clone(),
+            slow: Arc::default(),
         }
     }
 
@@ -85,6 +121,19 @@ impl Backend {
 
     pub(crate) const fn medium(&self) -> Medium {
         self.medium
+    }
+
+    /// How objects are written to S3; the defaults where they are not.
+    pub(crate) const fn s3(&self) -> &S3Options {
+        &self.s3
+    }
+
+    /// The directory that it is, if it is one.
+    pub(crate) fn directory(&self) -> Option<&FilePath> {
+        match &self.uploads {
+            Uploads::Directory(path) => Some(path),
+            Uploads::Unknown | Uploads::S3(_) => None,
+        }
     }
 
     fn path(&self, key: &str) -> Path {
@@ -160,86 +209,144 @@ impl Backend {
             .await
     }
 
-    /// Writes a small object, replacing one of the same key.
+    /// Writes an object, replacing one of the same key. One that may be larger than a part has the same bytes whenever
+    /// it is written.
     pub(crate) async fn write(&self, key: &str, bytes: Bytes) -> Result<(), StoreFault> {
-        let path = self.path(key);
-        self.retry
-            .run(|| async {
-                let put = self.store.put(&path, bytes.clone().into()).await;
-                put.map(drop)
-                    .map_err(|error| StoreFault::new("write", key, &error))
-            })
-            .await
+        let length = bytes.len();
+        self.send(&Outgoing {
+            key,
+            pieces: &[bytes],
+            length,
+            attributes: Attributes::default(),
+            pacer: self.pacer.as_ref().filter(|_| length > UNPACED),
+        })
+        .await
     }
 
-    /// Writes a pack. With more than `part_size` bytes it goes up in parts. Once it is stored, the cache has it too.
+    /// Writes a pack. Once it is stored, the caches have it, too.
     pub(crate) async fn write_pack(
         &self,
         key: &str,
         pieces: Vec<Bytes>,
         options: &StoreOptions,
     ) -> Result<(), StoreFault> {
-        let (part_size, pacer) = (options.part_size, options.pacer.as_ref());
         if self.medium == Medium::Discard {
             return Ok(());
         }
-        let path = self.path(key);
-        let total: usize = pieces.iter().map(Bytes::len).sum();
-        let attributes = match self.uploads {
-            Uploads::S3(_) => options.s3.pack_attributes(total as u64),
-            _ => Attributes::default(),
-        };
+        let length: usize = pieces.iter().map(Bytes::len).sum();
         let stored = self
-            .retry
-            .run(|| async {
-                let fault = |error: object_store::Error| StoreFault::new("write", key, &error);
-                if total <= part_size {
-                    if let Some(pacer) = pacer {
-                        pacer.take(total as u64).await;
-                    }
-                    let payload: PutPayload = pieces.iter().cloned().collect();
-                    let options = PutOptions::from(attributes.clone());
-                    let put = self.store.put_opts(&path, payload, options).await;
-                    return put.map(drop).map_err(fault);
-                }
-                let options = PutMultipartOptions::from(attributes.clone());
-                let upload = self.store.put_multipart_opts(&path, options).await;
-                let upload = upload.map_err(fault)?;
-                let mut upload = WriteMultipart::new_with_chunk_size(upload, part_size);
-                for piece in &pieces {
-                    if let Err(error) = upload.wait_for_capacity(PARTS_IN_FLIGHT).await {
-                        // Best effort: what is left is an incomplete upload, which is invisible.
-                        let _ = upload.abort().await;
-                        return Err(fault(error));
-                    }
-                    if let Some(pacer) = pacer {
-                        pacer.take(piece.len() as u64).await;
-                    }
-                    upload.put(piece.clone());
-                }
-                match upload.finish().await.map_err(fault) {
-                    Err(fault)
-                        if matches!(fault.kind(), FaultKind::NotFound | FaultKind::Invalid) =>
-                    {
-                        self.find_finished(key, total as u64, fault).await
-                    }
-                    finished => finished.map(drop),
-                }
+            .send(&Outgoing {
+                key,
+                pieces: &pieces,
+                length,
+                attributes: self.s3.pack_attributes(length as u64),
+                pacer: self.pacer.as_ref(),
             })
             .await;
-        if let (Ok(()), Some(cache)) = (&stored, options.cache.clone()) {
-            let key = key.to_owned();
-            let kept = options.compute.run(move || cache.keep(&key, &pieces)).await;
-            if let Err(error) = kept {
-                tracing::warn!(error, "a pack was not kept on this disk");
+        if stored.is_ok() && !options.caches.is_empty() {
+            let (key, caches) = (key.to_owned(), options.caches.clone());
+            let keep = move || caches.iter().for_each(|cache| cache.keep(&key, &pieces));
+            if let Err(error) = options.compute.run(keep).await {
+                tracing::warn!(error, "a pack was not kept on this machine");
             }
         }
         stored
     }
 
+    /// Writes an object as a large pack is written, however small it is: in parts, and with what is said of packs.
+    pub(crate) async fn write_as_pack(&self, key: &str, bytes: Bytes) -> Result<(), StoreFault> {
+        let length = bytes.len();
+        let object = Outgoing {
+            key,
+            pieces: &[bytes],
+            length,
+            attributes: self.s3.pack_attributes(length as u64),
+            pacer: None,
+        };
+        self.retry.run(|| self.send_parts(&object, 1)).await
+    }
+
+    /// Sends an object, in parts if it is larger than one.
+    async fn send(&self, object: &Outgoing<'_>) -> Result<(), StoreFault> {
+        let timed_out = AtomicBool::new(false);
+        self.retry
+            .run(|| async {
+                let sent = if object.length <= self.part_size {
+                    self.send_whole(object).await
+                } else if timed_out.load(Ordering::Relaxed) || self.slow.load(Ordering::Relaxed) {
+                    self.send_parts(object, 1).await
+                } else {
+                    self.send_parts(object, PARTS_IN_FLIGHT).await
+                };
+                if let Err(fault) = &sent
+                    && fault.timed_out()
+                {
+                    timed_out.store(true, Ordering::Relaxed);
+                    self.slow.store(true, Ordering::Relaxed);
+                }
+                sent
+            })
+            .await
+    }
+
+    async fn send_whole(&self, object: &Outgoing<'_>) -> Result<(), StoreFault> {
+        if let Some(pacer) = object.pacer {
+            pacer.take(object.length as u64).await;
+        }
+        let payload: PutPayload = object.pieces.iter().cloned().collect();
+        let options = PutOptions::from(object.attributes.clone());
+        let path = self.path(object.key);
+        let put = self.store.put_opts(&path, payload, options).await;
+        put.map(drop)
+            .map_err(|error| StoreFault::new("write", object.key, &error))
+    }
+
+    /// Sends an object in parts, so many of them at once.
+    async fn send_parts(&self, object: &Outgoing<'_>, at_once: usize) -> Result<(), StoreFault> {
+        let fault = |error: object_store::Error| StoreFault::new("write", object.key, &error);
+        let options = PutMultipartOptions::from(object.attributes.clone());
+        let path = self.path(object.key);
+        let upload = self.store.put_multipart_opts(&path, options).await;
+        let upload = upload.map_err(fault)?;
+        let mut upload = WriteMultipart::new_with_chunk_size(upload, self.part_size);
+        let parts = parts(object.pieces, self.part_size);
+        let (count, begun) = (parts.len(), Instant::now());
+        for part in parts {
+            if let Err(error) = upload.wait_for_capacity(at_once).await {
+                // Best effort: what is left is an incomplete upload, which is invisible.
+                let _ = upload.abort().await;
+                return Err(fault(error));
+            }
+            // For the whole part, so that parts of several objects are let go one after the other.
+            if let Some(pacer) = object.pacer {
+                let length: usize = part.iter().map(Bytes::len).sum();
+                pacer.take(length as u64).await;
+            }
+            for piece in part {
+                upload.put(piece);
+            }
+        }
+        match upload.finish().await.map_err(fault) {
+            Err(fault) if matches!(fault.kind(), FaultKind::NotFound | FaultKind::Invalid) => {
+                self.find_finished(object.key, object.length as u64, fault)
+                    .await
+            }
+            Err(fault) => Err(fault),
+            Ok(_) => {
+                // Of more at once, each would take so much longer.
+                let each = begun.elapsed().as_secs_f64() / count.max(1) as f64;
+                let most = self.retry.request_timeout.as_secs_f64() / 2.0;
+                if at_once == 1 && each * (PARTS_IN_FLIGHT as f64) < most {
+                    self.slow.store(false, Ordering::Relaxed);
+                }
+                Ok(())
+            }
+        }
+    }
+
     /// When the answer to the end of an upload is lost and the client asks again, the server knows no such upload, or
-    /// none of its parts, any more. Nobody else writes this key, so an object of the right length is it; else all of it
-    /// has to go up again.
+    /// none of its parts, any more. Whoever writes this key writes the same bytes, so an object of the right length is
+    /// it; else all of it has to go up again.
     async fn find_finished(
         &self,
         key: &str,
@@ -377,11 +484,35 @@ pub(crate) fn is_missing_directory(address: &str) -> bool {
     path.is_some_and(|path| matches!(path.try_exists(), Ok(false)))
 }
 
+/// Cuts pieces into parts of a size; the last one may be smaller.
+fn parts(pieces: &[Bytes], size: usize) -> Vec<Vec<Bytes>> {
+    let mut parts = Vec::new();
+    let (mut part, mut room) = (Vec::new(), size);
+    for piece in pieces {
+        let mut rest = piece.clone();
+        while rest.len() >= room {
+            part.push(rest.split_to(room));
+            parts.push(std::mem::take(&mut part));
+            room = size;
+        }
+        if !rest.is_empty() {
+            room -= rest.len();
+            part.push(rest);
+        }
+    }
+    if !part.is_empty() {
+        parts.push(part);
+    }
+    parts
+}
+
 /// Opens the store that an address means.
 pub(crate) async fn connect(address: &str, options: &StoreOptions) -> Result<Backend, OpenError> {
     let retry = &options.retry;
-    let backend = |store: Arc<dyn ObjectStore>, base, medium| {
-        Backend::new(store, base, retry.clone(), medium)
+    // Other stores than S3 refuse what is said of packs there.
+    let backend = |store: Arc<dyn ObjectStore>, base, medium| Backend {
+        s3: S3Options::default(),
+        ..Backend::new(store, base, options, medium)
     };
     if !address.contains("://") {
         let path = PathBuf::from(address);
@@ -419,7 +550,8 @@ pub(crate) async fn connect(address: &str, options: &StoreOptions) -> Result<Bac
             let builder = connection.map_err(invalid)?.builder;
             let store = Arc::new(builder.clone().build().map_err(refused)?);
             let uploads = Uploads::s3(&builder, store.clone());
-            Ok(backend(store, base()?, Medium::Remote).with_uploads(uploads))
+            let backend = Backend::new(store, base()?, options, Medium::Remote);
+            Ok(backend.with_uploads(uploads))
         }
         "gs" => {
             bucket("bucket")?;
@@ -460,11 +592,65 @@ fn directory(address: &str, path: PathBuf) -> Result<(Arc<dyn ObjectStore>, Uplo
         });
     }
     let path = std::path::absolute(&path).map_err(|error| failed(&path, &error))?;
-    std::fs::create_dir_all(&path).map_err(|error| failed(&path, &error))?;
+    make_private(&path).map_err(|error| failed(&path, &error))?;
     let store = LocalFileSystem::new_with_prefix(&path).map_err(|error| OpenError::Directory {
         path: path.clone(),
         detail: error.to_string(),
     })?;
     let store = store.with_fsync(true).with_automatic_cleanup(true);
     Ok((Arc::new(store), Uploads::Directory(path)))
+}
+
+/// Makes a directory that only its owner can look into: images hold what the job has in memory. One that is there stays
+/// as it is, and those above it are made as any other.
+pub(crate) fn make_private(path: &FilePath) -> std::io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    if let Some(above) = path.parent() {
+        std::fs::create_dir_all(above)?;
+    }
+    match std::fs::DirBuilder::new().mode(0o700).create(path) {
+        // Another process made it meanwhile.
+        Err(_) if path.is_dir() => Ok(()),
+        made => made,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn pieces_are_cut_into_parts_of_one_size() {
+        let bytes = Bytes::from_static(b"abcdefghijkl");
+        let pieces = [bytes.slice(..5), bytes.slice(5..6), bytes.slice(6..)];
+        for size in 1..15 {
+            let parts = parts(&pieces, size);
+            let lengths: Vec<usize> = (parts.iter())
+                .map(|part| part.iter().map(Bytes::len).sum())
+                .collect();
+            let (last, others) = lengths.split_last().unwrap();
+            assert!(others.iter().all(|length| *length == size), "{lengths:?}");
+            assert!((1..=size).contains(last), "{lengths:?}");
+            let all: Vec<u8> = parts.iter().flatten().flatten().copied().collect();
+            assert_eq!(all[..], bytes[..]);
+        }
+        assert!(parts(&[], 3).is_empty());
+    }
+
+    #[test]
+    fn a_directory_that_is_made_is_its_owners_alone_and_another_stays_as_it_is() {
+        let root = tempfile::tempdir().unwrap();
+        let mode = |path: &FilePath| std::fs::metadata(path).unwrap().permissions().mode();
+        let path = root.path().join("a/b");
+        make_private(&path).unwrap();
+        assert_eq!(mode(&path) & 0o777, 0o700);
+        assert_ne!(mode(path.parent().unwrap()) & 0o700, 0);
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        make_private(&path).unwrap();
+        assert_eq!(mode(&path) & 0o777, 0o755);
+    }
 }

@@ -212,7 +212,7 @@ pub struct Collected {
     pub repacked_bytes: u64,
     /// Manifests, collections and notes deleted.
     pub other_objects: u64,
-    /// Uploads that a dead writer left unfinished, ended.
+    /// Uploads that the dead left unfinished, ended.
     pub unfinished_uploads: u64,
     /// Packs that nothing visible names, left because a writer or reader may need them.
     pub protected_packs: u64,
@@ -240,6 +240,25 @@ pub trait GiveWay: Send + Sync {
     fn turn(&self) -> BoxFuture<'_, ()>;
 }
 
+/// What time it is. A collection may take hours, and asks whenever it compares.
+pub trait Clock: Send + Sync {
+    /// Now.
+    fn now(&self) -> UnixMillis;
+}
+
+impl<F: Fn() -> UnixMillis + Send + Sync> Clock for F {
+    fn now(&self) -> UnixMillis {
+        self()
+    }
+}
+
+/// A clock that stands: for tests.
+impl Clock for UnixMillis {
+    fn now(&self) -> UnixMillis {
+        *self
+    }
+}
+
 /// Nothing is more important.
 #[derive(Debug, Clone, Copy)]
 pub struct Always;
@@ -257,6 +276,8 @@ struct Listed {
     collections: Vec<String>,
     notes: Vec<(Nonce, Result<collection::WriterNote, String>)>,
     readers: Vec<(Nonce, Option<ReaderNote>)>,
+    /// Before the readers' notes were read.
+    at: UnixMillis,
 }
 
 /// What one round came to.
@@ -283,7 +304,7 @@ struct Collector<'a> {
     keep: &'a Keep<'a>,
     way: &'a dyn GiveWay,
     options: CollectOptions,
-    now: UnixMillis,
+    clock: &'a dyn Clock,
     epoch: Option<Epoch>,
     moves: Moves,
     done: Collected,
@@ -296,9 +317,9 @@ impl Job {
         &self,
         keep: &Keep<'_>,
         options: CollectOptions,
-        now: UnixMillis,
+        clock: impl Clock,
     ) -> Result<Collected, CollectError> {
-        self.collect_giving_way(keep, options, now, &Always).await
+        self.collect_giving_way(keep, options, clock, &Always).await
     }
 
     /// [`Self::collect`] in the background: `way` is asked before each step.
@@ -306,7 +327,7 @@ impl Job {
         &self,
         keep: &Keep<'_>,
         options: CollectOptions,
-        now: UnixMillis,
+        clock: impl Clock,
         way: &dyn GiveWay,
     ) -> Result<Collected, CollectError> {
         if self.backend().medium() == Medium::Discard {
@@ -317,7 +338,7 @@ impl Job {
             keep,
             way,
             options,
-            now,
+            clock: &clock,
             epoch: options.epoch,
             moves: Moves::default(),
             done: Collected::default(),
@@ -511,12 +532,16 @@ impl Collector<'_> {
         let names = |objects: Vec<crate::backend::Listed>| {
             objects.into_iter().map(|object| object.name).collect()
         };
+        let notes = self.job.notes().await?;
+        // What is renewed from here on is no older than this, however long the attempt takes.
+        let at = self.clock.now();
         Ok(Listed {
             packs,
             manifests: names(manifests),
             collections: names(collections),
-            notes: self.job.notes().await?,
+            notes,
             readers: self.job.readers().await?,
+            at,
         })
     }
 
@@ -641,7 +666,7 @@ impl Collector<'_> {
         marked.dead.retain(|key| !adopted.contains(key));
         for (nonce, note) in &listed.readers {
             match note {
-                Some(note) if note.counts(self.now) => {
+                Some(note) if note.counts(listed.at) => {
                     marked.readers += 1;
                     for named in &note.reads {
                         self.protect_read(&mut marked, named).await?;
@@ -753,7 +778,7 @@ impl Collector<'_> {
         let record = HeadRecord {
             number: collection.number,
             epoch,
-            created: self.now,
+            created: self.clock.now(),
             nonce: job.nonce(),
             kind: RecordKind::Collected {
                 collection: name,
@@ -785,6 +810,12 @@ impl Collector<'_> {
 
     async fn delete_swept(&self, collection: &Collection) -> Result<(), StoreFault> {
         let packs = (collection.packs.iter()).map(|pack| self.job.pack_key(pack));
+        for (key, cache) in packs.clone().flat_map(|key| {
+            let caches = self.job.options().caches.iter();
+            caches.map(move |cache| (key.clone(), cache))
+        }) {
+            cache.remove(&key);
+        }
         let manifests =
             (collection.manifests.iter()).map(|name| self.job.key(&format!("manifests/{name}")));
         self.delete_all(packs.chain(manifests).collect()).await
@@ -838,6 +869,23 @@ impl Collector<'_> {
         keys.extend(gone.map(|name| job.key(&format!("quarantine/{name}"))));
         self.done.other_objects += keys.len() as u64;
         self.delete_all(keys).await?;
+        // Who began after the notes were listed writes under a later number, or under a note of its own.
+        for below in ["manifests", "collections"] {
+            if !marked.alive.is_empty() {
+                break;
+            }
+            for upload in job.backend().unfinished(&job.key(below)).await? {
+                let number = collection::number_in(&upload.name);
+                let mut dead = number.is_some_and(|number| number <= now.log.tail);
+                if dead && let Some(writer) = collection::writer_in(&upload.name) {
+                    dead = !job.note_stands(&writer, epoch).await?;
+                }
+                if dead {
+                    job.backend().end_unfinished(&upload).await?;
+                    self.done.unfinished_uploads += 1;
+                }
+            }
+        }
         let unfinished = job.backend().unfinished(&job.key("packs")).await?;
         for upload in unfinished {
             let dead = PackId::parse(&upload.name)

@@ -81,7 +81,12 @@ struct Inner {
     key: String,
     kind: FaultKind,
     detail: String,
+    timed_out: bool,
 }
+
+/// The remedy for a write that took too long.
+const TOO_SLOW: &str = "the store did not take it in time (will be tried again, one part after the \
+    other; if the link is slow, give --upload-limit less than it carries)";
 
 impl StoreFault {
     /// Sorts an error of the object store. `action` is a verb: "read", "write".
@@ -95,7 +100,16 @@ impl StoreFault {
             Some(credentials) => credentials.to_string(),
             None => one_line(&error.to_string()),
         };
-        Self::with_kind(action, key, classify(error), detail)
+        let kind = classify(error);
+        Self {
+            inner: Arc::new(Inner {
+                action,
+                key: key.into(),
+                kind,
+                detail,
+                timed_out: kind == FaultKind::Transient && is_time_out(error),
+            }),
+        }
     }
 
     pub(crate) fn with_kind(
@@ -110,6 +124,7 @@ impl StoreFault {
                 key: key.into(),
                 kind,
                 detail,
+                timed_out: false,
             }),
         }
     }
@@ -131,6 +146,11 @@ impl StoreFault {
     pub fn is_permanent(&self) -> bool {
         self.inner.kind != FaultKind::Transient
     }
+
+    /// Whether the request was given up because it took too long.
+    pub(crate) fn timed_out(&self) -> bool {
+        self.inner.timed_out
+    }
 }
 
 impl fmt::Display for StoreFault {
@@ -140,8 +160,13 @@ impl fmt::Display for StoreFault {
             key,
             kind,
             detail,
+            timed_out,
         } = &*self.inner;
-        write!(f, "cannot {action} {key}: {}: {detail}", kind.remedy())
+        let remedy = match *timed_out && *action == "write" {
+            true => TOO_SLOW,
+            false => kind.remedy(),
+        };
+        write!(f, "cannot {action} {key}: {remedy}: {detail}")
     }
 }
 
@@ -229,6 +254,25 @@ fn from_chain(error: &(dyn std::error::Error + 'static)) -> FaultKind {
     from_text(&error.to_string())
 }
 
+/// Whether a request was given up, here or by the server, because it took too long.
+fn is_time_out(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(current) = next {
+        if let Some(http) = current.downcast_ref::<HttpError>() {
+            return http.kind() == HttpErrorKind::Timeout;
+        }
+        if let Some(io) = current.downcast_ref::<io::Error>()
+            && io.kind() == io::ErrorKind::TimedOut
+        {
+            return true;
+        }
+        next = current.source();
+    }
+    let text = error.to_string();
+    // The second is what S3 says, with 400.
+    text.contains("status code: 408") || text.contains("<Code>RequestTimeout</Code>")
+}
+
 fn from_io(error: &io::Error) -> Option<FaultKind> {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Some(FaultKind::NoSpace),
@@ -292,6 +336,8 @@ fn from_text(text: &str) -> FaultKind {
             Ok(404) => FaultKind::NotFound,
             // Time-out, conflict, too early, throttled.
             Ok(408 | 409 | 425 | 429) => FaultKind::Transient,
+            // How S3 refuses what it does not have, such as a checksum.
+            Ok(501) => FaultKind::Unsupported,
             Ok(507) => FaultKind::NoSpace,
             Ok(400) if text.contains("Expired") || text.contains("InvalidToken") => {
                 FaultKind::Unauthenticated
@@ -340,6 +386,7 @@ mod tests {
             (status(429), FaultKind::Transient),
             (status(400), FaultKind::Invalid),
             (status(403), FaultKind::Denied),
+            (status(501), FaultKind::Unsupported),
             (
                 generic(io::Error::from(io::ErrorKind::StorageFull)),
                 FaultKind::NoSpace,
@@ -387,6 +434,26 @@ mod tests {
             assert_eq!(fault.kind(), kind, "{fault}");
             assert_eq!(fault.is_permanent(), kind != FaultKind::Transient);
         }
+    }
+
+    #[test]
+    fn a_write_that_took_too_long_names_the_limit() {
+        let late = generic(io::Error::from(io::ErrorKind::TimedOut));
+        for (action, names_it) in [("write", true), ("read", false)] {
+            let fault = StoreFault::new(action, "k", &late);
+            assert!(fault.timed_out() && !fault.is_permanent(), "{fault}");
+            let said = fault.to_string();
+            assert_eq!(said.contains("--upload-limit"), names_it, "{said}");
+        }
+        let http = HttpError::new(
+            HttpErrorKind::Timeout,
+            io::Error::from(io::ErrorKind::Other),
+        );
+        assert!(StoreFault::new("write", "k", &generic(http)).timed_out());
+        let by_server = generic("status code: 400 Bad Request: <Code>RequestTimeout</Code>");
+        assert!(StoreFault::new("write", "k", &by_server).timed_out());
+        let reset = generic(io::Error::from(io::ErrorKind::ConnectionReset));
+        assert!(!StoreFault::new("write", "k", &reset).timed_out());
     }
 
     #[test]

@@ -19,6 +19,11 @@
 //! hour, or that was paused for longer, may be told that what it reads was removed. It never gets anything wrong, and
 //! the history is not touched by it.
 //!
+//! # What does not fit
+//!
+//! A note has at most 1 MiB: some 20,000 manifests. Who wants to hold more holds the newest, and is told how many are not
+//! ([`Hold::left_out`]).
+//!
 //! # Who may not write
 //!
 //! A store that can be read and not written is read without a hold, as far as collection lets it:
@@ -40,6 +45,7 @@ use crate::envelope::{self, EnvelopeError, Kind};
 use crate::fault::{FaultKind, StoreFault};
 use crate::head::READS;
 use crate::history::Walk;
+use crate::index::QUARANTINED;
 use crate::job::{Job, JobError, LOOKS, Note, Restorable};
 use crate::manifest::Manifest;
 use crate::names::{CheckpointNumber, Nonce, UnixMillis};
@@ -60,6 +66,9 @@ pub(crate) const KIND: Kind = Kind {
     max_plain: 8 << 20,
 };
 
+/// Room that is left in a note, as the time of a later renewal may take more bytes.
+const ROOM: u64 = 4096;
+
 /// A reader's note.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ReaderNote {
@@ -75,6 +84,27 @@ impl ReaderNote {
     pub(crate) fn encode(&self, crypt: &Crypt, reader: &Nonce) -> Result<Bytes, EnvelopeError> {
         let payload = envelope::to_cbor(KIND.what, self)?;
         Ok(envelope::seal_in(crypt, &place(reader), &KIND, &payload)?.into())
+    }
+
+    /// As [`Self::encode`], with as many of the manifests as a note can hold, the first ones first. How many those are not.
+    fn encode_what_fits(
+        &mut self,
+        crypt: &Crypt,
+        reader: &Nonce,
+    ) -> Result<(Bytes, usize), EnvelopeError> {
+        let all = self.reads.len();
+        loop {
+            let fewer = self.reads.len() - self.reads.len().div_ceil(8);
+            match self.encode(crypt, reader) {
+                Ok(bytes) if fewer == 0 || bytes.len() as u64 + ROOM <= KIND.max_object() => {
+                    return Ok((bytes, all - self.reads.len()));
+                }
+                Err(error) if fewer == 0 || !matches!(error, EnvelopeError::TooLarge { .. }) => {
+                    return Err(error);
+                }
+                _ => self.reads.truncate(fewer),
+            }
+        }
     }
 
     pub(crate) fn decode(
@@ -104,6 +134,7 @@ pub struct Hold {
     said: ReaderNote,
     nonce: Nonce,
     unprotected: Option<StoreFault>,
+    left_out: usize,
 }
 
 impl std::fmt::Debug for Hold {
@@ -124,13 +155,16 @@ impl Hold {
                 reads: Vec::new(),
             },
             unprotected: None,
+            left_out: 0,
         }
     }
 
-    /// Notes other manifests. A failure is remembered, not told: reading goes on without protection.
+    /// Notes other manifests, as many of them as fit, the first ones first. A failure is remembered, not told: reading goes
+    /// on without protection.
     async fn say(&mut self, reads: Vec<ManifestRef>) -> Result<(), JobError> {
         self.said.reads = reads;
-        let bytes = self.said.encode(self.job.crypt(), &self.nonce)?;
+        let (bytes, left_out) = (self.said).encode_what_fits(self.job.crypt(), &self.nonce)?;
+        self.left_out = left_out;
         let key = self.job.reader_key(&self.nonce);
         // From the first attempt on: one that fails may have been done.
         self.note
@@ -177,6 +211,12 @@ impl Hold {
         self.unprotected.as_ref()
     }
 
+    /// How many checkpoints, the oldest ones, did not fit into the note: collection may take them away meanwhile.
+    #[must_use]
+    pub const fn left_out(&self) -> usize {
+        self.left_out
+    }
+
     /// Lets go.
     pub async fn release(mut self) {
         if let Some(note) = self.note.take() {
@@ -190,7 +230,26 @@ impl Job {
         self.key(&place(reader))
     }
 
+    /// A manifest that can be relied on: quarantine counts for who asks by number as it does for who asks for the newest.
+    async fn unquarantined(
+        &self,
+        number: CheckpointNumber,
+    ) -> Result<(Manifest, ManifestRef), JobError> {
+        let (manifest, named) = self.manifest_and_name(number).await?;
+        if self.is_quarantined(&named.name).await? {
+            return Err(JobError::Unusable {
+                job: self.name().clone(),
+                number,
+                reason: format!("manifest {} is {QUARANTINED}", named.name),
+            });
+        }
+        Ok((manifest, named))
+    }
+
     /// A checkpoint's manifest, held: its packs stay until [`Hold::release`]. `who` says for what, for people.
+    ///
+    /// # Errors
+    /// Also [`JobError::Unusable`] if the manifest is in quarantine.
     pub async fn hold(
         &self,
         number: CheckpointNumber,
@@ -199,13 +258,13 @@ impl Job {
     ) -> Result<(Manifest, Hold), JobError> {
         let mut hold = Hold::new(self, who, now);
         for _ in 0..LOOKS {
-            let (manifest, named) = self.manifest_and_name(number).await?;
+            let (manifest, named) = self.unquarantined(number).await?;
             hold.say(vec![named.clone()]).await?;
             if hold.unprotected.is_some() || self.named(number).await?.as_ref() == Some(&named) {
                 return Ok((manifest, hold));
             }
         }
-        let (manifest, named) = self.manifest_and_name(number).await?;
+        let (manifest, named) = self.unquarantined(number).await?;
         hold.say(vec![named]).await?;
         Ok((manifest, hold))
     }
@@ -234,12 +293,13 @@ impl Job {
         }
     }
 
-    /// Holds all visible checkpoints.
+    /// Holds all visible checkpoints; if they are more than a note can hold, the newest of them ([`Hold::left_out`]).
     pub async fn hold_all(&self, who: &str, now: UnixMillis) -> Result<Hold, JobError> {
         let mut hold = Hold::new(self, who, now);
         let mut said: Option<Vec<ManifestRef>> = None;
         for _ in 0..LOOKS {
             let mut walk = Walk::new(self, READS).await?;
+            // Newest first.
             let mut named = Vec::new();
             while let Some(step) = walk.next().await? {
                 named.extend(step.manifest);
@@ -317,6 +377,36 @@ mod tests {
             let reader = Nonce([1; 16]);
             let _ = ReaderNote::decode(&Crypt::PLAIN, &reader, &bytes);
             let _ = ReaderNote::decode(&Crypt::PLAIN, &reader, &envelope::seal(&KIND, &bytes).unwrap());
+        }
+    }
+
+    #[test]
+    fn of_too_many_manifests_the_first_ones_are_noted() {
+        let named = |number: u64| {
+            let digest = Digest::of(&number.to_le_bytes());
+            ManifestRef {
+                name: format!("{number:020}-{}", hex::encode(&digest.as_bytes()[..8])),
+                digest,
+                length: number,
+            }
+        };
+        for (count, all) in [(0, true), (1, true), (1000, true), (60_000, false)] {
+            let reads: Vec<ManifestRef> = (0..count).map(named).collect();
+            let mut note = ReaderNote {
+                who: "verify".into(),
+                renewed: UnixMillis(1),
+                reads: reads.clone(),
+            };
+            let (reader, crypt) = (Nonce([1; 16]), crypt(1, "job"));
+            let (bytes, left_out) = note.encode_what_fits(&crypt, &reader).unwrap();
+            assert!(bytes.len() as u64 <= KIND.max_object());
+            assert_eq!(left_out == 0, all, "{count}: {left_out}");
+            let found = ReaderNote::decode(&crypt, &reader, &bytes).unwrap().reads;
+            assert_eq!(found, reads[..reads.len() - left_out]);
+            assert!(all || found.len() > 10_000, "{}", found.len());
+            // Renewed at any time, it fits as well.
+            note.renewed = UnixMillis(u64::MAX);
+            note.encode(&crypt, &reader).unwrap();
         }
     }
 

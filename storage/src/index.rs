@@ -14,6 +14,10 @@ use crate::collection::{Collection, ManifestRef};
 use crate::manifest::{Location, Manifest, PackEntry};
 use crate::names::PackId;
 
+/// What is said of a pack or manifest that a note keeps from being used, and what to do about it.
+pub(crate) const QUARANTINED: &str =
+    "quarantined as damaged: `phos-ft verify --deep` reads it again";
+
 /// Stored chunks by name: one generation for each of the newest checkpoints, newest first, so that memory is bounded
 /// by a few images' chunk tables however long a job runs. Cheap to clone.
 #[derive(Debug, Clone, Default)]
@@ -66,14 +70,19 @@ impl PackSet {
     /// Whether a pack can be relied on; why not, if not.
     pub(crate) fn check(&self, pack: &PackEntry) -> Result<(), String> {
         if self.quarantined.contains(&pack.id) {
-            return Err(format!("pack {} is quarantined as damaged", pack.id));
+            return Err(format!("pack {} is {QUARANTINED}", pack.id));
         }
+        self.check_there(pack)
+            .map_err(|what| format!("pack {} {what}", pack.id))
+    }
+
+    /// Whether a pack is there with its length, in quarantine or not; what is to be said of it, if not.
+    pub(crate) fn check_there(&self, pack: &PackEntry) -> Result<(), String> {
         match self.present.get(&pack.id) {
-            None => Err(format!("pack {} is missing", pack.id)),
-            Some(&length) if length != pack.length => Err(format!(
-                "pack {} has {length} bytes instead of {}",
-                pack.id, pack.length
-            )),
+            None => Err("is missing".into()),
+            Some(&length) if length != pack.length => {
+                Err(format!("has {length} bytes instead of {}", pack.length))
+            }
             Some(_) => Ok(()),
         }
     }

@@ -17,17 +17,18 @@ use std::sync::{Arc, Mutex, RwLock};
 
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Digest;
 use crate::backend::{Backend, Created};
+use crate::cache::Since;
 use crate::collection::{Collection, ManifestRef, NOTE_KIND, WriterNote};
 use crate::crypt::{Crypt, Naming};
 use crate::envelope::{self, EnvelopeError, Kind, Sealing};
 use crate::fault::{FaultKind, StoreFault};
 use crate::head::{self, HeadRecord, READS, RecordKind};
 use crate::history::{Step, Walk};
-use crate::index::{Index, PackSet};
+use crate::index::{Index, PackSet, QUARANTINED};
 use crate::leftovers::Leftovers;
 use crate::manifest::{self, Manifest, ManifestError, PackEntry};
 use crate::medium::Medium;
@@ -127,8 +128,8 @@ impl JobError {
     }
 }
 
-/// How far a checkpoint has got. There is one tier for now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+/// How far a checkpoint has got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Durability {
     /// On this machine: survives processes, not the node.
@@ -408,6 +409,13 @@ impl Job {
         self.key(&format!("packs/{pack}"))
     }
 
+    /// In each cache, these packs are of a checkpoint that is read or written now.
+    pub(crate) fn used_in_caches(&self, packs: &[PackEntry]) -> Vec<Since> {
+        let caches = self.options().caches.iter();
+        let keys = || packs.iter().map(|pack| self.pack_key(&pack.id));
+        caches.map(|cache| cache.used(keys())).collect()
+    }
+
     pub(crate) fn note_key(&self, writer: &Nonce) -> String {
         self.key(&format!("writers/{writer}"))
     }
@@ -658,6 +666,50 @@ impl Job {
             })) => Some(holder),
             _ => None,
         })
+    }
+
+    /// Who took the job over after the epoch `after`, up to the epoch `upto`, newest first; and why older ones of them
+    /// are not known, if so: a record cannot be read, there are too many, or `after` is no epoch of this history.
+    ///
+    /// Two records are read for each one: every record says which epoch is in force, so that before a take-over says
+    /// which one it ended.
+    pub async fn take_overs_between(
+        &self,
+        after: Epoch,
+        upto: Epoch,
+    ) -> Result<(Vec<String>, Option<String>), JobError> {
+        let mut holders = Vec::new();
+        let mut epoch = upto;
+        while epoch > after {
+            if holders.len() == READS {
+                let reason = format!("the job was taken over {READS} times since");
+                return Ok((holders, Some(reason)));
+            }
+            match self.record(epoch.0).await? {
+                Ok(HeadRecord {
+                    kind: RecordKind::TakenOver { holder },
+                    ..
+                }) => holders.push(holder),
+                Ok(_) => {
+                    let reason = format!("record {epoch} of the store is no take-over");
+                    return Ok((holders, Some(reason)));
+                }
+                Err(reason) => {
+                    let reason = format!("record {epoch} of the store cannot be read: {reason}");
+                    return Ok((holders, Some(reason)));
+                }
+            }
+            let before = epoch.0 - 1;
+            epoch = match self.record(before).await? {
+                Ok(record) => record.epoch,
+                Err(reason) => {
+                    let reason = format!("record {before} of the store cannot be read: {reason}");
+                    return Ok((holders, Some(reason)));
+                }
+            };
+        }
+        let reason = (epoch != after).then(|| format!("epoch {after} is not in the store"));
+        Ok((holders, reason))
     }
 
     /// Where the job's history stands now.
@@ -918,7 +970,7 @@ impl Job {
                 continue;
             };
             if packs.manifests.contains(&named.name) {
-                skip(format!("manifest {} is quarantined as damaged", named.name));
+                skip(format!("manifest {} is {QUARANTINED}", named.name));
                 continue;
             }
             let manifest = match self.read_manifest(number, &named).await? {
@@ -956,45 +1008,52 @@ impl Job {
     pub async fn checkpoints(
         &self,
     ) -> Result<Vec<(CheckpointNumber, Result<Manifest, String>)>, JobError> {
-        let found = self.checkpoints_with_names().await?;
-        Ok(found
-            .into_iter()
-            .map(|found| (found.number, found.manifest))
-            .collect())
+        self.fold_checkpoints(|all: &mut Vec<_>, found| all.push((found.number, found.manifest)))
+            .await
     }
 
-    pub(crate) async fn checkpoints_with_names(&self) -> Result<Vec<FoundCheckpoint>, JobError> {
+    /// Shows all visible checkpoints to `take`, newest first, one manifest at a time: all of them together may be more than
+    /// there is memory. If it has to look again, it begins with another `T`.
+    pub(crate) async fn fold_checkpoints<T: Default>(
+        &self,
+        mut take: impl FnMut(&mut T, FoundCheckpoint),
+    ) -> Result<T, JobError> {
         let mut looks = 0;
         loop {
             looks += 1;
-            let (found, tail) = self.checkpoints_once().await?;
-            let damaged = found.iter().any(|found| found.manifest.is_err());
+            let (folded, damaged, tail) = self.fold_checkpoints_once(&mut take).await?;
             if !damaged || looks > LOOKS || !self.grew_beyond(tail).await? {
-                return Ok(found);
+                return Ok(folded);
             }
         }
     }
 
-    async fn checkpoints_once(&self) -> Result<(Vec<FoundCheckpoint>, u64), JobError> {
+    /// What `take` made of the checkpoints, whether one cannot be used, and the newest record seen.
+    async fn fold_checkpoints_once<T: Default>(
+        &self,
+        take: &mut impl FnMut(&mut T, FoundCheckpoint),
+    ) -> Result<(T, bool, u64), JobError> {
         let mut walk = Walk::new(self, READS).await?;
-        let mut found = Vec::new();
+        let (mut folded, mut damaged) = (T::default(), false);
         while let Some(step) = walk.next().await? {
             let number = CheckpointNumber(step.number);
-            match (step.record, step.manifest) {
-                (Err(reason), _) => found.push(FoundCheckpoint {
+            let found = match (step.record, step.manifest) {
+                (Err(reason), _) => FoundCheckpoint {
                     number,
                     manifest_name: None,
                     manifest: Err(reason),
-                }),
-                (Ok(_), Some(named)) => found.push(FoundCheckpoint {
+                },
+                (Ok(_), Some(named)) => FoundCheckpoint {
                     number,
                     manifest: self.read_manifest(step.number, &named).await?,
                     manifest_name: Some(named.name),
-                }),
-                (Ok(_), None) => {}
-            }
+                },
+                (Ok(_), None) => continue,
+            };
+            damaged |= found.manifest.is_err();
+            take(&mut folded, found);
         }
-        Ok((found, walk.newest()))
+        Ok((folded, damaged, walk.newest()))
     }
 
     /// Checks that all packs of a checkpoint are there with the right length; the reason if not.
@@ -1098,22 +1157,68 @@ impl Job {
     }
 
     /// Notes, for all who come after, that a pack is damaged: no checkpoint that needs it is restored, and no new one
-    /// leans on it.
+    /// leans on it, until a deep verification has read it and found it sound.
+    ///
+    /// One that is missing gets no note: listings show that, and should it come back, it counts again.
     pub async fn quarantine_pack(
         &self,
         pack: &PackId,
         reason: &str,
         now: UnixMillis,
     ) -> Result<(), JobError> {
-        self.quarantine(&pack.to_string(), reason, now).await?;
-        if let Some(index) = self.index() {
-            self.set_index(Some(Arc::new(index.without(pack))));
+        // If this cannot be found out now, it is noted rather than not.
+        let missing = (self.packs().await).is_ok_and(|packs| !packs.present.contains_key(pack));
+        if missing {
+            self.forget_pack(pack);
+            return Ok(());
         }
+        self.note_damaged_pack(pack, reason, now).await
+    }
+
+    /// [`Self::quarantine_pack`] for one who knows that it is there.
+    pub(crate) async fn note_damaged_pack(
+        &self,
+        pack: &PackId,
+        reason: &str,
+        now: UnixMillis,
+    ) -> Result<(), JobError> {
+        self.quarantine(&pack.to_string(), reason, now).await?;
+        self.forget_pack(pack);
         Ok(())
     }
 
+    /// The next checkpoints of this handle do not lean on a pack unless it is found again. Nothing is noted.
+    pub fn forget_pack(&self, pack: &PackId) {
+        if let Some(index) = self.index() {
+            self.set_index(Some(Arc::new(index.without(pack))));
+        }
+    }
+
+    /// Whether a note says that a manifest is damaged.
+    pub(crate) async fn is_quarantined(&self, manifest: &str) -> Result<bool, StoreFault> {
+        if manifest.contains('/') {
+            return Ok(false);
+        }
+        let key = self.key(&format!("quarantine/{manifest}"));
+        let read = self.backend().read(&key, QUARANTINE_KIND.max_object());
+        match read.await {
+            // That it stands there is what counts.
+            Ok(_) => Ok(true),
+            Err(fault) if fault.kind() == FaultKind::TooLarge => Ok(true),
+            Err(fault) if fault.kind() == FaultKind::NotFound => Ok(false),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// Takes a quarantine note back: what it is about was read and is sound.
+    pub(crate) async fn lift_quarantine(&self, name: &str) -> Result<(), StoreFault> {
+        self.backend()
+            .delete(&self.key(&format!("quarantine/{name}")))
+            .await
+    }
+
     /// Notes that a manifest is damaged: its checkpoint is not restored and not leaned on, also should its bytes read
-    /// right by chance.
+    /// right by chance, until a deep verification has read it. The caller knows that it is there.
     pub(crate) async fn quarantine_manifest(
         &self,
         name: &str,
@@ -1263,6 +1368,23 @@ impl Job {
                 self.set_index(None);
                 continue;
             };
+            // Told now, not after the job was held and all of its packs went up.
+            let log = *self.inner.log.lock().await;
+            if let Some(Log {
+                tail,
+                epoch: Some(other),
+            }) = log
+                && other != epoch
+            {
+                if let Some(note) = note.take() {
+                    note.remove().await;
+                }
+                return Err(JobError::Fenced {
+                    job: self.name().clone(),
+                    epoch,
+                    by: self.usurper(tail).await,
+                });
+            }
             let packs = left.entries();
             let swept = self.swept_between(index.horizon(), current.horizon(), &packs);
             if let Some(reason) = swept.await? {

@@ -56,6 +56,7 @@ mod history;
 mod hold;
 mod index;
 mod job;
+mod lease;
 mod leftovers;
 mod manifest;
 mod medium;
@@ -71,10 +72,12 @@ mod unfinished;
 mod verify;
 mod writer;
 
-pub use cache::PackCache;
+pub use cache::{PackCache, RoomCheck};
 pub use chunk_list::ChunkList;
 pub use codec::{Codec, Encoding, EncodingPolicy, PlainZstd, Pressure, Sample};
-pub use collect::{Always, Candidate, CollectError, CollectOptions, Collected, GiveWay, Keep};
+pub use collect::{
+    Always, Candidate, Clock, CollectError, CollectOptions, Collected, GiveWay, Keep,
+};
 pub use copy::CopyError;
 pub use crypt::{Key, KeyError, KeyId, Naming};
 pub use diff::{AllocationDiff, Change, Diff, FileDiff};
@@ -87,6 +90,7 @@ pub use job::{
     CheckpointSummary, Durability, Job, JobError, JobState, Listing, Restorable, SkippedCheckpoint,
     TakenOver,
 };
+pub use lease::Lease;
 pub use manifest::{
     Allocation, Body, ChunkEntry, Extent, FileContent, FilePath, Gpu, GpuUuid, ImageFile, JobFile,
     JobFileKind, Manifest, ManifestBody, ManifestError, PackEntry, Process, ProcessDevice, Timings,

@@ -10,6 +10,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::Digest;
+use crate::cache::Since;
 use crate::codec::Codec;
 use crate::job::Job;
 use crate::manifest::{ChunkEntry, Manifest, PackEntry};
@@ -23,6 +24,8 @@ const GAP: u64 = 256 << 10;
 pub(crate) struct Place {
     pub job: Job,
     packs: Arc<[PackEntry]>,
+    /// For each cache of packs of the job.
+    pub since: Arc<[Since]>,
     /// By name, of a checkpoint elsewhere; the own one is asked by number.
     chunks: Arc<HashMap<Digest, ChunkEntry>>,
 }
@@ -30,6 +33,7 @@ pub(crate) struct Place {
 impl Place {
     fn new(job: Job, packs: &[PackEntry], chunks: HashMap<Digest, ChunkEntry>) -> Place {
         Place {
+            since: job.used_in_caches(packs).into(),
             job,
             packs: packs.into(),
             chunks: Arc::new(chunks),

@@ -9,9 +9,12 @@ use futures::future::join_all;
 use crate::backend::Backend;
 use crate::fault::{FaultKind, StoreFault};
 use crate::names::NonceSource;
+use crate::s3::{ChecksumChoice, S3Options};
 
 /// Writers that race for one key.
 const RACERS: usize = 16;
+/// Bytes of the object that is written as packs are: from so many on they have their storage class.
+const AS_PACK: usize = 128 << 10;
 
 /// Why a store is not fit for checkpoints.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +29,17 @@ pub enum ProbeError {
     Content {
         /// The key.
         key: String,
+    },
+    /// The server refuses what is said of objects.
+    #[error(
+        "the store failed its probe: {source}; objects are written there with {options}: choose what the store has and \
+         these credentials may use, or leave that out"
+    )]
+    Refused {
+        /// The options that say so, as on a command line.
+        options: String,
+        /// The failed request.
+        source: StoreFault,
     },
     /// What was written is not listed, or what was deleted is.
     #[error(
@@ -71,12 +85,55 @@ impl ProbeError {
     }
 }
 
+/// The options that say how objects are written to S3, as on a command line; with what is said of packs alone, if asked
+/// for.
+fn given(options: &S3Options, of_packs: bool) -> Vec<String> {
+    let mut given = Vec::new();
+    if let Some(class) = &options.storage_class
+        && of_packs
+    {
+        given.push(format!("--s3-storage-class {}", class.as_str()));
+    }
+    if let Some(key) = &options.sse_kms_key {
+        given.push(format!("--s3-sse-kms-key {key}"));
+    }
+    match options.checksum {
+        ChecksumChoice::Auto | ChecksumChoice::None => {}
+        ChecksumChoice::Sha256 | ChecksumChoice::Crc64Nvme => {
+            given.push(format!("--s3-checksum {}", options.checksum));
+        }
+    }
+    given
+}
+
+/// What it means that an object that is written so cannot be written, or not be read.
+fn refused(given: &[String], fault: StoreFault) -> ProbeError {
+    let refuses = matches!(
+        fault.kind(),
+        FaultKind::Denied | FaultKind::Invalid | FaultKind::Unsupported
+    );
+    if given.is_empty() || !refuses {
+        return fault.into();
+    }
+    ProbeError::Refused {
+        options: given.join(" and "),
+        source: fault,
+    }
+}
+
 pub(crate) async fn run(backend: &Backend, nonces: &NonceSource) -> Result<(), ProbeError> {
     let prefix = format!("probe/{}", nonces.next());
-    let result = try_all(backend, &prefix).await;
+    let mut names = vec!["once", "raced"];
+    let mut result = try_all(backend, &prefix).await;
+    // What packs alone are written with is tried with one that looks like it.
+    let given = given(backend.s3(), true);
+    if result.is_ok() && !given.is_empty() {
+        names.push("pack");
+        result = try_as_pack(backend, &prefix, &given).await;
+    }
     // Whatever came out of it, what was written goes.
     let mut deleted = Ok(());
-    for name in ["once", "raced"] {
+    for name in names {
         let one = backend.delete(&format!("{prefix}/{name}")).await;
         deleted = deleted.and(one);
     }
@@ -91,8 +148,12 @@ pub(crate) async fn run(backend: &Backend, nonces: &NonceSource) -> Result<(), P
 async fn try_all(backend: &Backend, prefix: &str) -> Result<(), ProbeError> {
     let key = format!("{prefix}/once");
     let written = Bytes::from_static(b"first");
-    backend.write(&key, written.clone()).await?;
-    if backend.read(&key, 1024).await? != written {
+    let given = given(backend.s3(), false);
+    let tried = async {
+        backend.write(&key, written.clone()).await?;
+        backend.read(&key, 1024).await
+    };
+    if tried.await.map_err(|fault| refused(&given, fault))? != written {
         return Err(ProbeError::Content { key });
     }
     if backend.read_range(&key, 1..3).await? != written.slice(1..3) {
@@ -154,5 +215,41 @@ async fn try_all(backend: &Backend, prefix: &str) -> Result<(), ProbeError> {
             Err(_) => Err(race(0)),
         },
         (winners, _) => Err(race(winners.len())),
+    }
+}
+
+/// Writes and reads an object as large packs are written.
+async fn try_as_pack(backend: &Backend, prefix: &str, given: &[String]) -> Result<(), ProbeError> {
+    let key = format!("{prefix}/pack");
+    let written = Bytes::from(vec![0x5a; AS_PACK]);
+    let tried = async {
+        backend.write_as_pack(&key, written.clone()).await?;
+        backend.read(&key, AS_PACK as u64).await
+    };
+    match tried.await {
+        Ok(found) if found == written => Ok(()),
+        Ok(_) => Err(ProbeError::Content { key }),
+        Err(fault) => Err(refused(given, fault)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_as_a_pack_has_what_packs_have() {
+        let options = S3Options {
+            storage_class: Some("STANDARD_IA".parse().unwrap()),
+            sse_kms_key: Some("alias/k".into()),
+            checksum: ChecksumChoice::Sha256,
+        };
+        assert_eq!(options.pack_attributes(AS_PACK as u64).len(), 1);
+        assert_eq!(
+            given(&options, true).join(" "),
+            "--s3-storage-class STANDARD_IA --s3-sse-kms-key alias/k --s3-checksum sha256"
+        );
+        assert_eq!(given(&options, false).len(), 2);
+        assert!(given(&S3Options::default(), true).is_empty());
     }
 }

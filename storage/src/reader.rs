@@ -9,7 +9,8 @@
 //! # Damage
 //!
 //! A range whose chunks do not match is fetched once more, as the damage may have happened on the way. If it stays, the
-//! error names the checkpoint, pack and place: [`Job::quarantine_pack`] and fall back to an older checkpoint.
+//! error names the checkpoint, pack and place: [`Job::quarantine_pack`] and fall back to an older checkpoint. A pack that is
+//! not there is asked for once more, too. It needs no note: whoever lists the packs finds it missing, or back.
 //!
 //! # Other places
 //!
@@ -118,7 +119,8 @@ impl ReadError {
         }
     }
 
-    /// The damaged pack, if this is damage: quarantine it and fall back to an older checkpoint.
+    /// The damaged pack, if this is damage: quarantine it and fall back to an older checkpoint. One that is missing
+    /// ([`Self::PackLost`]) needs no note.
     #[must_use]
     pub const fn damaged_pack(&self) -> Option<PackId> {
         match self {
@@ -351,28 +353,36 @@ impl Reader {
             return Ok(near);
         }
         match self.fetch_span_once(span).await {
-            Err(ReadError::Damaged { .. }) => self.fetch_span_once(span).await,
+            // Neither is final when it is met for the first time: a whole checkpoint would be given up for it.
+            Err(ReadError::Damaged { .. } | ReadError::PackLost { .. }) => {
+                self.fetch_span_once(span).await
+            }
             other => other,
         }
     }
 
-    /// From the cache, if all of it is there and right.
+    /// From the nearest cache that has all of it, and has it right.
     async fn cached_span(&self, span: &Arc<Span>) -> Option<Vec<(u32, Bytes)>> {
         let job = self.job_of(span);
         let options = job.options();
-        let (cache, span) = (options.cache.clone()?, span.clone());
+        if options.caches.is_empty() {
+            return None;
+        }
+        let (caches, span) = (options.caches.clone(), span.clone());
         let (checkpoint, key) = (self.checkpoint, job.pack_key(&span.pack));
         let crypt = job.crypt().clone();
         let looked = options.compute.run(move || {
-            let bytes = cache.read(&key, span.start..span.end)?;
-            match decode_span(&crypt, checkpoint, &span, &bytes) {
-                Ok(chunks) => Some(chunks),
-                Err(error) => {
-                    tracing::warn!(%error, "only its copy on this disk: the store is asked");
-                    cache.remove(&key);
-                    None
+            caches.iter().find_map(|cache| {
+                let bytes = cache.read(&key, span.start..span.end)?;
+                match decode_span(&crypt, checkpoint, &span, &bytes) {
+                    Ok(chunks) => Some(chunks),
+                    Err(error) => {
+                        tracing::warn!(%error, ?cache, "only its copy on this machine: it is read elsewhere");
+                        cache.remove(&key);
+                        None
+                    }
                 }
-            }
+            })
         });
         looked.await.ok().flatten()
     }
@@ -395,10 +405,16 @@ impl Reader {
                 _ => ReadError::Store { checkpoint, source },
             })?;
         let (task_span, crypt) = (span.clone(), job.crypt().clone());
-        let decoding = job
-            .options()
-            .compute
-            .run(move || decode_span(&crypt, checkpoint, &task_span, &bytes));
+        let (task_key, caches) = (key.clone(), job.options().caches.clone());
+        let since = (self.places.get(span.place)).map(|place| Arc::clone(&place.since));
+        let decoding = job.options().compute.run(move || {
+            let decoded = decode_span(&crypt, checkpoint, &task_span, &bytes)?;
+            // The next restore finds it nearer.
+            for (cache, since) in caches.iter().zip(since.iter().flat_map(|all| all.iter())) {
+                cache.keep_read(&task_key, task_span.start, &bytes, *since);
+            }
+            Ok(decoded)
+        });
         decoding.await.unwrap_or_else(|error| {
             let detail = format!("the task that decodes it ended: {error}");
             let source = StoreFault::with_kind("read", key, FaultKind::Transient, detail);

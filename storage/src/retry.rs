@@ -21,7 +21,8 @@ pub struct RetryPolicy {
     pub base: Duration,
     /// Longest wait between two attempts.
     pub cap: Duration,
-    /// Time after which the client gives up a single HTTP request and its retries.
+    /// Time after which the client gives up a single HTTP request, with all that it sent, and its retries: long enough for
+    /// a part over a slow link. A connection that is not made is given up after seconds.
     pub request_timeout: Duration,
     /// Seed of the jitter that keeps many nodes from retrying in step.
     pub jitter_seed: u64,
@@ -33,7 +34,7 @@ impl Default for RetryPolicy {
             retries: 4,
             base: Duration::from_millis(250),
             cap: Duration::from_secs(8),
-            request_timeout: Duration::from_secs(60),
+            request_timeout: Duration::from_secs(180),
             jitter_seed: 0,
         }
     }

@@ -38,7 +38,8 @@ pub struct StoreOptions {
     pub retry: RetryPolicy,
     /// Bytes at which a pack is closed and uploaded. Between 1 and 4096 chunks of GPU memory make sense.
     pub pack_size: u64,
-    /// Packs of more than these bytes go up in parts of this size. S3 asks for at least 5 MiB.
+    /// Objects of more than these bytes go up in parts of this size, or of 5 MiB with a pacer if that is less. S3 asks for
+    /// at least 5 MiB.
     pub part_size: usize,
     /// Packs being uploaded at once. With the one being filled they bound a writer's memory:
     /// `(uploads + 1) * pack_size + encoders * 2 * 4 MiB`.
@@ -47,14 +48,15 @@ pub struct StoreOptions {
     pub encoders: usize,
     /// How chunks are written.
     pub encoding: Arc<dyn EncodingPolicy>,
-    /// What holds packs back so that others have their share of the link; `None`: nothing does.
+    /// What holds packs, and all else of more than 64 KiB, back so that others have their share of the link; `None`:
+    /// nothing does.
     pub pacer: Option<Arc<dyn Pacer>>,
     /// What jobs are encrypted with; `None`: they are not. A job keeps what it was begun with.
     pub encryption: Option<Key>,
     /// How objects are written to S3.
     pub s3: S3Options,
-    /// Packs kept on a disk of this machine, where a reader looks first.
-    pub cache: Option<Arc<PackCache>>,
+    /// Copies of packs on this machine, nearest first, where a reader looks before it asks the store.
+    pub caches: Vec<Arc<PackCache>>,
     /// Ranges being fetched at once by a reader. With `fetch_size` they bound a reader's memory:
     /// `(3 * fetches + 2) * fetch_size`: what was read, what it was decoded to, and what is being handed out.
     pub fetches: usize,
@@ -68,7 +70,7 @@ pub struct StoreOptions {
     pub compute: Compute,
 }
 
-/// Asked before bytes of packs are sent.
+/// Asked before each part of a pack or of another large object is sent.
 pub trait Pacer: Send + Sync + std::fmt::Debug {
     /// Returns when so many bytes may be sent.
     fn take(&self, bytes: u64) -> BoxFuture<'_, ()>;
@@ -106,7 +108,7 @@ impl StoreOptions {
         Self {
             retry: RetryPolicy::default(),
             pack_size: 64 << 20,
-            part_size: 16 << 20,
+            part_size: 8 << 20,
             uploads: 4,
             encoders: std::thread::available_parallelism()
                 .map_or(4, std::num::NonZero::get)
@@ -115,7 +117,7 @@ impl StoreOptions {
             pacer: None,
             encryption: None,
             s3: S3Options::default(),
-            cache: None,
+            caches: Vec::new(),
             fetches: 8,
             fetch_size: 8 << 20,
             indexed_checkpoints: 3,
@@ -256,7 +258,7 @@ impl Store {
             address: address.clone(),
             detail: error.to_string(),
         })?;
-        let backend = Backend::new(store, base, options.retry.clone(), Medium::Local);
+        let backend = Backend::new(store, base, &options, Medium::Local);
         Self::with_backend(backend, &address, options).await
     }
 
@@ -380,6 +382,12 @@ impl Store {
     #[must_use]
     pub fn address(&self) -> &str {
         &self.inner.address
+    }
+
+    /// The directory that it is, if it is one.
+    #[must_use]
+    pub fn directory(&self) -> Option<&std::path::Path> {
+        self.inner.backend.directory()
     }
 
     /// Whether packs are dropped, so that nothing can be restored from it.

@@ -10,16 +10,23 @@
 //!
 //! * What is damaged is named and, unless asked otherwise, quarantined: no checkpoint that needs it is restored any more
 //!   and no new one leans on it, so that the next checkpoint stores its chunks again.
+//! * What is in quarantine counts as damaged. A deep look reads it again and, unless asked otherwise, takes the note back
+//!   from what is sound: damage may be mended (an older version put back), or have been that of a machine.
+//! * What is missing gets no note: whoever looks finds that out from a listing, and it counts again should it come back.
 //! * Only what objects hold is damage. What cannot be read just now (time-outs, refused credentials) ends the
-//!   verification with an error; a range that does not match is fetched once more first.
+//!   verification with an error; what does not match, or is not there, is fetched once more first.
 //! * A checkpoint that retention removes meanwhile is not damaged: who is found so is looked for once more. A caller that
 //!   holds all of them ([`Job::hold_all`]) sees none go.
 //!
 //! # Memory
 //!
-//! The manifests' chunk tables and, at a time, `fetches` ranges of `fetch_size` bytes.
+//! * One manifest at a time.
+//! * Of all of them together: of each pack its checkpoints' numbers, and some 150 bytes for each chunk stored there, however
+//!   many checkpoints share it.
+//! * Deep: the index of one pack, and `fetches` ranges of `fetch_size` bytes, each with one decoded chunk.
+//!   Shallow: the indices of `fetches` packs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
@@ -29,18 +36,18 @@ use crate::Digest;
 use crate::codec::{self, Codec};
 use crate::crypt::Crypt;
 use crate::fault::{FaultKind, StoreFault};
-use crate::index::PackSet;
-use crate::job::{Job, JobError, SkippedCheckpoint};
-use crate::manifest::{Location, Manifest};
+use crate::index::{PackSet, QUARANTINED};
+use crate::job::{FoundCheckpoint, Job, JobError, SkippedCheckpoint};
+use crate::manifest::{Location, Manifest, PackEntry};
 use crate::names::{CheckpointNumber, PackId, UnixMillis};
-use crate::pack::PackIndexEntry;
+use crate::pack::{PackIndex, PackIndexEntry};
 
 /// How to verify.
 #[derive(Debug, Clone, Copy)]
 pub struct VerifyOptions {
     /// Read every chunk.
     pub deep: bool,
-    /// Quarantine what is damaged.
+    /// Quarantine what is damaged; if deep, also lift the quarantine of what is sound.
     pub quarantine: bool,
 }
 
@@ -78,6 +85,8 @@ pub struct Verified {
     pub damaged: Vec<SkippedCheckpoint>,
     /// Damaged packs.
     pub damaged_packs: Vec<DamagedPack>,
+    /// Packs and manifests that were in quarantine, are sound and count again, by their names.
+    pub lifted: Vec<String>,
     /// Packs looked at.
     pub packs: u64,
     /// Their bytes.
@@ -105,6 +114,83 @@ struct Expected {
     conflict: Option<String>,
 }
 
+/// What the manifests say, taken together. None of them is kept.
+#[derive(Default)]
+struct Said {
+    checkpoints: BTreeMap<CheckpointNumber, Seen>,
+    packs: BTreeMap<PackId, Expected>,
+}
+
+/// A visible checkpoint.
+struct Seen {
+    /// Of its manifest, if that is known.
+    name: Option<String>,
+    /// What is wrong with its record or manifest.
+    damage: Option<String>,
+    /// Its manifest is in quarantine.
+    noted: bool,
+}
+
+/// A visible checkpoint, looked at once more.
+struct Again {
+    name: Option<String>,
+    damaged: bool,
+    /// Those of its packs that matter.
+    packs: BTreeSet<PackId>,
+}
+
+/// What is wrong with a pack.
+struct Damage {
+    reason: String,
+    /// It is not there, which needs no note.
+    missing: bool,
+}
+
+impl Damage {
+    fn missing() -> Self {
+        Self {
+            reason: "it is missing".into(),
+            missing: true,
+        }
+    }
+}
+
+impl From<String> for Damage {
+    fn from(reason: String) -> Self {
+        Self {
+            reason,
+            missing: false,
+        }
+    }
+}
+
+impl Said {
+    fn take(&mut self, crypt: &Crypt, found: FoundCheckpoint) {
+        let damage = match usable(crypt, found.manifest) {
+            Ok(manifest) => {
+                expect(&mut self.packs, &manifest);
+                None
+            }
+            Err(reason) => Some(reason),
+        };
+        let seen = Seen {
+            name: found.manifest_name,
+            damage,
+            noted: false,
+        };
+        self.checkpoints.insert(found.number, seen);
+    }
+}
+
+/// Why what is in quarantine still is.
+fn still_quarantined(options: VerifyOptions) -> String {
+    if options.deep {
+        "quarantined as damaged and sound now: `phos-ft verify --deep` lifts that, without --no-quarantine".into()
+    } else {
+        QUARANTINED.into()
+    }
+}
+
 impl Job {
     /// Verifies all visible checkpoints. `progress` is called often, from any thread.
     pub async fn verify(
@@ -115,32 +201,33 @@ impl Job {
     ) -> Result<Verified, JobError> {
         self.refuse_discard()?;
         let mut verified = Verified::default();
-        let mut expected: BTreeMap<PackId, Expected> = BTreeMap::new();
-        let mut manifests: BTreeMap<CheckpointNumber, Option<String>> = BTreeMap::new();
-        for found in self.checkpoints_with_names().await? {
-            manifests.insert(found.number, found.manifest_name);
-            let checked = found.manifest.and_then(|manifest| {
-                check_zeros(self.crypt(), &manifest)?;
-                Ok(manifest)
-            });
-            match checked {
-                Ok(manifest) => {
-                    verified.whole.push(found.number);
-                    expect(&mut expected, &manifest);
-                }
-                Err(reason) => verified.damaged.push(SkippedCheckpoint {
-                    number: found.number,
-                    reason,
-                }),
-            }
-        }
+        let crypt = self.crypt();
+        let mut said: Said = self
+            .fold_checkpoints(|said: &mut Said, found| said.take(crypt, found))
+            .await?;
         let packs = self.packs().await?;
+        let lifts = options.deep && options.quarantine;
+        for seen in said.checkpoints.values_mut() {
+            let noted = (seen.name.as_ref()).filter(|name| packs.manifests.contains(*name));
+            let Some(name) = noted else {
+                continue;
+            };
+            if seen.damage.is_none() && lifts {
+                self.lift_quarantine(name).await?;
+                verified.lifted.push(name.clone());
+                continue;
+            }
+            seen.noted = true;
+            seen.damage
+                .get_or_insert_with(|| still_quarantined(options));
+        }
+        let expected = &said.packs;
         verified.packs = expected.len() as u64;
         verified.pack_bytes = expected.values().map(|pack| pack.length).sum();
         let total_bytes = verified.pack_bytes;
         let done = |bytes| progress(VerifyProgress { total_bytes, bytes });
         let fetches = self.options().fetches.max(1);
-        let checks = stream::iter(&expected).map(|(id, pack)| {
+        let checks = stream::iter(expected).map(|(id, pack)| {
             let (packs, done) = (&packs, &done);
             async move {
                 let outcome = self
@@ -154,65 +241,139 @@ impl Job {
         let mut checks = checks.buffered(width);
         let mut damaged = Vec::new();
         while let Some((id, pack, outcome)) = checks.try_next().await? {
-            match outcome {
-                Ok(chunks) => verified.chunks += chunks,
-                Err(reason) => damaged.push(DamagedPack {
-                    pack: *id,
-                    reason,
-                    checkpoints: pack.checkpoints.iter().copied().collect(),
-                }),
-            }
+            let damage: Damage = match outcome {
+                Ok(chunks) => {
+                    verified.chunks += chunks;
+                    if !packs.quarantined.contains(id) {
+                        continue;
+                    }
+                    if lifts {
+                        // Now, and not when all is read: what is noted from here on is news.
+                        let name = id.to_string();
+                        self.lift_quarantine(&name).await?;
+                        verified.lifted.push(name);
+                        continue;
+                    }
+                    still_quarantined(options).into()
+                }
+                Err(damage) => damage,
+            };
+            let found = DamagedPack {
+                pack: *id,
+                reason: damage.reason,
+                checkpoints: pack.checkpoints.iter().copied().collect(),
+            };
+            damaged.push((found, damage.missing));
         }
         drop(checks);
 
-        if !damaged.is_empty() || !verified.damaged.is_empty() {
+        let mut seen = said.checkpoints;
+        if !damaged.is_empty() || seen.values().any(|seen| seen.damage.is_some()) {
             // Only what is named now as it was then: the rest was removed or repacked meanwhile.
-            let now = self.checkpoints_with_names().await?;
-            for pack in &mut damaged {
+            let matters: BTreeSet<PackId> = damaged.iter().map(|(pack, _)| pack.pack).collect();
+            let again = self.look_again(&matters).await?;
+            for (pack, _) in &mut damaged {
+                let id = pack.pack;
                 pack.checkpoints.retain(|number| {
-                    now.iter().any(|found| {
-                        found.number == *number
-                            && found.manifest.as_ref().is_ok_and(|manifest| {
-                                manifest.packs.iter().any(|named| named.id == pack.pack)
-                            })
-                    })
+                    (again.get(number)).is_some_and(|again| again.packs.contains(&id))
                 });
             }
-            damaged.retain(|pack| !pack.checkpoints.is_empty());
-            verified
-                .whole
-                .retain(|number| now.iter().any(|found| found.number == *number));
-            verified.damaged.retain(|damaged| {
-                now.iter().any(|found| {
-                    found.number == damaged.number
-                        && found.manifest.is_err()
-                        && manifests.get(&found.number) == Some(&found.manifest_name)
+            damaged.retain(|(pack, _)| !pack.checkpoints.is_empty());
+            seen.retain(|number, seen| {
+                (again.get(number)).is_some_and(|again| {
+                    seen.damage.is_none()
+                        || again.name == seen.name && (again.damaged || seen.noted)
                 })
             });
         }
-        for pack in &damaged {
-            verified
-                .whole
-                .retain(|number| !pack.checkpoints.contains(number));
-            if options.quarantine && !packs.quarantined.contains(&pack.pack) {
-                self.quarantine_pack(&pack.pack, &pack.reason, now).await?;
+        if options.quarantine {
+            for (pack, missing) in &damaged {
+                if !missing && !packs.quarantined.contains(&pack.pack) {
+                    self.note_damaged_pack(&pack.pack, &pack.reason, now)
+                        .await?;
+                }
+            }
+            self.quarantine_manifests(&seen, now).await?;
+        }
+        for (number, seen) in seen {
+            let needs = |(pack, _): &(DamagedPack, bool)| pack.checkpoints.contains(&number);
+            match seen.damage {
+                Some(reason) => verified.damaged.push(SkippedCheckpoint { number, reason }),
+                None if damaged.iter().any(needs) => {}
+                None => verified.whole.push(number),
             }
         }
-        for checkpoint in &verified.damaged {
-            if options.quarantine
-                && let Some(Some(name)) = manifests.get(&checkpoint.number)
-            {
-                self.quarantine_manifest(name, &checkpoint.reason, now)
-                    .await?;
-            }
-        }
-        verified.damaged_packs = damaged;
-        verified.whole.sort_unstable();
-        verified.damaged.sort_by_key(|d| d.number);
+        verified.damaged_packs = damaged.into_iter().map(|(pack, _)| pack).collect();
         Ok(verified)
     }
 
-    /// Chunks checked, or what is wrong with the pack.
+    /// The visible checkpoints as they are now, and who needs one of these packs.
+    async fn look_again(
+        &self,
+        matters: &BTreeSet<PackId>,
+    ) -> Result<BTreeMap<CheckpointNumber, Again>, JobError> {
+        let crypt = self.crypt();
+        let take = |all: &mut BTreeMap<CheckpointNumber, Again>, found: FoundCheckpoint| {
+            let manifest = usable(crypt, found.manifest);
+            let packs = manifest.iter().flat_map(|manifest| &manifest.packs);
+            let again = Again {
+                name: found.manifest_name,
+                damaged: manifest.is_err(),
+                packs: (packs.map(|pack| pack.id))
+                    .filter(|id| matters.contains(id))
+                    .collect(),
+            };
+            all.insert(found.number, again);
+        };
+        self.fold_checkpoints(take).await
+    }
+
+    /// Notes which manifests are damaged. One that is missing needs no note.
+    async fn quarantine_manifests(
+        &self,
+        seen: &BTreeMap<CheckpointNumber, Seen>,
+        now: UnixMillis,
+    ) -> Result<(), JobError> {
+        let news: Vec<(&String, &String)> = (seen.values())
+            .filter(|seen| !seen.noted)
+            .filter_map(|seen| Some((seen.name.as_ref()?, seen.damage.as_ref()?)))
+            .collect();
+        if news.is_empty() {
+            return Ok(());
+        }
+        let listed = self.backend().list(&self.key("manifests")).await?;
+        let there: HashSet<String> = listed.into_iter().map(|object| object.name).collect();
+        for (name, reason) in news {
+            if there.contains(name) {
+                self.quarantine_manifest(name, reason, now).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The index of a pack; what does not match, or is not there, is read once more.
+    async fn verify_index(
+        &self,
+        id: &PackId,
+        length: u64,
+    ) -> Result<Result<PackIndex, Damage>, JobError> {
+        let mut again = true;
+        loop {
+            let damage: Damage = match self.read_pack_index(id, length).await {
+                Ok(index) => return Ok(Ok(index)),
+                Err(JobError::Pack { source, .. }) => source.to_string().into(),
+                Err(JobError::Store(fault)) if fault.kind() == FaultKind::NotFound => {
+                    Damage::missing()
+                }
+                Err(other) => return Err(other),
+            };
+            if !std::mem::take(&mut again) {
+                return Ok(Err(damage));
+            }
+        }
+    }
+
+    /// Chunks checked, or what is wrong with the pack. Whether it is in quarantine makes no difference.
     async fn verify_pack(
         &self,
         id: &PackId,
@@ -220,30 +381,28 @@ impl Job {
         packs: &PackSet,
         deep: bool,
         done: &(dyn Fn(u64) + Send + Sync),
-    ) -> Result<Result<u64, String>, JobError> {
-        let entry = crate::manifest::PackEntry {
+    ) -> Result<Result<u64, Damage>, JobError> {
+        let entry = PackEntry {
             id: *id,
             length: expected.length,
         };
-        if let Err(reason) = packs.check(&entry) {
+        if let Err(what) = packs.check_there(&entry) {
             done(expected.length);
-            return Ok(Err(reason));
+            return Ok(Err(Damage {
+                reason: format!("it {what}"),
+                missing: !packs.present.contains_key(id),
+            }));
         }
         if let Some(reason) = &expected.conflict {
             done(expected.length);
-            return Ok(Err(reason.clone()));
+            return Ok(Err(reason.clone().into()));
         }
-        let index = match self.read_pack_index(id, expected.length).await {
+        let index = match self.verify_index(id, expected.length).await? {
             Ok(index) => index,
-            Err(JobError::Pack { source, .. }) => {
+            Err(damage) => {
                 done(expected.length);
-                return Ok(Err(source.to_string()));
+                return Ok(Err(damage));
             }
-            Err(JobError::Store(fault)) if fault.kind() == FaultKind::NotFound => {
-                done(expected.length);
-                return Ok(Err("it is missing".into()));
-            }
-            Err(other) => return Err(other),
         };
         let found: BTreeMap<u64, &PackIndexEntry> = index
             .chunks
@@ -259,9 +418,10 @@ impl Job {
             });
             if !same {
                 done(expected.length);
-                return Ok(Err(format!(
+                let reason = format!(
                     "its index does not have chunk {digest} at byte {offset}, as a manifest says"
-                )));
+                );
+                return Ok(Err(reason.into()));
             }
         }
         if !deep {
@@ -278,7 +438,7 @@ impl Job {
         length: u64,
         chunks: Vec<PackIndexEntry>,
         done: &(dyn Fn(u64) + Send + Sync),
-    ) -> Result<Result<u64, String>, JobError> {
+    ) -> Result<Result<u64, Damage>, JobError> {
         let key = self.pack_key(id);
         let count = chunks.len() as u64;
         let limit = self.options().fetch_size.max(1);
@@ -299,7 +459,7 @@ impl Job {
                 let bytes: u64 = span.iter().map(|chunk| u64::from(chunk.stored)).sum();
                 let mut outcome = self.verify_span(key, &span).await?;
                 if outcome.is_err() {
-                    // The damage may have happened on the way.
+                    // It may have happened on the way.
                     outcome = self.verify_span(key, &span).await?;
                 }
                 Ok::<_, StoreFault>((bytes, outcome))
@@ -311,8 +471,8 @@ impl Job {
         while let Some((bytes, checked)) = checks.try_next().await? {
             rest = rest.saturating_sub(bytes);
             done(bytes);
-            if let Err(reason) = checked {
-                outcome = Err(reason);
+            if let Err(damage) = checked {
+                outcome = Err(damage);
                 break;
             }
         }
@@ -324,7 +484,7 @@ impl Job {
         &self,
         key: &str,
         span: &[PackIndexEntry],
-    ) -> Result<Result<(), String>, StoreFault> {
+    ) -> Result<Result<(), Damage>, StoreFault> {
         let start = span.first().map_or(0, |chunk| chunk.offset);
         let stop = span.last().map_or(start, end);
         if stop == start {
@@ -333,7 +493,7 @@ impl Job {
         let bytes = match self.backend().read_range(key, start..stop).await {
             Ok(bytes) => bytes,
             Err(fault) if fault.kind() == FaultKind::NotFound => {
-                return Ok(Err("it is missing".into()));
+                return Ok(Err(Damage::missing()));
             }
             Err(fault) => return Err(fault),
         };
@@ -342,9 +502,15 @@ impl Job {
             .options()
             .compute
             .run(move || check_span(&crypt, start, &span, &bytes));
-        checked
-            .await
-            .map_err(|detail| StoreFault::with_kind("read", key, FaultKind::Transient, detail))
+        match checked.await {
+            Ok(checked) => Ok(checked.map_err(Damage::from)),
+            Err(detail) => Err(StoreFault::with_kind(
+                "read",
+                key,
+                FaultKind::Transient,
+                detail,
+            )),
+        }
     }
 }
 
@@ -378,6 +544,14 @@ fn check_span(
         }
     }
     Ok(())
+}
+
+/// A manifest that was read, if what it says of zeros is true as well.
+fn usable(crypt: &Crypt, manifest: Result<Manifest, String>) -> Result<Manifest, String> {
+    manifest.and_then(|manifest| {
+        check_zeros(crypt, &manifest)?;
+        Ok(manifest)
+    })
 }
 
 fn expect(expected: &mut BTreeMap<PackId, Expected>, manifest: &Manifest) {

@@ -21,6 +21,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use bytes::Bytes;
 use tokio::sync::Semaphore;
@@ -33,7 +34,7 @@ use crate::crypt::Naming;
 use crate::fault::{FaultKind, StoreFault};
 use crate::head::{HeadRecord, RecordKind};
 use crate::index::Index;
-use crate::job::{Appended, Job, JobError, Log, Note};
+use crate::job::{Appended, Durability, Job, JobError, Log, Note};
 use crate::leftovers::Leftovers;
 use crate::manifest::{
     ChunkEntry, Identity, Location, Manifest, ManifestBody, ManifestError, PackEntry,
@@ -493,12 +494,19 @@ impl CheckpointWriter {
         }
     }
 
+    /// How safe it will be.
+    #[must_use]
+    pub fn durability(&self) -> Durability {
+        self.inner.job.durability()
+    }
+
     /// Waits for all packs, writes the manifest, and makes the checkpoint visible. Every chunk that `body` names must be
     /// [known](Self::contains).
     ///
     /// On an error nothing is visible, except for [`CommitError::Unknown`]; what was uploaded is left to the next
     /// checkpoint, which uses it, or to collection.
     pub async fn commit(self, body: ManifestBody, now: UnixMillis) -> Result<Commit, CommitError> {
+        let told = Instant::now();
         let result = self.try_commit(body, now).await;
         if result.is_ok() {
             let note = lock(&self.inner.note).take();
@@ -509,14 +517,14 @@ impl CheckpointWriter {
             let writers = &self.inner.left.writers;
             self.inner.job.forget_leftovers(writers).await;
         } else {
-            self.make_room(now).await;
+            self.make_room(now, told).await;
         }
         result
     }
 
     /// If the store is full, what this writer stored is given up, so that there is room for a smaller checkpoint. Only a
-    /// collection may do that.
-    async fn make_room(&self, now: UnixMillis) {
+    /// collection may do that. The time was told a while ago, before the last packs went up.
+    async fn make_room(&self, now: UnixMillis, told: Instant) {
         let full = (lock(&self.inner.shared.failed).as_ref())
             .is_some_and(|fault| fault.kind() == FaultKind::NoSpace);
         if !full {
@@ -533,7 +541,11 @@ impl CheckpointWriter {
             rounds: 1,
             ..CollectOptions::default()
         };
-        if let Err(error) = self.inner.job.collect(&keep, options, now).await {
+        let clock = move || {
+            let since = u64::try_from(told.elapsed().as_millis()).unwrap_or(u64::MAX);
+            UnixMillis(now.0.saturating_add(since))
+        };
+        if let Err(error) = self.inner.job.collect(&keep, options, clock).await {
             tracing::warn!(%error, "the store is full, and what was stored in vain is still there");
         }
     }
@@ -645,6 +657,7 @@ impl CheckpointWriter {
                     });
                     drop(log);
                     job.index_committed(&manifest, named);
+                    job.used_in_caches(&manifest.packs);
                     let (reused_chunks, reused_bytes) = self.reused(&manifest);
                     return Ok(Commit {
                         number: manifest.number,
@@ -744,6 +757,7 @@ impl CheckpointWriter {
     /// Gives the checkpoint up: stops its uploads. What was stored for it is left to the next checkpoint, or to
     /// collection.
     pub async fn abort(self, now: UnixMillis) {
+        let told = Instant::now();
         // Puts that wait for room give up, so that the lock is free.
         self.inner.upload_slots.close();
         self.inner.encoders.close();
@@ -755,7 +769,7 @@ impl CheckpointWriter {
         packer.open = None;
         packer.uploads.shutdown().await;
         drop(packer);
-        self.make_room(now).await;
+        self.make_room(now, told).await;
         // Not when the last clone goes, but now: nothing comes after it.
         drop(lock(&self.inner.note).take());
     }

@@ -14,13 +14,14 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cloud::{Cloud, Fault, Flavour, Op};
 use common::{Image, NOW, name, noise, options};
 use object_store::aws::AmazonS3Builder;
 use object_store::client::HttpErrorKind;
 use object_store::{BackoffConfig, ClientOptions, RetryConfig};
+use phos_storage::s3::S3Options;
 use phos_storage::{
     Candidate, CheckpointNumber, CollectOptions, CommitError, Epoch, FaultKind, Job, ProbeError,
     RetryPolicy, Store, StoreOptions, UnixMillis, VerifyOptions,
@@ -371,6 +372,67 @@ async fn a_store_that_ignores_conditions_or_denies_deletions_is_refused_by_the_p
     }
 }
 
+/// A store where objects are written with a storage class and a key.
+async fn written_with(cloud: &Arc<Cloud>, class: Option<&str>, key: Option<&str>) -> Store {
+    let options = StoreOptions {
+        s3: S3Options {
+            storage_class: class.map(|class| class.parse().unwrap()),
+            sse_kms_key: key.map(str::to_owned),
+            ..S3Options::default()
+        },
+        ..store_options(1)
+    };
+    let raw = cloud.store(client(0));
+    Store::from_object_store(raw, "p", options).await.unwrap()
+}
+
+#[tokio::test]
+async fn the_probe_says_which_option_the_store_does_not_take() {
+    for (op, text, class, key, said) in [
+        (
+            Op::Begin,
+            "<Code>InvalidStorageClass</Code>",
+            Some("standard_ia"),
+            None,
+            "--s3-storage-class STANDARD_IA:",
+        ),
+        (
+            Op::Put,
+            "<Code>KMS.NotFoundException</Code>",
+            Some("standard_ia"),
+            Some("alias/k"),
+            "--s3-sse-kms-key alias/k:",
+        ),
+    ] {
+        let cloud = Cloud::faulty(Flavour::S3, move |asked, key| {
+            let hit = asked == op && key.contains("/probe/");
+            hit.then_some(Fault::Answer(400, text))
+        });
+        let store = written_with(&cloud, class, key).await;
+        let error = store.probe().await.unwrap_err();
+        assert!(
+            matches!(error, ProbeError::Refused { .. }) && error.is_permanent(),
+            "{error}"
+        );
+        let found = error.to_string();
+        assert!(found.contains(&format!("with {said}")), "{found}");
+        assert_eq!(cloud.keys(), [""; 0]);
+    }
+    // An object that looks like a pack is written where packs are said anything of.
+    for (class, begun) in [(Some("standard_ia"), 1), (None, 0)] {
+        let count = Arc::new(AtomicUsize::new(0));
+        let counter = count.clone();
+        let cloud = Cloud::faulty(Flavour::S3, move |op, _| {
+            counter.fetch_add(usize::from(op == Op::Begin), Ordering::SeqCst);
+            None
+        });
+        let store = written_with(&cloud, class, None).await;
+        store.probe().await.unwrap();
+        assert_eq!(count.load(Ordering::SeqCst), begun);
+        assert_eq!(cloud.keys(), [""; 0]);
+    }
+}
+
 #[tokio::test]
 async fn whose_credentials_expire_in_the_middle_of_an_upload_goes_on_with_it_later() {
     for flavour in ALL {
@@ -546,4 +608,91 @@ async fn a_read_that_stalls_or_breaks_off_is_asked_for_again(
     line.times.store(0, Ordering::SeqCst);
     let read = Image::read(&job, &done.manifest).await.unwrap();
     assert!(read == image(1));
+}
+
+/// A way to a server that carries so many bytes of requests a second, of all connections together.
+struct SlowLine {
+    address: SocketAddr,
+    /// Bytes of requests so far.
+    carried: Arc<AtomicUsize>,
+}
+
+impl SlowLine {
+    fn to(server: &str, bytes_per_second: u32) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let line = Self {
+            address: listener.local_addr().unwrap(),
+            carried: Arc::default(),
+        };
+        let (server, carried) = (server.to_owned(), line.carried.clone());
+        let free_at = Arc::new(Mutex::new(Instant::now()));
+        // Ends with the test's process.
+        std::thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                let upstream = TcpStream::connect(&server).unwrap();
+                let (from, to) = (client.try_clone().unwrap(), upstream.try_clone().unwrap());
+                let (free_at, carried) = (free_at.clone(), carried.clone());
+                std::thread::spawn(move || {
+                    carry(from, to, |length| {
+                        let lasts = Duration::from_secs(length as u64) / bytes_per_second;
+                        let turn = {
+                            let mut free_at = free_at.lock().unwrap();
+                            *free_at = (*free_at).max(Instant::now()) + lasts;
+                            *free_at
+                        };
+                        std::thread::sleep(turn.saturating_duration_since(Instant::now()));
+                        carried.fetch_add(length, Ordering::SeqCst);
+                        None
+                    });
+                });
+                std::thread::spawn(move || carry(upstream, client, |_| None));
+            }
+        });
+        line
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn over_a_slow_link_a_pack_goes_up_in_one_part_after_the_other() {
+    const PART: usize = 5 << 20;
+    // One part takes less than a third of the time that a request has; four at once take more.
+    let (bytes_per_second, patience) = (8 << 20, Duration::from_secs(2));
+    let endpoint = common::s3_endpoint();
+    let line = SlowLine::to(endpoint.trim_start_matches("http://"), bytes_per_second);
+    let raw = AmazonS3Builder::new()
+        .with_endpoint(format!("http://{}", line.address))
+        .with_bucket_name("phos-test")
+        .with_region("us-east-1")
+        .with_access_key_id("test")
+        .with_secret_access_key("test")
+        .with_client_options(
+            ClientOptions::new()
+                .with_allow_http(true)
+                .with_timeout(patience),
+        )
+        .with_retry(client(0))
+        .build()
+        .unwrap();
+    let slow = StoreOptions {
+        retry: RetryPolicy {
+            request_timeout: patience,
+            ..RetryPolicy::immediate(4)
+        },
+        part_size: PART,
+        pack_size: 64 << 20,
+        ..options(1)
+    };
+    let prefix = format!("slow-{}", std::process::id());
+    let store = Store::from_object_store(Arc::new(raw), &prefix, slow);
+    let job = store.await.unwrap().job(name("job"));
+    let epoch = job.take_over("node", NOW).await.unwrap().epoch;
+    let image = Image::of((0..20).map(|i| noise(i, 1 << 20)).collect());
+    let done = image.commit(&job, epoch).await.unwrap();
+    assert_eq!(done.manifest.packs.len(), 1);
+    assert!(
+        line.carried.load(Ordering::SeqCst) > 6 * PART,
+        "it went up at the first attempt"
+    );
+    let read = Image::read(&job, &done.manifest).await.unwrap();
+    assert!(read == image);
 }

@@ -8,12 +8,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::{Error, Faulty, Image, NOW, Op, Verdict, keys, name, noise, open, options};
+use futures::future::BoxFuture;
 use object_store::ObjectStoreExt;
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use phos_storage::{
-    Candidate, CheckpointNumber, CollectError, CollectOptions, Collected, CommitError, Epoch, Job,
-    JobError, Store, VerifyOptions,
+    Candidate, CheckpointNumber, CollectError, CollectOptions, Collected, CommitError, Epoch,
+    GiveWay, Hold, Job, JobError, Store, UnixMillis, VerifyOptions,
 };
 
 /// An image of which only a little changes from version to version.
@@ -137,6 +138,52 @@ async fn a_checkpoint_being_written_keeps_what_it_leans_on() {
     prune(&collector, 1).await;
     assert_eq!(numbers(&job).await, [commit.number.0]);
     assert_eq!(read(&job, commit.number.0).await, both);
+}
+
+/// Each step takes most of an hour, in which a reader says that it is still at it.
+struct Slow {
+    now: AtomicU64,
+    hold: tokio::sync::Mutex<Hold>,
+}
+
+impl GiveWay for Slow {
+    fn turn(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            let mut hold = self.hold.lock().await;
+            let later = self.now.fetch_add(50 * 60_000, Ordering::SeqCst) + 50 * 60_000;
+            hold.renew(UnixMillis(later)).await.unwrap();
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_reader_that_renews_while_a_long_collection_goes_on_keeps_its_packs() {
+    let store = Arc::new(InMemory::new());
+    let (job, epoch) = taken(&store, 1).await;
+    let read = Image::of((0..6).map(|i| noise(700 + i, 20_000)).collect());
+    read.commit(&job, epoch).await.unwrap();
+    let reader = open(store.clone(), 5).await.job(name("job"));
+    let (manifest, hold) = reader
+        .hold(CheckpointNumber(2), "a restore", NOW)
+        .await
+        .unwrap();
+    image(1).commit(&job, epoch).await.unwrap();
+
+    let way = Slow {
+        now: AtomicU64::new(NOW.0),
+        hold: tokio::sync::Mutex::new(hold),
+    };
+    let clock = || UnixMillis(way.now.load(Ordering::SeqCst));
+    let done = job
+        .collect_giving_way(&last(1), CollectOptions::default(), clock, &way)
+        .await
+        .unwrap();
+    assert_eq!(done.removed, [CheckpointNumber(2)]);
+    assert!(clock().0 - NOW.0 > 3_600_000, "it did not take long enough");
+    assert!(done.readers == 1 && done.protected_packs > 0, "{done:?}");
+    assert_eq!(Image::read(&reader, &manifest).await.unwrap(), read);
+    way.hold.into_inner().release().await;
+    assert!(prune(&job, 1).await.packs > 0);
 }
 
 #[tokio::test]
@@ -354,6 +401,10 @@ async fn a_sweep_between_begin_and_commit_is_met_even_without_the_note() {
         .put(&writer)
         .await
         .unwrap();
+    // Of three packs the last is not closed.
+    while writer.stats().stored_packs < 2 {
+        tokio::task::yield_now().await;
+    }
     // Somebody deletes the note, which is against the protocol.
     for key in below(&store, "writers").await {
         store.delete(&Path::from(key)).await.unwrap();
@@ -489,6 +540,26 @@ async fn a_network_that_is_down_is_no_damage() {
         "{error}"
     );
     assert_eq!(below(&store, "quarantine").await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_manifest_that_a_dead_process_was_writing_goes() {
+    let directory = tempfile::tempdir().unwrap();
+    let address = directory.path().to_str().unwrap();
+    let store = Store::open(address, options(1)).await.unwrap();
+    let job = store.job(name("job"));
+    let epoch = job.take_over("a", NOW).await.unwrap().epoch;
+    image(0).commit(&job, epoch).await.unwrap();
+    let manifests = directory.path().join("jobs/job/manifests");
+    let [old, next] = [2, 3].map(|n| manifests.join(format!("{n:020}-abababababababab#1")));
+    for file in [&old, &next] {
+        std::fs::write(file, b"half a manifest").unwrap();
+    }
+    let living = job.begin(epoch).await.unwrap();
+    assert_eq!(prune(&job, 9).await.unfinished_uploads, 0, "it may be its");
+    drop(living);
+    assert_eq!(prune(&job, 9).await.unfinished_uploads, 1);
+    assert!(!old.exists() && next.exists(), "the next one may be begun");
 }
 
 #[tokio::test]

@@ -1,4 +1,5 @@
-//! One body of tests over every kind of store: memory, a directory, S3 over HTTP, Google Cloud Storage, Azure.
+//! One body of tests over every kind of store: memory, a directory, S3 over HTTP, Google Cloud Storage, Azure, and a directory
+//! of which every operation fails at first.
 //!
 //! S3 is a server over HTTP: run it under `scripts/with-s3.sh`. Google Cloud Storage and Azure are in this process
 //! (`common/cloud.rs`): their clients are the real ones down to the HTTP request.
@@ -8,14 +9,16 @@
 mod cloud;
 mod common;
 
+use std::collections::{BTreeSet, HashSet};
 use std::io::{Read, Write};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use cloud::{Cloud, Flavour};
-use common::{Image, NOW, name, noise, options};
+use common::{Error, Faulty, Image, NOW, Op, Verdict, name, noise, options};
 use futures::TryStreamExt;
-use futures::future::BoxFuture;
+use futures::future::LocalBoxFuture;
 use object_store::aws::AmazonS3Builder;
 use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
@@ -23,11 +26,14 @@ use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, RetryConfig};
 use phos_storage::{
     Candidate, CheckpointNumber, CollectOptions, CommitError, Digest, Epoch, Job, JobError, PackId,
-    PutError, PutOutcome, STORE_FORMAT, Store, StoreOptions,
+    PutError, PutOutcome, STORE_FORMAT, Store, StoreOptions, Verified, VerifyOptions,
 };
 
 /// A store of its own kind, empty, and what keeps it alive.
 struct Fresh {
+    /// As phos-ft has it.
+    store: Arc<dyn ObjectStore>,
+    /// The same without the failures: what the tests look at and change.
     raw: Arc<dyn ObjectStore>,
     prefix: String,
     seed: u64,
@@ -37,9 +43,23 @@ struct Fresh {
 }
 
 impl Fresh {
+    fn new(raw: Arc<dyn ObjectStore>, prefix: &str, seed: u64) -> Self {
+        Self {
+            store: raw.clone(),
+            raw,
+            prefix: prefix.to_owned(),
+            seed,
+            key: false,
+            _directory: None,
+        }
+    }
+
     async fn open(&self, handle: u64) -> Store {
-        let options = self.options(handle);
-        Store::from_object_store(self.raw.clone(), &self.prefix, options)
+        self.open_with(self.options(handle)).await
+    }
+
+    async fn open_with(&self, options: StoreOptions) -> Store {
+        Store::from_object_store(self.store.clone(), &self.prefix, options)
             .await
             .unwrap()
     }
@@ -88,13 +108,7 @@ impl Fresh {
 }
 
 fn memory() -> Fresh {
-    Fresh {
-        raw: Arc::new(InMemory::new()),
-        prefix: "a/b".into(),
-        seed: 1000,
-        key: false,
-        _directory: None,
-    }
+    Fresh::new(Arc::new(InMemory::new()), "a/b", 1000)
 }
 
 fn directory() -> Fresh {
@@ -104,11 +118,41 @@ fn directory() -> Fresh {
         .with_fsync(true)
         .with_automatic_cleanup(true);
     Fresh {
-        raw: Arc::new(raw),
-        prefix: "a/b".into(),
-        seed: 2000,
-        key: false,
         _directory: Some(directory),
+        ..Fresh::new(Arc::new(raw), "a/b", 2000)
+    }
+}
+
+/// A directory of which each operation on each key fails at first: what reads is refused; what writes is refused or done
+/// without an answer, by turns.
+fn failing() -> Fresh {
+    let directory = directory();
+    let (mut failed, mut lost) = (HashSet::new(), false);
+    let hook = move |op: Op, key: &str| {
+        if !failed.insert((op as u8, key.to_owned())) {
+            return Verdict::Pass;
+        }
+        match op {
+            // What a probe tries it tries once.
+            _ if key.contains("/probe/") => Verdict::Pass,
+            // A writer takes its note back once. If it stayed, the next process would count what was committed as left by an
+            // unfinished checkpoint.
+            Op::Delete => Verdict::Lose,
+            Op::Put | Op::Create => {
+                lost = !lost;
+                if lost {
+                    Verdict::Lose
+                } else {
+                    Verdict::Fail(Error::Server500)
+                }
+            }
+            Op::Multipart | Op::Part | Op::Get | Op::List => Verdict::Fail(Error::Reset),
+        }
+    };
+    Fresh {
+        store: Faulty::new(directory.raw.clone(), hook),
+        seed: 5000,
+        ..directory
     }
 }
 
@@ -153,27 +197,16 @@ fn s3(test: &str) -> Fresh {
         .duration_since(std::time::UNIX_EPOCH)
         .unwrap()
         .as_nanos();
-    Fresh {
-        raw: Arc::new(raw),
-        prefix: format!("{run}/{test}"),
-        seed: 3000,
-        key: false,
-        _directory: None,
-    }
+    Fresh::new(Arc::new(raw), &format!("{run}/{test}"), 3000)
 }
 
 fn cloud(flavour: Flavour) -> Fresh {
-    Fresh {
-        raw: Cloud::new(flavour).store(RetryConfig::default()),
-        prefix: "a/b".into(),
-        seed: 4000,
-        key: false,
-        _directory: None,
-    }
+    let raw = Cloud::new(flavour).store(RetryConfig::default());
+    Fresh::new(raw, "a/b", 4000)
 }
 
 /// Of one type, so that what runs the tests is compiled once and not for each body.
-fn run(body: BoxFuture<'static, ()>) {
+fn run(body: LocalBoxFuture<'static, ()>) {
     common::runtime().block_on(body);
 }
 
@@ -219,6 +252,11 @@ macro_rules! everywhere {
             fn azure() {
                 body(super::cloud(super::Flavour::Azure));
             }
+
+            #[test]
+            fn failing() {
+                body(super::failing());
+            }
         }
     )*};
 }
@@ -235,6 +273,9 @@ everywhere! {
     a_pack_describes_itself
     the_probe_passes_and_leaves_nothing
     a_large_pack_goes_up_in_parts
+    verify_finds_and_names_damage
+    a_collection_keeps_what_is_visible
+    what_an_unfinished_checkpoint_left_is_used
 }
 
 mod bodies {
@@ -403,7 +444,7 @@ mod bodies {
         // Nobody deletes packs but a collection.
         let left = fresh.keys("jobs/job/packs").await;
         assert!(!left.is_empty());
-        let keep = |_: &[Candidate]| std::collections::BTreeSet::new();
+        let keep = |_: &[Candidate]| BTreeSet::new();
         let done = job.collect(&keep, CollectOptions::default(), NOW).await;
         assert_eq!(done.unwrap().packs, left.len() as u64);
         assert_eq!(fresh.keys("jobs/job/packs").await, [""; 0]);
@@ -711,7 +752,7 @@ mod bodies {
         store.initialise().await.unwrap();
         fresh.open(1).await.initialise().await.unwrap();
         fresh.change("phos-format", |bytes| bytes[8] = 7).await;
-        let error = Store::from_object_store(fresh.raw.clone(), &fresh.prefix, fresh.options(9))
+        let error = Store::from_object_store(fresh.store.clone(), &fresh.prefix, fresh.options(9))
             .await
             .unwrap_err();
         assert!(
@@ -725,15 +766,193 @@ mod bodies {
     pub(crate) async fn a_large_pack_goes_up_in_parts(fresh: Fresh) {
         let mut large = fresh.options(0);
         large.pack_size = 20 << 20;
-        let store = Store::from_object_store(fresh.raw.clone(), &fresh.prefix, large)
-            .await
-            .unwrap();
-        let job = store.job(name("job"));
+        let job = fresh.open_with(large).await.job(name("job"));
         let epoch = job.take_over("node", NOW).await.unwrap().epoch;
         let image = Image::of((0..18).map(|i| noise(i, 1 << 20)).collect());
         let commit = image.commit(&job, epoch).await.unwrap();
         assert_eq!(commit.manifest.packs.len(), 1);
         assert_eq!(Image::read(&job, &commit.manifest).await.unwrap(), image);
+    }
+
+    async fn verified(job: &Job, deep: bool) -> Verified {
+        let options = VerifyOptions {
+            deep,
+            quarantine: deep,
+        };
+        job.verify(options, NOW, &|_| {}).await.unwrap()
+    }
+
+    pub(crate) async fn verify_finds_and_names_damage(fresh: Fresh) {
+        let (writer, _, pack) = two(&fresh).await;
+        let checker = job(&fresh, 10).await;
+        let sound = verified(&checker, true).await;
+        assert!(sound.is_sound() && sound.chunks > 0, "{sound:?}");
+        assert_eq!(sound.whole, [2, 3].map(CheckpointNumber));
+
+        // A byte of a chunk, which is not seen without reading all of them.
+        let key = format!("jobs/job/packs/{pack}");
+        fresh.change(&key, |bytes| bytes[70] ^= 1).await;
+        let shallow = verified(&checker, false).await;
+        assert!(shallow.is_sound(), "{shallow:?}");
+        let newest = checker.newest_restorable().await.unwrap();
+        assert_eq!(newest.manifest.unwrap().number, CheckpointNumber(3));
+        let found = verified(&checker, true).await;
+        assert_eq!(found.whole, [CheckpointNumber(2)]);
+        assert_eq!(found.damaged, []);
+        let damaged = &found.damaged_packs;
+        assert_eq!(damaged.len(), 1, "{found:?}");
+        assert_eq!(damaged[0].pack, pack);
+        assert_eq!(damaged[0].checkpoints, [CheckpointNumber(3)]);
+        assert!(damaged[0].reason.contains("chunk "), "{found:?}");
+
+        // Who restores takes the one before, and is told why.
+        for reader in [&checker, &writer, &job(&fresh, 11).await] {
+            let newest = reader.newest_restorable().await.unwrap();
+            assert_eq!(newest.skipped.len(), 1, "{:?}", newest.skipped);
+            assert_eq!(newest.skipped[0].number, CheckpointNumber(3));
+            let reason = &newest.skipped[0].reason;
+            assert!(
+                reason.contains(&pack.to_string()) && reason.contains("quarantined"),
+                "{reason}"
+            );
+            let manifest = newest.manifest.unwrap();
+            assert_eq!(manifest.number, CheckpointNumber(2));
+            assert_eq!(Image::read(reader, &manifest).await.unwrap(), image(0));
+        }
+
+        // What it held is stored again; what is damaged is named as long as a checkpoint needs it.
+        let (next, epoch) = taken(&fresh, 12).await;
+        let healed = image(1).commit(&next, epoch).await.unwrap();
+        assert!(healed.stats.new_chunks > 0);
+        let found = verified(&checker, true).await;
+        assert_eq!(found.whole, [CheckpointNumber(2), healed.number]);
+        assert_eq!(found.damaged_packs.len(), 1, "{found:?}");
+        let newest = checker.newest_restorable().await.unwrap();
+        assert_eq!(newest.skipped, []);
+        let manifest = newest.manifest.unwrap();
+        assert_eq!(manifest, healed.manifest);
+        assert_eq!(Image::read(&checker, &manifest).await.unwrap(), image(1));
+    }
+
+    pub(crate) async fn a_collection_keeps_what_is_visible(fresh: Fresh) {
+        let (writer, epoch) = taken(&fresh, 0).await;
+        for version in 0..3 {
+            image(version).commit(&writer, epoch).await.unwrap();
+        }
+        let collector = job(&fresh, 10).await;
+        let keep = |all: &[Candidate]| -> BTreeSet<_> {
+            all.last().map(|newest| newest.number).into_iter().collect()
+        };
+        let done = collector.collect(&keep, CollectOptions::default(), NOW);
+        let done = done.await.unwrap();
+        assert_eq!(done.removed, [2, 3].map(CheckpointNumber));
+        assert_eq!(done.kept, [CheckpointNumber(4)]);
+        assert_eq!(done.blocked, []);
+        assert!(done.packs > 0, "{done:?}");
+
+        // What is left is what the newest one needs, and all of that.
+        let manifest = collector.manifest(CheckpointNumber(4)).await.unwrap();
+        let mut named: Vec<String> = (manifest.packs.iter())
+            .map(|pack| pack.id.to_string())
+            .collect();
+        named.sort();
+        assert_eq!(fresh.keys("jobs/job/packs").await, named);
+        assert_eq!(fresh.keys("jobs/job/manifests").await.len(), 1);
+        for reader in [&collector, &writer, &job(&fresh, 11).await] {
+            let listing = reader.list().await.unwrap();
+            let numbers: Vec<u64> = listing.checkpoints.iter().map(|c| c.number.0).collect();
+            assert_eq!(numbers, [4]);
+            let found = reader.newest_restorable().await.unwrap();
+            assert_eq!(found.skipped, []);
+            let newest = found.manifest.unwrap();
+            assert_eq!(newest, manifest);
+            assert_eq!(Image::read(reader, &newest).await.unwrap(), image(2));
+            let removed = reader.manifest(CheckpointNumber(2)).await;
+            assert!(
+                matches!(removed, Err(JobError::Removed { .. })),
+                "{removed:?}"
+            );
+        }
+        let sound = verified(&collector, true).await;
+        assert!(sound.is_sound(), "{sound:?}");
+        assert_eq!(sound.whole, [CheckpointNumber(4)]);
+        // Whoever wrote before goes on, and leans on what was kept.
+        let next = image(2).commit(&writer, epoch).await.unwrap();
+        assert_eq!(next.stats.new_chunks, 0);
+        assert_eq!(
+            Image::read(&collector, &next.manifest).await.unwrap(),
+            image(2)
+        );
+    }
+
+    /// Four packs of three chunks each.
+    fn twelve(seed: u64) -> Image {
+        Image::of((seed..seed + 12).map(|i| noise(i, 20_000)).collect())
+    }
+
+    /// A checkpoint that is given up when all of its packs are stored but the last, which is never closed; their names.
+    async fn unfinished(fresh: &Fresh, job: &Job, epoch: Epoch, image: &Image) -> Vec<String> {
+        let before = fresh.keys("jobs/job/packs").await;
+        let writer = job.begin(epoch).await.unwrap();
+        image.put(&writer).await.unwrap();
+        let stored = async {
+            while writer.stats().stored_packs < 3 {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), stored)
+            .await
+            .expect("three of its packs are stored");
+        drop(writer);
+        let mut packs = fresh.keys("jobs/job/packs").await;
+        packs.retain(|pack| !before.contains(pack));
+        assert_eq!(packs.len(), 3);
+        packs
+    }
+
+    pub(crate) async fn what_an_unfinished_checkpoint_left_is_used(fresh: Fresh) {
+        let (dead, epoch) = taken(&fresh, 0).await;
+        let first = unfinished(&fresh, &dead, epoch, &twelve(0)).await;
+        drop(dead);
+        // By another process first, then by the one whose checkpoint came to nothing.
+        let (alive, epoch) = taken(&fresh, 1).await;
+        assert_eq!(alive.newest_restorable().await.unwrap().manifest, None);
+        for (seed, left) in [(0, Some(first)), (100, None)] {
+            let image = twelve(seed);
+            let left = match left {
+                Some(left) => left,
+                None => unfinished(&fresh, &alive, epoch, &image).await,
+            };
+            let commit = image.commit(&alive, epoch).await.unwrap();
+            let resumed = commit.resumed;
+            assert_eq!(
+                (resumed.packs, resumed.chunks, resumed.bytes),
+                (3, 9, 180_000)
+            );
+            assert!(
+                (3..=4).contains(&commit.stats.new_chunks),
+                "the other three, and once what the CPU image holds: {:?}",
+                commit.stats
+            );
+            let named: Vec<String> = (commit.manifest.packs.iter())
+                .map(|pack| pack.id.to_string())
+                .collect();
+            assert!(
+                left.iter().all(|pack| named.contains(pack)),
+                "{left:?} in {named:?}"
+            );
+            let reader = job(&fresh, 10 + seed).await;
+            let newest = reader.newest_restorable().await.unwrap();
+            assert_eq!(newest.skipped, []);
+            let manifest = newest.manifest.unwrap();
+            assert_eq!(manifest, commit.manifest);
+            assert_eq!(Image::read(&reader, &manifest).await.unwrap(), image);
+            // Nothing is left of who ended, and there is nothing to go on with twice.
+            assert_eq!(fresh.keys("jobs/job/writers").await, [""; 0]);
+            let again = image.commit(&alive, epoch).await.unwrap();
+            assert_eq!((again.stats.new_chunks, again.resumed.packs), (0, 0));
+        }
+        assert!(verified(&alive, true).await.is_sound());
     }
 }
 

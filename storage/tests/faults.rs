@@ -5,12 +5,15 @@
 mod common;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use common::{Error, Faulty, Image, NOW, Op, Verdict, keys, name, noise, open, options, runtime};
+use futures::future::BoxFuture;
 use object_store::memory::InMemory;
-use phos_storage::{CommitError, Epoch, FaultKind, Job, JobError, ProbeError, RecordKind, Store};
+use phos_storage::{
+    CommitError, Epoch, FaultKind, Job, JobError, Pacer, ProbeError, RecordKind, Store,
+};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -245,6 +248,37 @@ async fn a_failed_part_is_uploaded_again() {
     let epoch = job.take_over("node", NOW).await.unwrap().epoch;
     let commit = image(1).commit(&job, epoch).await.unwrap();
     assert_eq!(Image::read(&job, &commit.manifest).await.unwrap(), image(1));
+}
+
+/// Lets everything go, and remembers what it was asked for.
+#[derive(Debug, Default)]
+struct Asked(Mutex<Vec<u64>>);
+
+impl Pacer for Asked {
+    fn take(&self, bytes: u64) -> BoxFuture<'_, ()> {
+        self.0.lock().unwrap().push(bytes);
+        Box::pin(std::future::ready(()))
+    }
+}
+
+#[tokio::test]
+async fn packs_and_manifests_are_let_go_part_by_part() {
+    let pacer = Arc::new(Asked::default());
+    let mut paced = options(1);
+    (paced.pack_size, paced.part_size) = (1 << 20, 100_000);
+    paced.pacer = Some(pacer.clone());
+    let store = Store::from_object_store(Arc::new(InMemory::new()), "p", paced);
+    let job = store.await.unwrap().job(name("job"));
+    let epoch = job.take_over("node", NOW).await.unwrap().epoch;
+    // The names of so many chunks are more than a part.
+    let image = Image::of((0..4000).map(|i| noise(i, 500)).collect());
+    let commit = image.commit(&job, epoch).await.unwrap();
+    assert!(commit.manifest_bytes > 100_000 && commit.manifest.packs.len() > 1);
+    let asked = pacer.0.lock().unwrap().clone();
+    assert!(asked.iter().all(|bytes| *bytes <= 100_000), "{asked:?}");
+    let sent: u64 = asked.iter().sum();
+    assert_eq!(sent, commit.stats.stored_bytes + commit.manifest_bytes);
+    assert_eq!(Image::read(&job, &commit.manifest).await.unwrap(), image);
 }
 
 #[tokio::test]

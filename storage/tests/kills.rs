@@ -114,6 +114,9 @@ async fn commit(
     body.training.insert("big".into(), big.to_string());
     let writer = match job.begin(epoch).await {
         Ok(writer) => writer,
+        Err(JobError::Fenced { job, epoch, by }) => {
+            return Err(phos_storage::CommitError::Fenced { job, epoch, by });
+        }
         Err(error) => panic!("{error}"),
     };
     println!("BEGUN {tag} {number}");

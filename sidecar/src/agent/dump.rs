@@ -30,6 +30,7 @@ use super::image::{
 };
 use super::spawn::InstalledShim;
 use super::{failpoint, netlock, shims, signals, tree};
+use crate::host_memory;
 
 /// What a dump needs to know.
 #[derive(Debug)]
@@ -262,7 +263,7 @@ fn check_room(tree: &tree::Tree, plan: &DumpPlan) -> Result<(), AttemptError> {
             mib(free)
         )));
     }
-    if let Some(available) = tree::available_memory()
+    if let Some(available) = host_memory::available()
         && available < memory
     {
         return Err(AttemptError::Criu(format!(

@@ -142,20 +142,6 @@ fn has_id(status: &str, field: &str, id: u32) -> bool {
     })
 }
 
-/// `MemAvailable` of the machine, in bytes.
-pub fn available_memory() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"))?;
-    Some(
-        line.trim()
-            .trim_end_matches(" kB")
-            .trim()
-            .parse::<u64>()
-            .ok()?
-            * 1024,
-    )
-}
-
 /// Whether a library whose file name starts with `prefix` is mapped.
 pub fn maps_library(pid: u32, prefix: &str) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/maps")).is_ok_and(|maps| {

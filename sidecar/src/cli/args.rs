@@ -258,12 +258,24 @@ pub struct SidecarArgs {
     /// Resume from this checkpoint instead of the newest one.
     #[arg(long, value_name = "ID", value_parser = checkpoint)]
     pub from: Option<CheckpointId>,
+    /// How long a node that starts waits for the one that has the job and was not heard of: two nodes with the same job do
+    /// not take it from each other, and when one is lost the other goes on. What starts on the same machine never waits. "0s":
+    /// the job is taken over at once.
+    #[arg(long, default_value = "30s", value_name = "TIME", value_parser = lease)]
+    pub lease: Duration,
+    /// What this machine is called in the lease. [default: its host name, and when it was started]
+    #[arg(long, env = "PHOS_NODE_NAME", value_name = "NAME", value_parser = node_name)]
+    pub node_name: Option<String>,
     /// Most that uploads to the store may take of the link, a second, such as 100MB or 1GiB. Checkpoints take longer
     /// then, also the last one before the job ends. [default: no limit]
     #[arg(long, value_name = "SIZE", value_parser = upload_limit)]
     pub upload_limit: Option<u64>,
-    /// Most disk space, in the state directory, for copies of what goes to a remote store: a resume on this machine reads
-    /// them there. [default: none are kept]
+    /// Most host memory for copies of what is stored: a resume reads them there before any disk. It is the sidecar's own
+    /// memory and gives way when the machine runs short. [default: none are kept]
+    #[arg(long, value_name = "SIZE", value_parser = cache_size)]
+    pub host_cache: Option<u64>,
+    /// Most disk space, in the state directory, for copies of what goes to a remote store and comes from there: a resume
+    /// on this machine reads them there. [default: none are kept]
     #[arg(long, value_name = "SIZE", value_parser = cache_size)]
     pub cache_size: Option<u64>,
     /// Send a checkpoint to the (remote) store this often, the newest at the time; those between stay on this machine, in
@@ -528,6 +540,27 @@ fn duration(text: &str) -> Result<Duration, String> {
     })
 }
 
+fn lease(text: &str) -> Result<Duration, String> {
+    let length = duration(text)?;
+    let allowed = Duration::from_secs(3)..=Duration::from_secs(3600);
+    if !length.is_zero() && !allowed.contains(&length) {
+        return Err(format!(
+            "{text:?} is no length for a lease: give 3s to 1h, or 0s to take the job over at once"
+        ));
+    }
+    Ok(length)
+}
+
+fn node_name(text: &str) -> Result<String, String> {
+    let fits = (1..=64).contains(&text.len());
+    if !fits || text.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        return Err(format!(
+            "{text:?} is no name of a machine: give 1 to 64 characters without spaces"
+        ));
+    }
+    Ok(text.to_owned())
+}
+
 fn interval(text: &str) -> Result<Interval, String> {
     if text == "never" {
         return Ok(Interval(None));
@@ -641,6 +674,19 @@ mod tests {
         let cached = parse("phos-ft --cache-size 64GiB").unwrap();
         assert_eq!(cached.sidecar.cache_size, Some(64 << 30));
         assert!(parse("phos-ft --cache-size 1MiB").is_err());
+        let leased = parse("phos-ft --lease 1m --node-name a1").unwrap();
+        assert_eq!(leased.sidecar.lease, Duration::from_secs(60));
+        assert_eq!(leased.sidecar.node_name.as_deref(), Some("a1"));
+        assert_eq!(
+            parse("phos-ft --lease 0s").unwrap().sidecar.lease,
+            Duration::ZERO
+        );
+        for bad in ["--lease 1s", "--lease 2h", "--lease x", "--node-name="] {
+            assert!(parse(&format!("phos-ft {bad}")).is_err(), "{bad}");
+        }
+        let in_memory = parse("phos-ft --host-cache 16GiB").unwrap();
+        assert_eq!(in_memory.sidecar.host_cache, Some(16 << 30));
+        assert!(parse("phos-ft --host-cache 1MiB").is_err());
         for line in [
             "phos-ft --encryption-key-file k -- x",
             "phos-ft list --encryption-key-file k",

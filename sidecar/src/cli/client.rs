@@ -3,6 +3,7 @@
 use phos_storage::CheckpointNumber;
 
 use super::args::Common;
+use super::history::place;
 use super::look::time;
 use super::size::human;
 use super::{exit, fail};
@@ -42,10 +43,9 @@ fn print_checkpoint(report: &CheckpointReport) {
     };
     println!(
         "checkpoint {id}{}: stop {:.0} ms, {} of {} changed, {} copied, {} stored, {:.1} s",
-        if report.local {
-            " (on this machine)"
-        } else {
-            ""
+        match report.durability {
+            Some(durability) => format!(" ({})", place(durability)),
+            None => String::new(),
         },
         report.stop_ms,
         human(report.changed_bytes),

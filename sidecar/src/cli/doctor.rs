@@ -3,10 +3,11 @@
 //!
 //! Changes nothing but what it removes again: a probe object in the store, a file in the run directory.
 
-use std::path::PathBuf;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 
 use phos_storage::Key;
-use phos_storage::s3::{Administration, BucketError, Look, Versioning};
+use phos_storage::s3::{Administration, BucketError, Look, S3Options, StorageClass, Versioning};
 use serde::Serialize;
 
 use super::args::Common;
@@ -14,6 +15,7 @@ use super::size::human;
 use super::{exit, runtime};
 use crate::engine;
 use crate::gpu;
+use crate::host_memory;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -305,12 +307,7 @@ fn driver(lines: &mut Lines) {
 }
 
 fn memory(lines: &mut Lines) {
-    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let available = text
-        .lines()
-        .find(|l| l.starts_with("MemAvailable:"))
-        .and_then(|l| l.split_whitespace().nth(1)?.parse::<u64>().ok())
-        .map_or(0, |kib| kib * 1024);
+    let available = host_memory::available().unwrap_or(0);
     lines.test(
         available >= 8 << 30,
         Verdict::Warn,
@@ -399,18 +396,34 @@ fn store(lines: &mut Lines, common: &Common) {
             }
         };
         match store.probe().await {
-            Ok(()) => lines.add(
-                Verdict::Ok,
-                "store",
-                format!("{address}: writes, reads, lists; conditional writes are honest"),
-                "",
-            ),
+            Ok(()) => {
+                lines.add(
+                    Verdict::Ok,
+                    "store",
+                    format!("{address}: writes, reads, lists; conditional writes are honest"),
+                    "",
+                );
+                if bucket.is_some() {
+                    lines.add(Verdict::Ok, "s3 objects", taken(&common.s3.options()), "");
+                }
+            }
             Err(e) => lines.add(
                 Verdict::Fail,
                 "store",
                 e.to_string(),
                 "see above, or use another --store",
             ),
+        }
+        if let Some(directory) = store.directory() {
+            who_looks_in(lines, directory, key.is_some());
+        }
+        if address.starts_with("gs://") {
+            lines.add(
+                Verdict::Note,
+                "incomplete uploads",
+                "phos-ft cannot end those that a killed sidecar leaves in Google Cloud Storage",
+                "give the bucket the lifecycle rule AbortIncompleteMultipartUpload, age 1 (docs/deploy.md)",
+            );
         }
         match (store.job(common.job.clone()).check_key().await, key) {
             (Err(e), _) if exit::job(&e) == exit::KEY => lines.add(
@@ -439,6 +452,37 @@ fn store(lines: &mut Lines, common: &Common) {
             );
         }
     });
+}
+
+/// Whether others than its owner may look into a directory of checkpoints.
+fn who_looks_in(lines: &mut Lines, directory: &Path, encrypted: bool) {
+    // What cannot be looked at failed before.
+    let Ok(meta) = std::fs::metadata(directory) else {
+        return;
+    };
+    let closed = meta.permissions().mode() & 0o007 == 0;
+    let found = match (closed, encrypted) {
+        (true, _) => "closed to other users",
+        (false, true) => "open to other users; this job's checkpoints are encrypted",
+        (false, false) => "open to other users; images hold what the job has in memory",
+    };
+    lines.test(
+        closed || encrypted,
+        Verdict::Warn,
+        "store directory",
+        format!("{}: {found}", directory.display()),
+        "chmod 700 it, or encrypt the job's checkpoints (--encryption-key-file)",
+    );
+}
+
+/// How objects are written, once the bucket took such ones.
+fn taken(s3: &S3Options) -> String {
+    let class = s3.storage_class.as_ref();
+    let class = class.map_or("the bucket's", StorageClass::as_str);
+    let key = s3.sse_kms_key.as_deref();
+    let key = key.unwrap_or("the bucket's");
+    let checksum = s3.checksum;
+    format!("accepted: storage class {class}, checksum {checksum}, encryption key {key}")
 }
 
 /// With which credentials, and where.

@@ -25,7 +25,7 @@ pub const UNAVAILABLE: u8 = 69;
 pub const SYSTEM: u8 = 71;
 /// A directory or file cannot be made.
 pub const CANNOT_CREATE: u8 = 73;
-/// The sidecar's GPU context broke: its supervisor starts another one.
+/// The sidecar's GPU context broke, or its store was replaced below it: its supervisor starts another one.
 pub const REPLACE: u8 = 75;
 /// Another node took the job over.
 pub const FENCED: u8 = 76;
@@ -95,7 +95,9 @@ pub fn engine(error: &EngineError) -> u8 {
     match error {
         EngineError::RunDir { .. } => CANNOT_CREATE,
         EngineError::Open(e) => open(e),
-        EngineError::Probe(ProbeError::Store(f)) => fault(f.kind()),
+        EngineError::Probe(ProbeError::Store(f) | ProbeError::Refused { source: f, .. }) => {
+            fault(f.kind())
+        }
         EngineError::Probe(_) => UNAVAILABLE,
         EngineError::Schedule(_) => USAGE,
         EngineError::Connect(_) => PERMISSION,
@@ -103,7 +105,7 @@ pub fn engine(error: &EngineError) -> u8 {
         EngineError::Fenced(_) => FENCED,
         EngineError::Check(_) => MACHINE,
         EngineError::Restore(_) => DATA,
-        EngineError::Sticky(_) => REPLACE,
+        EngineError::Sticky(_) | EngineError::HistoryLost(_) => REPLACE,
         EngineError::System(_) => SYSTEM,
     }
 }

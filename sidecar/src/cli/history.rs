@@ -136,7 +136,7 @@ fn print_row(Row { id, summary: c }: &Row) {
     );
 }
 
-fn place(durability: Durability) -> &'static str {
+pub(super) fn place(durability: Durability) -> &'static str {
     match durability {
         Durability::Local => "local",
         Durability::Remote => "remote",

@@ -174,10 +174,14 @@ fn run_sidecar(common: &Common, sidecar: &SidecarArgs) -> u8 {
         quiesce_timeout: sidecar.quiesce_timeout,
         restarts: sidecar.budget(),
         from: sidecar.from,
+        lease: sidecar.lease,
+        node: sidecar.node_name.clone(),
         remote: (sidecar.remote_interval).map(|every| (every, common.state_dir.clone())),
+        state_dir: common.state_dir.clone(),
         retention: sidecar.keep.rules(),
         upload_limit: sidecar.upload_limit,
         s3: common.s3.options(),
+        host_cache: sidecar.host_cache,
         cache: sidecar.cache_size.map(|limit| {
             let directory = common.state_dir.join("cache").join(common.job.as_str());
             (directory, limit)

@@ -53,7 +53,7 @@ async fn prune(
     };
     let keep = engine::keep(rules.rules());
     let done = job
-        .collect(&keep, options, engine::unix_millis())
+        .collect(&keep, options, engine::unix_millis)
         .await
         .map_err(|e| fail(&e, exit::collect(&e)))?;
     if as_json {

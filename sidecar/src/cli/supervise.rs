@@ -163,8 +163,17 @@ fn sidecar_command(common: &Common, sidecar: &SidecarArgs, first: bool) -> Comma
         .arg(sidecar.max_restarts.to_string())
         .arg("--restart-window")
         .arg(time(sidecar.restart_window))
+        .arg("--lease")
+        .arg(time(sidecar.lease))
+        .args(
+            sidecar
+                .node_name
+                .iter()
+                .flat_map(|name| ["--node-name", name]),
+        )
         .args(sidecar.keep.flags())
         .args(sized("--upload-limit", sidecar.upload_limit))
+        .args(sized("--host-cache", sidecar.host_cache))
         .args(sized("--cache-size", sidecar.cache_size))
         .args(timed("--remote-interval", sidecar.remote_interval))
         .stdin(Stdio::null())

@@ -1,16 +1,28 @@
-//! `phos-ft verify`: whether what is stored could be restored. What is damaged is named and quarantined: restores pass it
-//! over, and the next checkpoint stores it again.
+//! `phos-ft verify`: whether what is stored could be restored, in the store and, if there is a tier on this machine, there as
+//! well. What is damaged is named and quarantined: restores pass it over, and the next checkpoint stores it again.
 
 use std::io::IsTerminal;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use phos_storage::{FaultKind, JobError, Verified, VerifyOptions, VerifyProgress};
+use phos_storage::{
+    CheckpointNumber, FaultKind, Job, JobError, PackId, Verified, VerifyOptions, VerifyProgress,
+};
+use serde::Serialize;
 
 use super::args::Common;
-use super::look::{job_failed, open, print_json};
+use super::look::{job_failed, near, open, print_json};
 use super::size::human;
 use super::{exit, runtime};
-use crate::engine::{self, Reading};
+use crate::engine::{self, CheckpointId, Reading};
+
+/// What was found, for programs.
+#[derive(Serialize)]
+struct Report<'a> {
+    #[serde(flatten)]
+    store: &'a Verified,
+    /// In the tier on this machine, if there is one.
+    local: Option<&'a Verified>,
+}
 
 pub(super) fn run(common: &Common, options: VerifyOptions, as_json: bool) -> u8 {
     match runtime() {
@@ -67,10 +79,52 @@ impl Progress {
 
 async fn verify(common: &Common, options: VerifyOptions, as_json: bool) -> Result<u8, u8> {
     let job = open(common).await?;
+    // One that cannot be opened has been said.
+    let near = near(common).await?;
+    let (store, quarantined) = verify_one(&job, false, options).await?;
+    if !as_json {
+        print(&store, false, options.deep, quarantined);
+    }
+    // What fails there does not hide what the store has.
+    let local = match near {
+        Some(near) => Some(verify_one(&near, true, options).await),
+        None => None,
+    };
+    let found = local.as_ref().and_then(|local| local.as_ref().ok());
+    if as_json {
+        print_json(&Report {
+            store: &store,
+            local: found.map(|(verified, _)| verified),
+        });
+    } else if let Some((verified, quarantined)) = found {
+        print(verified, true, options.deep, *quarantined);
+    }
+    let sound = store.is_sound() && found.is_none_or(|(verified, _)| verified.is_sound());
+    Ok(match local {
+        _ if !sound => exit::DATA,
+        Some(Err(code)) => code,
+        _ => exit::OK,
+    })
+}
+
+/// Verifies a history. Also whether what is damaged there was to be quarantined and could be.
+async fn verify_one(
+    job: &Job,
+    local: bool,
+    options: VerifyOptions,
+) -> Result<(Verified, bool), u8> {
     let hold = job
         .hold_all(&engine::reader("verify"), engine::unix_millis())
         .await
         .map_err(|e| job_failed(&e))?;
+    let left_out = hold.left_out();
+    if left_out > 0 {
+        eprintln!(
+            "phos-ft: there are too many checkpoints to hold all of them: what retention removes meanwhile of the oldest \
+             {left_out}{} is not verified",
+            if local { " on this machine" } else { "" }
+        );
+    }
     let held = Reading::keep(hold);
     let progress = Progress::new();
     let add = |step| progress.add(step);
@@ -92,22 +146,15 @@ async fn verify(common: &Common, options: VerifyOptions, as_json: bool) -> Resul
     progress.bar.finish_and_clear();
     held.release().await;
     let verified = outcome.map_err(|e| job_failed(&e))?;
-    if as_json {
-        print_json(&verified);
-    } else {
-        print(&verified, options.deep, quarantined);
-    }
-    Ok(if verified.is_sound() {
-        exit::OK
-    } else {
-        exit::DATA
-    })
+    Ok((verified, quarantined))
 }
 
-fn print(verified: &Verified, deep: bool, quarantined: bool) {
+fn print(verified: &Verified, local: bool, deep: bool, quarantined: bool) {
+    let id = |&number: &CheckpointNumber| CheckpointId { local, number }.to_string();
     println!(
-        "verified     {} packs, {}{}",
+        "verified     {} packs{}, {}{}",
         verified.packs,
+        if local { " on this machine" } else { "" },
         human(verified.pack_bytes),
         if deep {
             format!(", {} chunks read", verified.chunks)
@@ -115,8 +162,15 @@ fn print(verified: &Verified, deep: bool, quarantined: bool) {
             "; their chunks were not read (--deep does)".into()
         }
     );
+    for name in &verified.lifted {
+        let what = match PackId::parse(name) {
+            Some(_) => "pack",
+            None => "manifest",
+        };
+        println!("lifted       {what} {name}: it is sound again");
+    }
     for pack in &verified.damaged_packs {
-        let needed: Vec<String> = pack.checkpoints.iter().map(ToString::to_string).collect();
+        let needed: Vec<String> = pack.checkpoints.iter().map(id).collect();
         println!(
             "DAMAGED      pack {}: {}; needed by checkpoint {}",
             pack.pack,
@@ -127,7 +181,8 @@ fn print(verified: &Verified, deep: bool, quarantined: bool) {
     for checkpoint in &verified.damaged {
         println!(
             "DAMAGED      checkpoint {}: {}",
-            checkpoint.number, checkpoint.reason
+            id(&checkpoint.number),
+            checkpoint.reason
         );
     }
     if !verified.is_sound() {
@@ -139,7 +194,7 @@ fn print(verified: &Verified, deep: bool, quarantined: bool) {
             println!("quarantined  nothing: restores find the damage when they read it");
         }
     }
-    let whole: Vec<String> = verified.whole.iter().map(ToString::to_string).collect();
+    let whole: Vec<String> = verified.whole.iter().map(id).collect();
     println!(
         "whole        {}",
         if whole.is_empty() {

@@ -32,7 +32,9 @@ use std::time::{Duration, Instant};
 use phos_policies::schedule::{FailureKind, Trigger};
 use phos_protocol::agent::{AttemptError, DumpFacts, Process, ToAgent, ToSidecar};
 use phos_protocol::types::GpuUuid;
-use phos_storage::{CheckpointWriter, Digest, ImageFile, Naming, Timings, UnixMillis};
+use phos_storage::{
+    CheckpointWriter, Digest, Durability, ImageFile, JobError, Naming, Timings, UnixMillis,
+};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -149,6 +151,8 @@ enum HeldError {
     Late,
     /// Another node has the job.
     Fenced(EngineError),
+    /// Not while the job is as it is.
+    Refused(String),
     Task(String),
 }
 
@@ -230,6 +234,7 @@ impl HeldError {
                 failure.fatal = Some(e);
                 failure
             }
+            HeldError::Refused(e) => Failure::new(e, FailureKind::Permanent),
             HeldError::Task(e) => Failure::new(e, FailureKind::Transient),
         }
     }
@@ -258,6 +263,7 @@ struct Work {
     seq: u64,
     /// Whether it goes to the tier on this machine.
     local: bool,
+    durability: Durability,
     /// It becomes visible after that.
     newest: UnixMillis,
 }
@@ -311,6 +317,11 @@ impl Session<'_> {
 
     async fn attempt_once(&mut self, trigger: Trigger) -> Result<(), HeldError> {
         let began = Instant::now();
+        match self.may_adopt().await {
+            Ok(Ok(())) => {}
+            Ok(Err(reason)) => return Err(HeldError::Refused(reason)),
+            Err(e) => return Err(HeldError::Task(e.to_string())),
+        }
         if let Err(e) = self.take_over().await {
             return Err(if e.is_fenced() {
                 HeldError::Fenced(e)
@@ -346,8 +357,11 @@ impl Session<'_> {
         };
         let writer = match begun {
             Ok(writer) => writer,
+            Err(e @ JobError::Fenced { .. }) if !local => {
+                return Err(HeldError::Fenced(EngineError::Job(e)));
+            }
             Err(e) => {
-                if local && matches!(e, phos_storage::JobError::Fenced { .. }) {
+                if matches!(e, JobError::Fenced { .. }) {
                     self.engine.tier_is_lost();
                 } else {
                     self.engine.not_stored();
@@ -592,6 +606,7 @@ impl Session<'_> {
             direct = drained.direct,
             "attached"
         );
+        let durability = writer.durability();
         Ok(Work {
             trigger,
             began,
@@ -616,6 +631,7 @@ impl Session<'_> {
             },
             seq,
             local: self.engine.writes_near,
+            durability,
             newest: self.engine.newest,
         })
     }
@@ -878,6 +894,7 @@ async fn store(work: Work) -> Result<Stored, Dropped> {
         measured,
         seq,
         local,
+        durability,
         newest,
     } = work;
     let cpu_began = Instant::now();
@@ -985,6 +1002,7 @@ async fn store(work: Work) -> Result<Stored, Dropped> {
     let report = CheckpointReport {
         id: commit.number.0,
         local,
+        durability: Some(durability),
         trigger: trigger.as_str().into(),
         stop_ms: ms(stop),
         parts_ms: parts,

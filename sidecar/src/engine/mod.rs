@@ -33,6 +33,7 @@ mod failpoint;
 mod gpus;
 mod hold;
 mod image;
+mod lease;
 mod link;
 mod near;
 mod pipeline;
@@ -69,6 +70,7 @@ use self::checks::CheckError;
 use self::control::Wanted;
 use self::copies::Copies;
 use self::gpus::Gpus;
+use self::lease::{Keeper, Node};
 use self::link::Link;
 use self::near::Near;
 use self::pipeline::Control;
@@ -76,6 +78,7 @@ use self::session::{Session, SessionEnd};
 use self::status::{Report, Shared};
 use self::tidy::Tidy;
 use self::uploads::{Adaptive, Limit};
+use crate::host_memory;
 use crate::run_dir;
 
 pub use self::hold::{Reading, reader};
@@ -101,15 +104,23 @@ pub struct Config {
     pub restarts: RestartBudget,
     /// Resume from this checkpoint first.
     pub from: Option<CheckpointId>,
+    /// How long another node waits for this one, which did not renew its lease; zero: not at all.
+    pub lease: Duration,
+    /// What this machine is called in leases.
+    pub node: Option<String>,
     /// Time between checkpoints in the store, where those between are kept on this machine alone, below this directory.
     pub remote: Option<(Duration, PathBuf)>,
+    /// Below it checkpoints may be on this machine alone, whether or not this start keeps some there.
+    pub state_dir: PathBuf,
     /// Which checkpoints to keep.
     pub retention: Retention,
     /// Most bytes a second that uploads may take of the link.
     pub upload_limit: Option<u64>,
     /// How objects are written to S3.
     pub s3: S3Options,
-    /// Where packs of a remote store are kept, and most bytes of them.
+    /// Most bytes of packs that are kept in memory.
+    pub host_cache: Option<u64>,
+    /// Where packs of a remote store are kept on a disk, and most bytes of them.
     pub cache: Option<(PathBuf, u64)>,
     /// What the job's checkpoints are encrypted with.
     pub key: Option<Key>,
@@ -186,6 +197,12 @@ pub enum EngineError {
     /// Another node took the job over.
     #[error("{0}")]
     Fenced(String),
+    /// Our record of having the job is gone, and nobody else has it: the store was emptied or replaced below us.
+    #[error(
+        "{0}. But no other node has the job: its history in the store was removed or replaced meanwhile. The next sidecar \
+         begins a new one, and the job runs on"
+    )]
+    HistoryLost(String),
     /// This machine cannot take the image.
     #[error(transparent)]
     Check(#[from] CheckError),
@@ -234,6 +251,16 @@ struct Engine {
     restarts: Restarts,
     origin: Instant,
     from: Option<CheckpointId>,
+    /// Where checkpoints may be on this machine alone, and the address of the store that they belong to.
+    state_dir: PathBuf,
+    address: String,
+    key: Option<Key>,
+    /// How long the lease is, what this machine is called in it, and who renews it once the job is ours.
+    lease: Duration,
+    node: Node,
+    keeper: Option<Keeper>,
+    /// Whether the job runs here, as far as the agent said.
+    job_runs: bool,
     put_concurrency: usize,
     /// A checkpoint whose job runs again.
     flight: Option<Flight>,
@@ -253,7 +280,8 @@ struct Engine {
     link_rate: u64,
     /// Snapshots in a row that had to make way for the job.
     crowded: u32,
-    cache: Option<Arc<PackCache>>,
+    host_cache: Option<Arc<PackCache>>,
+    disk_cache: Option<Arc<PackCache>>,
     /// See [`Config`].
     quiesce_timeout: Duration,
     /// What removes old checkpoints.
@@ -273,6 +301,8 @@ struct Signals {
 /// How long this process goes on after it was asked to end: so that a last checkpoint that the agent asks for at the same time is
 /// not lost.
 const LINGER: Duration = Duration::from_secs(2);
+/// The cache in memory leaves one part in so many of it to others.
+const HOST_SPARE: u64 = 20;
 /// The same while a checkpoint is being stored, which a store that does not answer may never end. Below the time that whoever
 /// asked waits before it kills (compose.yaml: 90 s).
 const LAST_STORE: Duration = Duration::from_secs(60);
@@ -411,18 +441,21 @@ pub async fn run(config: Config) -> Result<(), EngineError> {
     if let Some(limit) = config.upload_limit {
         options.pacer = Some(Limit::new(limit));
     }
-    let cache = (config.cache.as_ref()).and_then(|place| open_cache(place, &config.store));
-    options.cache = cache.clone();
+    let disk_cache = (config.cache.as_ref()).and_then(|place| open_cache(place, &config.store));
     let mut shutdown = Signals {
         term,
         int,
         asked: None,
     };
+    let host_cache = config.host_cache.map(host_cache);
+    let near = open_near(&config, &encoding, host_cache.as_ref()).await;
+    // Checkpoints that go to the store by way of this machine's disk would be in memory twice.
+    let in_memory = host_cache.iter().filter(|_| near.is_none());
+    options.caches = in_memory.chain(&disk_cache).cloned().collect();
     let store = tokio::select! {
         store = open_store_patiently(&config.store, &config.job, &options) => store?,
         () = stop_wanted(&mut shutdown, Duration::ZERO) => return Ok(()),
     };
-    let near = open_near(&config, &encoding).await;
     let copies = (config.remote.as_ref()).map(|(every, _)| Copies::new(*every));
     let host_buffer = config.host_buffer;
     let gpus = tokio::task::spawn_blocking(move || {
@@ -474,6 +507,13 @@ pub async fn run(config: Config) -> Result<(), EngineError> {
         origin: Instant::now(),
         quiesce_timeout: config.quiesce_timeout,
         from: config.from,
+        state_dir: config.state_dir.clone(),
+        address: config.store.clone(),
+        key: config.key.clone(),
+        lease: config.lease,
+        node: Node::new(config.node.as_deref()),
+        keeper: None,
+        job_runs: false,
         put_concurrency: options.encoders * 2,
         flight: None,
         held: None,
@@ -488,15 +528,41 @@ pub async fn run(config: Config) -> Result<(), EngineError> {
         crowded: 0,
         tidy: Tidy::new(config.retention),
         encoding,
-        cache,
+        host_cache,
+        disk_cache,
         interval: config.interval,
     };
     let outcome = engine.serve().await;
     engine.settle().await;
+    if let Some(keeper) = engine.keeper.take()
+        && !engine.job_runs
+    {
+        keeper.release().await;
+    }
     outcome
 }
 
-/// Opens the cache for packs; a sidecar without one only reads more from the store.
+/// The cache in memory. It leaves a twentieth of what there is to others, and gives way when they take more.
+fn host_cache(limit: u64) -> Arc<PackCache> {
+    if let Some(memory) = host_memory::now()
+        && limit > memory.available
+    {
+        let mib = |bytes| bytes >> 20;
+        tracing::warn!(
+            "--host-cache may be {} MiB and {} MiB of memory are available: it will hold less than that",
+            mib(limit),
+            mib(memory.available)
+        );
+    }
+    let has_room = |bytes: u64| {
+        host_memory::now().is_none_or(|memory| {
+            memory.available >= bytes.saturating_add(memory.total / HOST_SPARE)
+        })
+    };
+    Arc::new(PackCache::in_memory(limit, Box::new(has_room)))
+}
+
+/// Opens the cache on a disk; a sidecar without one only reads more from the store.
 fn open_cache((directory, limit): &(PathBuf, u64), store: &str) -> Option<Arc<PackCache>> {
     if !phos_storage::is_remote(store) {
         tracing::warn!(
@@ -505,7 +571,7 @@ fn open_cache((directory, limit): &(PathBuf, u64), store: &str) -> Option<Arc<Pa
         );
         return None;
     }
-    PackCache::open(directory, store, *limit)
+    PackCache::on_disk(directory, store, *limit)
         .inspect_err(|cause| {
             tracing::warn!(
                 %cause, directory = %directory.display(),
@@ -517,7 +583,11 @@ fn open_cache((directory, limit): &(PathBuf, u64), store: &str) -> Option<Arc<Pa
 }
 
 /// Prepares the tier on this machine. Without it every checkpoint goes to the store.
-async fn open_near(config: &Config, encoding: &Arc<Adaptive>) -> Option<Near> {
+async fn open_near(
+    config: &Config,
+    encoding: &Arc<Adaptive>,
+    cache: Option<&Arc<PackCache>>,
+) -> Option<Near> {
     let (_, state_dir) = config.remote.clone()?;
     let (address, state) = (config.store.clone(), state_dir.clone());
     let apart = tokio::task::spawn_blocking(move || {
@@ -535,6 +605,7 @@ async fn open_near(config: &Config, encoding: &Arc<Adaptive>) -> Option<Near> {
     // Next to a network a disk needs few.
     options.uploads = 2;
     options.fetches = 2;
+    options.caches.extend(cache.cloned());
     let (job, store) = (config.job.clone(), config.store.clone());
     let prepared =
         tokio::task::spawn_blocking(move || Near::prepare(&state_dir, &job, &store, options)).await;
@@ -632,9 +703,9 @@ impl Engine {
         let mut seen = None;
         if let Some(near) = &mut self.near {
             let state = self.job.state().await.map_err(EngineError::Job)?;
-            let counts = near.continues(&self.job, &state).await;
-            let counts = counts.map_err(EngineError::Job)?;
-            if let Err(e) = near.before(self.job.name(), counts, &state).await {
+            let standing = near.standing(&self.job, &state).await;
+            let standing = standing.map_err(EngineError::Job)?;
+            if let Err(e) = near.before(self.job.name(), standing, &state).await {
                 no_near(&e);
                 near.forget();
             }
@@ -663,6 +734,10 @@ impl Engine {
             "took the job over"
         );
         self.epoch = Some(taken.epoch);
+        if !self.job.store().is_discarding() {
+            let keeper = Keeper::start(&self.job, taken.epoch, &holder, &self.node, self.lease);
+            self.keeper = Some(keeper);
+        }
         Ok(())
     }
 

@@ -47,14 +47,15 @@ use super::checks::{self, CheckError};
 use super::gpus::{Gpus, OpenGpu};
 use super::hold::{Reading, reader};
 use super::image::{Extra, Image, ImageError, Wanted};
-use super::near::{KEPT, Near};
+use super::near::{KEPT, Near, Standing};
 use super::progress::Progress;
 use super::registry::Held;
 use super::session::{Session, Stop, WaitError};
-use super::{CheckpointId, EngineError, unix_millis};
+use super::{CheckpointId, Engine, EngineError, unix_millis};
 use crate::agent::image::AGENT_FILE;
 use crate::gpu::host::SLOT;
 use crate::gpu::{DeviceMemory, GpuError, HostPool, Pending, Range};
+use crate::host_memory;
 
 /// The agent's part: CRIU, control state, attach.
 const RESTORE: Duration = Duration::from_secs(900);
@@ -92,6 +93,9 @@ pub(super) enum RestoreError {
     /// It cannot be understood.
     #[error("{0}")]
     Image(String),
+    /// There are checkpoints, and what was found before any was read rules all of them out.
+    #[error("the newest of them: {0}")]
+    Unusable(String),
     /// The agent could not bring its processes back, or they were killed meanwhile.
     #[error("{0}")]
     Agent(String),
@@ -127,6 +131,7 @@ impl RestoreError {
             | RestoreError::Damaged { .. }
             | RestoreError::Files(_)
             | RestoreError::Image(_)
+            | RestoreError::Unusable(_)
             | RestoreError::Wait(_) => false,
         }
     }
@@ -157,9 +162,11 @@ enum Pass {
 pub(super) struct Restored {
     times: RestoreTimes,
     held: Vec<Held>,
-    /// Of the image, what was not on the GPU any more; of that, what was read on this machine (as it was stored).
+    /// Of the image, what was not on the GPU any more; of that, what was read on this machine (as it was stored), and in
+    /// its memory.
     fetched: u64,
     cached: u64,
+    in_memory: u64,
     total: u64,
 }
 
@@ -169,8 +176,13 @@ async fn has_moved(job: &Job, number: CheckpointNumber, pack: &PackId) -> bool {
     now.is_ok_and(|manifest| manifest.packs.iter().all(|p| p.id != *pack))
 }
 
-/// Keeps later checkpoints from leaning on a damaged pack.
+/// Keeps later checkpoints from leaning on a damaged pack. One that is missing is found missing by whoever looks, and counts
+/// again should it come back: that is not noted in the store.
 async fn note_damage(job: &Job, pack: &PackId, source: &ReadError) {
+    if matches!(source, ReadError::PackLost { .. }) {
+        job.forget_pack(pack);
+        return;
+    }
     let reason = source.to_string();
     let noted = job.quarantine_pack(pack, &reason, unix_millis()).await;
     if let Err(e) = noted {
@@ -263,7 +275,8 @@ impl Session<'_> {
                 return Err(EngineError::Check(CheckError::Files(reason)).into());
             }
             let reason = format!(
-                "no checkpoint of job {} could be restored: {e}",
+                "no checkpoint of job {} could be restored, and it is not begun anew over them: {e}. `phos-ft verify --deep` \
+                 says what is wrong with each; to begin anew, give it another --job name or another --store",
                 self.engine.job.name()
             );
             self.give_up(&reason)?;
@@ -278,10 +291,15 @@ impl Session<'_> {
         let mut last: Option<RestoreError> = None;
         let mut moved = 0;
         loop {
+            let mut passed_over = None;
             let found = match only.take() {
                 Some(id) => self.chosen(id).await.map(Some),
-                None => self.candidate(below).await,
+                None => self.candidate(below, &mut passed_over).await,
             };
+            // Damage is not the same as nothing: a job that began anew would in time replace what might still be mended.
+            if let (None, Some(reason)) = (&last, passed_over) {
+                last = Some(RestoreError::Unusable(reason));
+            }
             let found = match found {
                 Ok(Some(found)) => found,
                 Ok(None) => break,
@@ -420,6 +438,7 @@ impl Session<'_> {
             held,
             fetched,
             cached,
+            in_memory,
             total,
         } = restored;
         tracing::info!(
@@ -428,6 +447,7 @@ impl Session<'_> {
             total,
             fetched,
             cached,
+            in_memory,
             files_ms = times.files_ns / 1_000_000,
             criu_ms = times.criu_ns / 1_000_000,
             control_ms = times.control_restore_ns / 1_000_000,
@@ -452,7 +472,11 @@ impl Session<'_> {
             // The tier on this machine is opened when the job is ours.
             Some(id) if id.local => return self.refuse_stale(id).await,
             Some(id) => Some(self.chosen(id).await?.manifest),
-            None => self.engine.job.newest_restorable().await?.manifest,
+            None => {
+                let newest = self.engine.job.newest_restorable().await?.manifest;
+                self.refuse_to_leave_behind(newest.as_ref()).await?;
+                newest
+            }
         };
         let Some(manifest) = manifest else {
             return Ok(());
@@ -474,23 +498,57 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// A checkpoint on this machine that others went on without is not resumed, and not deleted either: taking the job over
-    /// would do that.
-    async fn refuse_stale(&mut self, id: CheckpointId) -> Result<(), Stop> {
-        let state = self.engine.job.state().await?;
-        let counts = match &self.engine.near {
-            Some(near) => near.continues(&self.engine.job, &state).await?,
-            None => false,
-        };
-        if counts {
+    /// A start that would resume an older checkpoint than there is on this machine, because it does not look there: taking the
+    /// job over would make that one a history that was not gone on with.
+    async fn refuse_to_leave_behind(&mut self, stored: Option<&Manifest>) -> Result<(), Stop> {
+        if self.engine.near.is_some() {
             return Ok(());
         }
+        let options = super::store_options(self.engine.key.clone());
+        let Engine {
+            state_dir,
+            job,
+            address,
+            ..
+        } = &*self.engine;
+        let stored_at = stored.map(|manifest| manifest.created);
+        let here = super::near::left_behind(state_dir, job, address, options, stored_at).await?;
+        let Some(here) = here else {
+            return Ok(());
+        };
+        let other = stored.map_or_else(
+            || "the store has none".into(),
+            |stored| {
+                format!(
+                    "the newest in the store is {0}, which `--from {0}` resumes",
+                    stored.number
+                )
+            },
+        );
         let reason = format!(
-            "checkpoint {id} is on this machine alone and cannot be resumed: {}; `phos-ft export {id} DIR` writes it out",
-            match self.engine.near {
-                Some(_) => "another machine had the job since",
-                None => "give --remote-interval, as when it was taken",
-            }
+            "checkpoint L{here} is on this machine alone, and this start would leave it behind: give --remote-interval, as when \
+             it was taken ({other})"
+        );
+        self.give_up(&reason)?;
+        Err(EngineError::Restore(reason).into())
+    }
+
+    /// A checkpoint on this machine that others went on without, or may have, is not resumed, and neither deleted nor set
+    /// aside: taking the job over would do that.
+    async fn refuse_stale(&mut self, id: CheckpointId) -> Result<(), Stop> {
+        let state = self.engine.job.state().await?;
+        let why = match &self.engine.near {
+            None => "give --remote-interval, as when it was taken".to_owned(),
+            Some(near) => match near.standing(&self.engine.job, &state).await? {
+                Standing::Ours => return Ok(()),
+                Standing::Others => "another machine had the job since".to_owned(),
+                Standing::Unknown(reason) => {
+                    format!("whether another machine had the job since cannot be told: {reason}")
+                }
+            },
+        };
+        let reason = format!(
+            "checkpoint {id} is on this machine alone and cannot be resumed: {why}; `phos-ft export {id} DIR` writes it out"
         );
         self.give_up(&reason)?;
         Err(EngineError::Restore(reason).into())
@@ -623,8 +681,13 @@ impl Session<'_> {
         (created, id.local, id.number)
     }
 
-    /// The newest checkpoint of this run that is whole, below another in the order.
-    async fn candidate(&self, below: Option<Order>) -> Result<Option<Found>, JobError> {
+    /// The newest checkpoint of this run that is whole, below another in the order. Why the first of those that are not
+    /// was passed over is put into `passed_over`.
+    async fn candidate(
+        &self,
+        below: Option<Order>,
+        passed_over: &mut Option<String>,
+    ) -> Result<Option<Found>, JobError> {
         if below.is_none() && self.engine.near.is_none() {
             let job = &self.engine.job;
             let (found, hold) = job.hold_newest(&reader("restore"), unix_millis()).await?;
@@ -635,6 +698,8 @@ impl Session<'_> {
                     "CHECKPOINT {} IS DAMAGED and is passed over",
                     skipped.number
                 );
+                passed_over
+                    .get_or_insert_with(|| format!("{}: {}", skipped.number, skipped.reason));
             }
             let held = hold.map(Reading::keep);
             return Ok(found.manifest.map(|manifest| Found {
@@ -655,10 +720,13 @@ impl Session<'_> {
                 Ok(found) => return Ok(Some(found)),
                 Err(JobError::Removed { .. }) => {}
                 Err(e @ JobError::Store(_)) if !e.is_permanent() && !id.local => return Err(e),
-                Err(e) => tracing::error!(
-                    checkpoint = %id, reason = %e,
-                    "CHECKPOINT {id} IS DAMAGED and is passed over"
-                ),
+                Err(e) => {
+                    tracing::error!(
+                        checkpoint = %id, reason = %e,
+                        "CHECKPOINT {id} IS DAMAGED and is passed over"
+                    );
+                    passed_over.get_or_insert_with(|| e.to_string());
+                }
             }
         }
         Ok(None)
@@ -728,8 +796,18 @@ impl Session<'_> {
         }
 
         let served = || {
-            let cached = self.engine.cache.as_ref().map_or(0, |cache| cache.served());
-            cached + reader.read_elsewhere().0
+            let engine = &self.engine;
+            let of = |cache: &Option<Arc<phos_storage::PackCache>>| {
+                cache.as_ref().map_or(0, |c| c.served())
+            };
+            let (in_memory, on_disk) = (of(&engine.host_cache), of(&engine.disk_cache));
+            // Of the tier on this machine, some was in memory as well.
+            let nearer = reader.read_elsewhere().0;
+            let here = match engine.near {
+                Some(_) => (nearer + on_disk).max(in_memory),
+                None => nearer + on_disk + in_memory,
+            };
+            (here, in_memory)
         };
         let before = served();
         let gpus = self.engine.gpus.clone();
@@ -746,7 +824,8 @@ impl Session<'_> {
         )
         .await?;
         progress.finish();
-        let cached = served() - before;
+        let after = served();
+        let (cached, in_memory) = (after.0 - before.0, after.1 - before.1);
         let (_, mended) = reader.read_elsewhere();
         if mended > 0 {
             tracing::warn!(
@@ -763,6 +842,7 @@ impl Session<'_> {
             held: filled.held,
             fetched: filled.fetched,
             cached,
+            in_memory,
             total: manifest.image_bytes(),
         })
     }
@@ -946,21 +1026,13 @@ fn host_room(manifest: &Manifest, directory: &OwnedFd) -> Result<(), RestoreErro
     if stat.f_blocks == 0 {
         room = u64::MAX;
     }
-    if let Some(available) = available_memory() {
+    if let Some(available) = host_memory::available() {
         room = room.min(available);
     }
     if needed > room {
         return Err(CheckError::HostMemory { needed, room }.into());
     }
     Ok(())
-}
-
-/// `MemAvailable`, in bytes.
-fn available_memory() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find(|l| l.starts_with("MemAvailable:"))?;
-    let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
-    Some(kib * 1024)
 }
 
 /// A place that a chunk's bytes go to.

@@ -10,6 +10,7 @@
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
+use phos_policies::lease::LeaseWatch;
 use phos_policies::restart::Decision;
 use phos_policies::schedule::{Action, Event, FailureKind, Trigger};
 use phos_policies::terminate::{self, LastStep, TerminateInputs};
@@ -29,6 +30,8 @@ use super::{CheckpointId, Engine, EngineError, unix_millis};
 const LOOK: Duration = Duration::from_millis(500);
 /// How long the agent may take for an answer that costs it nothing.
 const ANSWER: Duration = Duration::from_secs(30);
+/// Until the lease is read again after a failure.
+const STAND_BY_AGAIN: Duration = Duration::from_secs(2);
 
 /// Why an expected answer did not come.
 #[derive(Debug, thiserror::Error)]
@@ -100,6 +103,7 @@ enum Wake {
     Copied(Option<super::copies::Outcome>),
     Stop,
     Demand,
+    Lost(JobError),
 }
 
 impl<'e> Session<'e> {
@@ -175,11 +179,18 @@ impl<'e> Session<'e> {
             Err(Stop::Engine(e)) => {
                 // A store that lost its history fences as well. That ends this sidecar and not the job: the next one finds no
                 // other holder.
-                if e.is_fenced() && matches!(self.other_holder().await, Ok(Some(_))) {
-                    // Whoever is not connected any more has ended, or hears it from the next sidecar.
-                    let _ = self.link.send(&ToAgent::Fenced {
-                        reason: e.to_string(),
-                    });
+                if !e.is_fenced() {
+                    return Err(e);
+                }
+                match self.other_holder().await {
+                    Ok(None) => return Err(EngineError::HistoryLost(e.to_string())),
+                    Ok(Some(_)) => {
+                        // Whoever is not connected any more has ended, or hears it from the next sidecar.
+                        let _ = self.link.send(&ToAgent::Fenced {
+                            reason: e.to_string(),
+                        });
+                    }
+                    Err(_) => {}
                 }
                 Err(e)
             }
@@ -198,6 +209,35 @@ impl<'e> Session<'e> {
         }
         let holder = job.holder_of(now).await?.unwrap_or_default();
         Ok((!holder.contains(&mark(self.agent))).then_some((now.0, holder)))
+    }
+
+    /// Whether a job that runs may be taken into the history. One that the agent started by itself, because no sidecar was here in
+    /// time, began with its first step: its checkpoints must not come after those that another start would resume.
+    pub(super) async fn may_adopt(&self) -> Result<Result<(), String>, JobError> {
+        if self.engine.epoch.is_some() || self.job_epoch != 0 {
+            return Ok(Ok(()));
+        }
+        let Engine {
+            job, node, origin, ..
+        } = &*self.engine;
+        let now = || origin.elapsed();
+        if let Some(holder) =
+            super::lease::holder(job, node, &mut LeaseWatch::default(), now).await?
+        {
+            return Ok(Err(format!(
+                "the job was started here without a sidecar, and another node has it: {}. No checkpoint is taken. End one \
+                 of the two",
+                holder.name
+            )));
+        }
+        Ok(match job.state().await?.newest {
+            Some(newest) => Err(format!(
+                "the job was started from its beginning, as no sidecar was here in time, and checkpoint {newest} of it is in \
+                 the store: none is taken of this one, so that they do not replace that. To resume from checkpoint {newest}, \
+                 end this job and start it again; to keep this one, give it another --job name"
+            )),
+            None => Ok(()),
+        })
     }
 
     /// Takes the job over, once, and tells the agent. A job that runs already and belongs to an epoch which is no longer
@@ -226,7 +266,11 @@ impl<'e> Session<'e> {
 
     async fn serve(&mut self, job: JobState) -> Result<SessionEnd, Stop> {
         match job {
-            JobState::Running => self.job_is(true),
+            JobState::Running => {
+                // That was for the start of the job; what comes after a crash now is its newest checkpoint.
+                self.engine.from = None;
+                self.job_is(true);
+            }
             JobState::Waiting => {
                 if self.begin().await? {
                     return Ok(SessionEnd::Over);
@@ -276,6 +320,7 @@ impl<'e> Session<'e> {
                 Wake::Flight(outcome) => self.flight_ended(outcome)?,
                 Wake::Copied(outcome) => self.engine.copy_ended(outcome)?,
                 Wake::Stop => return Ok(SessionEnd::Over),
+                Wake::Lost(e) => return Err(EngineError::Job(e).into()),
             }
             if let Some(t) = self.termination
                 && Instant::now() >= t.exit_at
@@ -304,6 +349,7 @@ impl<'e> Session<'e> {
             shutdown,
             demand,
             copies,
+            keeper,
             ..
         } = &mut *self.engine;
         tokio::select! {
@@ -313,6 +359,7 @@ impl<'e> Session<'e> {
             packet = self.link.recv() => Wake::Packet(packet),
             Some(client) = wanted.recv() => Wake::Wanted(client),
             _ = demand.recv() => Wake::Demand,
+            e = super::lease::lost(keeper) => Wake::Lost(e),
             () = super::stop_wanted(shutdown, linger), if may_stop => Wake::Stop,
             () = tokio::time::sleep_until(until.into()) => Wake::Timer,
         }
@@ -321,6 +368,7 @@ impl<'e> Session<'e> {
     /// The job began to run, or stopped doing so.
     pub(super) fn job_is(&mut self, running: bool) {
         self.running = running;
+        self.engine.job_runs = running;
         let now = self.engine.now();
         if running {
             self.engine.schedule.on(Event::JobStarted, now);
@@ -547,12 +595,50 @@ impl<'e> Session<'e> {
     async fn begin(&mut self) -> Result<bool, Stop> {
         // What this machine or this command rules out is found before the history changes hands.
         self.refuse_early().await?;
+        self.stand_by().await?;
         self.take_over().await?;
         match self.restore_newest(true).await? {
             Some(_) => self.job_is(true),
             None => return self.start_afresh().await,
         }
         Ok(false)
+    }
+
+    /// Waits while another node has the job and is well. One that starts here again, or that already had it, does not.
+    async fn stand_by(&mut self) -> Result<(), Stop> {
+        let mut watch = LeaseWatch::default();
+        let mut said = String::new();
+        while self.engine.epoch.is_none() && !self.engine.job.store().is_discarding() {
+            let Engine {
+                job, node, origin, ..
+            } = &*self.engine;
+            let held = super::lease::holder(job, node, &mut watch, || origin.elapsed()).await;
+            let wait = match held {
+                Ok(None) => return Ok(()),
+                Ok(Some(holder)) => {
+                    if said != holder.name {
+                        tracing::warn!(
+                            holder = holder.name,
+                            lease_ends_s = holder.left.as_secs(),
+                            "another node has the job: standing by until it does not renew its lease any more. \
+                             To run the job here, stop it there, or give --lease 0s to take it over at once"
+                        );
+                        said.clone_from(&holder.name);
+                    }
+                    let state = format!("standing by: the job is {}'s", holder.name);
+                    self.engine.status.state(state);
+                    holder.look_again()
+                }
+                // What the lease says is not needed.
+                Err(error) if error.is_permanent() => {
+                    tracing::warn!(%error, "the lease of the job cannot be read");
+                    return Ok(());
+                }
+                Err(_) => STAND_BY_AGAIN,
+            };
+            self.pause(wait).await?;
+        }
+        Ok(())
     }
 
     /// Copies what is on this machine alone to the store, until the time for that is over or the next agent is there, which
@@ -672,6 +758,7 @@ impl<'e> Session<'e> {
             }
         };
         self.pause(after).await?;
+        self.stand_by().await?;
         self.take_over().await?;
         if self.restore_newest(false).await?.is_some() {
             self.job_is(true);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use phos_storage::Durability;
 use serde::{Deserialize, Serialize};
 
 /// A finished checkpoint.
@@ -13,6 +14,9 @@ pub struct CheckpointReport {
     /// Whether that is its number on this machine (`L5`): it goes on to the store at its time.
     #[serde(default)]
     pub local: bool,
+    /// What it survives. `None`: a sidecar of an older release did not say.
+    #[serde(default)]
+    pub durability: Option<Durability>,
     /// Why it was taken.
     pub trigger: String,
     /// How long the job was held, in ms.

@@ -128,7 +128,7 @@ impl Tidy {
                 ..CollectOptions::default()
             };
             let outcome = job
-                .collect_giving_way(&keep(retention), options, unix_millis(), &way)
+                .collect_giving_way(&keep(retention), options, unix_millis, &way)
                 .await;
             note(outcome, began.elapsed(), &status);
         }));

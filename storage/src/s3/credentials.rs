@@ -4,6 +4,8 @@
 //!   fails is the answer: another identity than the one that was meant must not be taken.
 //! * What was found is kept and renewed ahead of its end, one renewal at a time and beside the requests, which go on with what is
 //!   still good. So an upload may take longer than any credential lives.
+//! * Those without an end may be replaced all the same (a file that another tool writes): they are asked for again every
+//!   [`LOOK_AGAIN`], and what files say is read anew each time.
 //! * Nothing waits for ever: asking all sources is bounded by [`ASK_TIME`].
 //! * Secrets are in no message.
 
@@ -27,6 +29,8 @@ use crate::fault::one_line;
 const ASK_TIME: Duration = Duration::from_secs(30);
 /// How long before their end credentials are renewed, at most. Those that live shortly are renewed at half of their life.
 const RENEW_AHEAD: Duration = Duration::from_secs(300);
+/// How often a source whose credentials have no end is asked again.
+const LOOK_AGAIN: Duration = Duration::from_secs(300);
 /// After a renewal that failed, while the old ones are good, at most so long until the next.
 const RENEW_AGAIN: Duration = Duration::from_secs(30);
 
@@ -126,6 +130,29 @@ impl fmt::Debug for CredentialsChain {
     }
 }
 
+/// Asks a provider that is made anew each time, as those of the SDK read their files once.
+struct Anew<F>(F);
+
+impl<F> fmt::Debug for Anew<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Anew")
+    }
+}
+
+impl<F, P> ProvideCredentials for Anew<F>
+where
+    F: Fn() -> P + Send + Sync,
+    P: ProvideCredentials + 'static,
+{
+    fn provide_credentials<'a>(&'a self) -> future::ProvideCredentials<'a>
+    where
+        Self: 'a,
+    {
+        let provider = (self.0)();
+        future::ProvideCredentials::new(async move { provider.provide_credentials().await })
+    }
+}
+
 impl CredentialsChain {
     /// Of these sources, in this order.
     pub(super) fn new(sources: Vec<Source>, time: SharedTimeSource) -> Self {
@@ -153,9 +180,18 @@ impl CredentialsChain {
             ),
             Source::new(
                 "the profile (AWS_PROFILE, ~/.aws/config, ~/.aws/credentials)",
-                profile::ProfileFileCredentialsProvider::builder()
-                    .configure(config)
-                    .build(),
+                Anew({
+                    let config = config.clone();
+                    move || {
+                        #[expect(deprecated, reason = "under its new name it is another crate's")]
+                        let usual = profile::profile_file::ProfileFiles::default();
+                        profile::ProfileFileCredentialsProvider::builder()
+                            .configure(&config)
+                            // Naming them makes it read them.
+                            .profile_files(usual)
+                            .build()
+                    }
+                }),
             ),
             Source::new(
                 "the web identity (AWS_WEB_IDENTITY_TOKEN_FILE)",
@@ -240,7 +276,8 @@ impl CredentialsChain {
             .and_then(|end| end.duration_since(now).ok());
         tracing::warn!(%error, left_s = left.map(|l| l.as_secs()), "the credentials for S3 could not be renewed yet");
         // Those that ended meanwhile are renewed by whoever asks next.
-        held.renew_at = Some(now + (left.unwrap_or_default() / 2).min(RENEW_AGAIN));
+        let again = left.map_or(RENEW_AGAIN, |left| (left / 2).min(RENEW_AGAIN));
+        held.renew_at = Some(now + again);
         self.hold(held)
     }
 
@@ -252,9 +289,12 @@ impl CredentialsChain {
                 detail: format!("no answer within {} s", ASK_TIME.as_secs()),
             })
         })?;
-        let renew_at = credentials.expiry().map(|end| {
-            let left = end.duration_since(now).unwrap_or_default();
-            end - RENEW_AHEAD.min(left / 2)
+        let renew_at = Some(match credentials.expiry() {
+            Some(end) => {
+                let left = end.duration_since(now).unwrap_or_default();
+                end - RENEW_AHEAD.min(left / 2)
+            }
+            None => now + LOOK_AGAIN,
         });
         tracing::debug!(source, ?renew_at, "credentials for S3");
         let for_object_store = Arc::new(AwsCredential {
@@ -474,6 +514,38 @@ mod tests {
         assert_eq!(fake.asked(), 3);
         let info = chain.info().await.unwrap();
         assert_eq!((&*info.source, info.expires), ("fake", Some(at(10800))));
+    }
+
+    #[tokio::test]
+    async fn those_without_an_end_are_asked_for_again() {
+        let clock = Clock::default();
+        let fake = Fake::new(|n| match n {
+            // The file is being replaced.
+            1 => Err(Refusal::not_loaded("no such profile")),
+            _ => Ok(None),
+        });
+        let chain = chain(&[("fake", &fake)], &clock);
+        for (second, expected) in [(0, "0"), (299, "0"), (300, "0"), (329, "0"), (330, "2")] {
+            clock.set(second);
+            assert_eq!(key(&chain).await.unwrap(), expected, "at {second}");
+        }
+        assert_eq!(fake.asked(), 3);
+    }
+
+    #[tokio::test]
+    async fn a_provider_made_anew_sees_what_changed() {
+        let made = Arc::new(AtomicUsize::new(0));
+        let anew = Anew({
+            let made = Arc::clone(&made);
+            move || {
+                let n = made.fetch_add(1, Ordering::SeqCst);
+                Credentials::new(n.to_string(), "secret", None, None, "fake")
+            }
+        });
+        for expected in ["0", "1"] {
+            let found = anew.provide_credentials().await.unwrap();
+            assert_eq!(found.access_key_id(), expected);
+        }
     }
 
     #[tokio::test]

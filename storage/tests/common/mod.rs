@@ -14,7 +14,6 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
-use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{
     CopyOptions, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta,
@@ -22,8 +21,8 @@ use object_store::{
 };
 use phos_storage::{
     Allocation, Body, CheckpointWriter, Commit, CommitError, Digest, FileContent, FilePath,
-    GpuUuid, ImageFile, Job, JobFile, JobFileKind, JobName, Key, Manifest, ManifestBody, Naming,
-    NonceSource, RetryPolicy, Store, StoreOptions, UnixMillis,
+    GpuUuid, ImageFile, Job, JobError, JobFile, JobFileKind, JobName, Key, Manifest, ManifestBody,
+    Naming, NonceSource, RetryPolicy, Store, StoreOptions, UnixMillis,
 };
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -166,7 +165,14 @@ impl Image {
         job: &Job,
         epoch: phos_storage::Epoch,
     ) -> std::result::Result<Commit, CommitError> {
-        let writer = job.begin(epoch).await.unwrap();
+        let writer = match job.begin(epoch).await {
+            Ok(writer) => writer,
+            // Who knows that it was taken over is told so before anything is put.
+            Err(JobError::Fenced { job, epoch, by }) => {
+                return Err(CommitError::Fenced { job, epoch, by });
+            }
+            Err(error) => panic!("{error}"),
+        };
         if let Err(error) = self.put(&writer).await {
             // A failed upload shows in the commit as well.
             assert!(
@@ -284,9 +290,9 @@ impl Error {
 
 type Hook = Box<dyn FnMut(Op, &str) -> (Verdict, u32) + Send>;
 
-/// A store in memory that asks a hook before each operation how it is to end, and how often to yield before it.
+/// A store before another one that asks a hook before each operation how it is to end, and how often to yield before it.
 pub struct Faulty {
-    pub inner: Arc<InMemory>,
+    pub inner: Arc<dyn ObjectStore>,
     hook: Arc<Mutex<Hook>>,
 }
 
@@ -317,14 +323,14 @@ async fn ask(hook: &Mutex<Hook>, op: Op, path: &str) -> Verdict {
 
 impl Faulty {
     pub fn new(
-        inner: Arc<InMemory>,
+        inner: Arc<dyn ObjectStore>,
         mut hook: impl FnMut(Op, &str) -> Verdict + Send + 'static,
     ) -> Arc<Self> {
         Self::yielding(inner, move |op, path| (hook(op, path), 0))
     }
 
     pub fn yielding(
-        inner: Arc<InMemory>,
+        inner: Arc<dyn ObjectStore>,
         hook: impl FnMut(Op, &str) -> (Verdict, u32) + Send + 'static,
     ) -> Arc<Self> {
         Arc::new(Self {
@@ -506,7 +512,11 @@ impl MultipartUpload for FaultyUpload {
 }
 
 pub async fn open(store: Arc<dyn ObjectStore>, seed: u64) -> Store {
-    Store::from_object_store(store, "prefix", options(seed))
+    open_with(store, options(seed)).await
+}
+
+pub async fn open_with(store: Arc<dyn ObjectStore>, options: StoreOptions) -> Store {
+    Store::from_object_store(store, "prefix", options)
         .await
         .unwrap()
 }

@@ -1,0 +1,130 @@
+//! Copies of packs on this machine: what is written and what is read is there the next time, and nothing else is needed.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use common::{Error, Faulty, Image, NOW, Op, Verdict, name, noise, open_with, options};
+use object_store::memory::InMemory;
+use phos_storage::{Candidate, CollectOptions, Job, PackCache, StoreOptions};
+
+fn image(version: u64) -> Image {
+    let mut device: Vec<_> = (0..8).map(|i| noise(i, 9000)).collect();
+    device.push(noise(100 + version, 20_000));
+    Image::of(device)
+}
+
+fn in_memory(limit: u64) -> Arc<PackCache> {
+    Arc::new(PackCache::in_memory(limit, Box::new(|_| true)))
+}
+
+fn on_disk(directory: &std::path::Path) -> Arc<PackCache> {
+    Arc::new(PackCache::on_disk(directory, "s3://bucket/runs", 1 << 20).unwrap())
+}
+
+/// A machine with these caches, nearest first.
+async fn machine(store: &Arc<InMemory>, seed: u64, caches: &[&Arc<PackCache>]) -> Job {
+    let options = StoreOptions {
+        caches: caches.iter().map(|cache| Arc::clone(cache)).collect(),
+        ..options(seed)
+    };
+    let store = open_with(store.clone(), options).await;
+    store.initialise().await.unwrap();
+    store.job(name("job"))
+}
+
+/// The same, and the packs cannot be read any more.
+async fn cut_off(store: &Arc<InMemory>, seed: u64, caches: &[&Arc<PackCache>]) -> Job {
+    let options = StoreOptions {
+        caches: caches.iter().map(|cache| Arc::clone(cache)).collect(),
+        ..options(seed)
+    };
+    let store = Faulty::new(store.clone(), |op, path| match op {
+        Op::Get if path.contains("/packs/") => Verdict::Fail(Error::Denied),
+        _ => Verdict::Pass,
+    });
+    let store = open_with(store, options).await;
+    store.job(name("job"))
+}
+
+#[tokio::test]
+async fn what_was_written_is_read_here_from_the_nearest() {
+    let (store, dir) = (Arc::new(InMemory::new()), tempfile::tempdir().unwrap());
+    let (memory, disk) = (in_memory(1 << 20), on_disk(dir.path()));
+    let job = machine(&store, 1, &[&memory, &disk]).await;
+    let epoch = job.take_over("node", NOW).await.unwrap().epoch;
+    image(1).commit(&job, epoch).await.unwrap();
+    let manifest = image(2).commit(&job, epoch).await.unwrap().manifest;
+
+    let job = cut_off(&store, 2, &[&memory, &disk]).await;
+    assert_eq!(Image::read(&job, &manifest).await.unwrap(), image(2));
+    assert!(memory.served() > 0 && disk.served() == 0);
+    // Another sidecar: its memory is empty.
+    let job = cut_off(&store, 3, &[&in_memory(1 << 20), &on_disk(dir.path())]).await;
+    assert_eq!(Image::read(&job, &manifest).await.unwrap(), image(2));
+    let job = cut_off(&store, 4, &[]).await;
+    assert!(Image::read(&job, &manifest).await.is_err());
+}
+
+#[tokio::test]
+async fn what_was_read_once_on_another_machine_is_there_the_next_time() {
+    let store = Arc::new(InMemory::new());
+    let job = machine(&store, 1, &[]).await;
+    let epoch = job.take_over("node", NOW).await.unwrap().epoch;
+    image(1).commit(&job, epoch).await.unwrap();
+    let manifest = image(2).commit(&job, epoch).await.unwrap().manifest;
+
+    let dir = tempfile::tempdir().unwrap();
+    let disk = on_disk(dir.path());
+    let there = machine(&store, 2, &[&disk]).await;
+    assert_eq!(Image::read(&there, &manifest).await.unwrap(), image(2));
+    assert_eq!(disk.served(), 0);
+    let there = cut_off(&store, 3, &[&on_disk(dir.path())]).await;
+    assert_eq!(Image::read(&there, &manifest).await.unwrap(), image(2));
+}
+
+#[tokio::test]
+async fn what_retention_removed_goes_and_what_is_leaned_on_stays() {
+    let store = Arc::new(InMemory::new());
+    // For about three checkpoints' own packs beside what they share.
+    let memory = in_memory(160_000);
+    let job = machine(&store, 1, &[&memory]).await;
+    let epoch = job.take_over("node", NOW).await.unwrap().epoch;
+    let mut newest = None;
+    for version in 1..20 {
+        let commit = image(version).commit(&job, epoch).await.unwrap();
+        newest = Some((version, commit.manifest));
+        let keep = |all: &[Candidate]| -> BTreeSet<_> {
+            all.iter().rev().take(1).map(|c| c.number).collect()
+        };
+        let collected = job.collect(&keep, CollectOptions::default(), NOW).await;
+        collected.unwrap();
+    }
+    let (version, manifest) = newest.unwrap();
+    let job = cut_off(&store, 2, &[&memory]).await;
+    assert_eq!(Image::read(&job, &manifest).await.unwrap(), image(version));
+}
+
+#[tokio::test]
+async fn a_copy_that_is_damaged_is_forgotten_and_the_store_is_read() {
+    let (store, dir) = (Arc::new(InMemory::new()), tempfile::tempdir().unwrap());
+    let disk = on_disk(dir.path());
+    let job = machine(&store, 1, &[&disk]).await;
+    let epoch = job.take_over("node", NOW).await.unwrap().epoch;
+    let manifest = image(1).commit(&job, epoch).await.unwrap().manifest;
+    let mut damaged = 0;
+    for file in std::fs::read_dir(dir.path()).unwrap() {
+        let path = file.unwrap().path();
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes.iter_mut().step_by(100).for_each(|byte| *byte ^= 1);
+        std::fs::write(&path, bytes).unwrap();
+        damaged += 1;
+    }
+    assert!(damaged > 0);
+    assert_eq!(Image::read(&job, &manifest).await.unwrap(), image(1));
+    // It is right again: what was read took its place.
+    let job = cut_off(&store, 2, &[&disk]).await;
+    assert_eq!(Image::read(&job, &manifest).await.unwrap(), image(1));
+}
