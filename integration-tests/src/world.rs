@@ -460,11 +460,12 @@ impl World {
     pub fn tree(&self) -> Tree {
         let log = self.log().display().to_string();
         let run_dir = self.run_dir().display().to_string();
+        let of_phos_ft = processes_with(&["phos-ft"]);
         let all = processes_with(&["phos-ft", &run_dir]);
         let agent = processes_with(&["phos-ft", " run ", &run_dir]);
         let job = processes_with(&["phos-trainer", &log])
             .into_iter()
-            .filter(|pid| !all.contains(pid))
+            .filter(|pid| !of_phos_ft.contains(pid))
             .collect();
         Tree {
             job,

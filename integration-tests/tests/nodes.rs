@@ -113,6 +113,8 @@ fn who_lost_the_job_hears_of_it_without_a_checkpoint() -> Result<()> {
         world.tree().job.is_empty(),
         "the job of a node that lost it runs on"
     );
+    // It would not begin again by itself: that it lost the job is noted in its run directory.
+    world.lose_node()?;
     let phos = world.start(&spec)?;
     wait_said(&phos, &["resumed checkpoint="])?;
     finish(&world, phos, &reference)

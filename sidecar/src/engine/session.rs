@@ -221,8 +221,9 @@ impl<'e> Session<'e> {
             job, node, origin, ..
         } = &*self.engine;
         let now = || origin.elapsed();
-        if let Some(holder) =
-            super::lease::holder(job, node, &mut LeaseWatch::default(), now).await?
+        if !self.engine.lease.is_zero()
+            && let Some(holder) =
+                super::lease::holder(job, node, &mut LeaseWatch::default(), now).await?
         {
             return Ok(Err(format!(
                 "the job was started here without a sidecar, and another node has it: {}. No checkpoint is taken. End one \
@@ -608,7 +609,8 @@ impl<'e> Session<'e> {
     async fn stand_by(&mut self) -> Result<(), Stop> {
         let mut watch = LeaseWatch::default();
         let mut said = String::new();
-        while self.engine.epoch.is_none() && !self.engine.job.store().is_discarding() {
+        let wanted = !self.engine.lease.is_zero() && !self.engine.job.store().is_discarding();
+        while wanted && self.engine.epoch.is_none() {
             let Engine {
                 job, node, origin, ..
             } = &*self.engine;
