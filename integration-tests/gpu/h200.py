@@ -468,10 +468,14 @@ def tiers():
     want = trace(reference.log)
     found = FIGURES["tiers"] = {}
     job = Job("tiers", steps, store=f"file://{store}", interval="3s", env=env,
-              flags=["--remote-interval", "1h"]).start()
+              flags=["--remote-interval", "1h", "--host-cache", "16GiB"]).start()
 
     def place(here):
         return [c["id"] for c in job.list() if str(c["id"]).startswith("L") == here]
+
+    def last_resumed():
+        log = (job.dir / "phos.log").read_text(errors="replace").splitlines()
+        return [l for l in log if "resumed checkpoint=" in l][-1].split("resumed ")[1].split(" files_ms")[0]
 
     def resumed(what, flags=()):
         """Starts all of it again; what it resumed from, in the words of its log."""
@@ -481,8 +485,7 @@ def tiers():
         job.goes_on(resumes)
         job.flags = flags_before
         took = time.monotonic() - start
-        said = [l for l in (job.dir / "phos.log").read_text(errors="replace").splitlines() if "resumed checkpoint=" in l][-1]
-        said = said.split("resumed ")[1].split(" files_ms")[0]
+        said = last_resumed()
         found[what] = {"s": took, "said": said}
         row(what, "%.1f s: %s" % (took, said))
         return said
@@ -492,7 +495,10 @@ def tiers():
         resumes = job.resumes()
         job.kill_job()
         job.goes_on(resumes)
-        row("kill -9 of the job", "on again")
+        said = last_resumed()
+        row("kill -9 of the job", said)
+        if " in_memory=0" in said:
+            raise RuntimeError("nothing was read in the sidecar's memory")
         stored = place(False)
         job.checkpoint()
         wait_for("the one that was asked for in the store", 120, lambda: job.alive() and place(False) != stored)

@@ -99,7 +99,7 @@ fn checkpoint_status_list_and_show() -> Result<()> {
     all(
         &human,
         &[
-            &format!("checkpoint {}: stop ", first.number),
+            &format!("checkpoint {} (local): stop ", first.number),
             " ms, ",
             " stored, ",
         ],

@@ -5,6 +5,7 @@
 //! * Clocks of different machines are not compared, with one exception: a lease that is many times its length old by the
 //!   clock here is not waited for. Clocks that far apart are refused by object stores themselves.
 //! * A lease is alive while it changes. From when it was first seen as it is now, it holds for its length by the clock here.
+//! * Time in which it could not be read does not count: its holder could not renew it then, either.
 //! * It never decides who may write (the store's log does): an error here costs a restart of the job, no checkpoint.
 
 use std::time::Duration;
@@ -42,6 +43,13 @@ pub struct LeaseWatch {
 }
 
 impl LeaseWatch {
+    /// It could not be read.
+    pub const fn missed(&mut self, now: Duration) {
+        if let Some((_, since)) = &mut self.seen {
+            *since = now;
+        }
+    }
+
     /// Judges what was read, `None` where nobody has a lease. `now` is a time that never goes back.
     pub fn look(&mut self, sign: Option<Sign>, now: Duration) -> Verdict {
         let Some(sign) = sign else {
@@ -93,6 +101,22 @@ mod tests {
             Verdict::Held(seconds(20))
         );
         assert_eq!(watch.look(sign(7), seconds(130)), Verdict::Free);
+    }
+
+    #[test]
+    fn a_store_that_is_out_for_both_is_nobodys_fault() {
+        let mut watch = LeaseWatch::default();
+        watch.missed(seconds(0));
+        assert_eq!(watch.look(sign(7), seconds(1)), Verdict::Held(LENGTH));
+        for second in (2..900).step_by(2) {
+            watch.missed(seconds(second));
+        }
+        let old = sign(7).map(|sign| Sign {
+            age: Some(seconds(900)),
+            ..sign
+        });
+        assert_eq!(watch.look(old, seconds(900)), Verdict::Held(seconds(28)));
+        assert_eq!(watch.look(old, seconds(928)), Verdict::Free);
     }
 
     #[test]

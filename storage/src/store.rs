@@ -107,7 +107,8 @@ impl StoreOptions {
     pub fn new(nonces: NonceSource) -> Self {
         Self {
             retry: RetryPolicy::default(),
-            pack_size: 64 << 20,
+            // So that full ones have 64 MiB: they are closed before a chunk (4 MiB at most) that would be too much.
+            pack_size: 68 << 20,
             part_size: 8 << 20,
             uploads: 4,
             encoders: std::thread::available_parallelism()

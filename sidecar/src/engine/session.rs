@@ -636,7 +636,10 @@ impl<'e> Session<'e> {
                     tracing::warn!(%error, "the lease of the job cannot be read");
                     return Ok(());
                 }
-                Err(_) => STAND_BY_AGAIN,
+                Err(_) => {
+                    watch.missed(self.engine.origin.elapsed());
+                    STAND_BY_AGAIN
+                }
             };
             self.pause(wait).await?;
         }
