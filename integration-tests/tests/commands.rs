@@ -133,7 +133,7 @@ fn checkpoint_status_list_and_show() -> Result<()> {
             "phos-trainer",
             &world.store,
             "2 stored, 0 given up",
-            &format!("checkpoint {}: stop", second.number),
+            &format!("checkpoint {} (local): stop", second.number),
         ],
     )?;
     let table = said(&world, &["list"])?;
