@@ -542,14 +542,20 @@ async fn a_network_that_is_down_is_no_damage() {
     assert_eq!(below(&store, "quarantine").await, [""; 0]);
 }
 
-#[tokio::test]
-async fn a_manifest_that_a_dead_process_was_writing_goes() {
+/// A job with a checkpoint in a directory.
+async fn in_a_directory() -> (tempfile::TempDir, Job, Epoch) {
     let directory = tempfile::tempdir().unwrap();
     let address = directory.path().to_str().unwrap();
     let store = Store::open(address, options(1)).await.unwrap();
     let job = store.job(name("job"));
     let epoch = job.take_over("a", NOW).await.unwrap().epoch;
     image(0).commit(&job, epoch).await.unwrap();
+    (directory, job, epoch)
+}
+
+#[tokio::test]
+async fn a_manifest_that_a_dead_process_was_writing_goes() {
+    let (directory, job, epoch) = in_a_directory().await;
     let manifests = directory.path().join("jobs/job/manifests");
     let [old, next] = [2, 3].map(|n| manifests.join(format!("{n:020}-abababababababab#1")));
     for file in [&old, &next] {
@@ -564,12 +570,7 @@ async fn a_manifest_that_a_dead_process_was_writing_goes() {
 
 #[tokio::test]
 async fn files_that_a_dead_process_was_writing_go() {
-    let directory = tempfile::tempdir().unwrap();
-    let address = directory.path().to_str().unwrap();
-    let store = Store::open(address, options(1)).await.unwrap();
-    let job = store.job(name("job"));
-    let epoch = job.take_over("a", NOW).await.unwrap().epoch;
-    image(0).commit(&job, epoch).await.unwrap();
+    let (directory, job, epoch) = in_a_directory().await;
     let packs = directory.path().join("jobs/job/packs");
     let dead = packs.join(format!("{}-00000000#1", "ab".repeat(16)));
     std::fs::write(&dead, b"half a pack").unwrap();
