@@ -71,7 +71,7 @@ bench: ## figures of this machine's CPU paths; integration-tests/gpu has those o
 	$(CARGO) bench --locked -p phos-storage --bench throughput
 
 # The malloc arenas are as many as phos-ft sets for itself (sidecar/src/heap.rs).
-bench-storage: ## the store beside zstd, restic and plain puts: 4 GiB, a directory and the S3 server (10 GiB of memory)
+bench-storage: ## the store beside zstd, restic and plain puts: 4 GiB, a directory and the S3 server (10 GiB of memory, 10 GiB in /tmp)
 	scripts/setup.sh --bench
 	$(CARGO) bench --locked -p phos-storage --bench storage --no-run
 	GLIBC_TUNABLES=glibc.malloc.arena_max=2 scripts/with-s3.sh $(CARGO) bench --locked -p phos-storage --bench storage
