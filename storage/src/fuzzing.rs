@@ -8,6 +8,7 @@ use crate::collection::{self, Collection, Kept, ManifestRef, WriterNote};
 use crate::crypt::{Crypt, Key};
 use crate::envelope::{self, Kind};
 use crate::hold::{self, ReaderNote};
+use crate::lease::{self, Lease};
 use crate::manifest::{self, Manifest, ManifestError};
 use crate::names::{Epoch, JobName, Nonce, NonceSource, UnixMillis};
 use crate::pack::{self, PackError, PackIndex};
@@ -62,6 +63,8 @@ pub enum SmallObject {
     ReaderNote,
     /// What a collection decided.
     Collection,
+    /// Who has the job.
+    Lease,
 }
 
 impl SmallObject {
@@ -72,6 +75,7 @@ impl SmallObject {
             Self::WriterNote => collection::NOTE_KIND.magic,
             Self::ReaderNote => hold::KIND.magic,
             Self::Collection => collection::KIND.magic,
+            Self::Lease => lease::KIND.magic,
         }
     }
 
@@ -93,6 +97,11 @@ impl SmallObject {
                 let read: Collection = envelope::from_cbor(collection::KIND.what, &payload)?;
                 let again = envelope::to_cbor(collection::KIND.what, &read)?;
                 envelope::from_cbor::<Collection>(collection::KIND.what, &again)? == read
+            }
+            Self::Lease => {
+                let lease = Lease::decode(&Crypt::PLAIN, object)?;
+                let again = lease.encode(&Crypt::PLAIN)?;
+                Lease::decode(&Crypt::PLAIN, &again)? == lease
             }
         })
     }
@@ -119,6 +128,16 @@ impl SmallObject {
                 reads: vec![manifest],
             }
             .encode(&Crypt::PLAIN, &WHO)?,
+            Self::Lease => Lease {
+                epoch: Epoch(3),
+                holder: "node-7 (pid 12)".into(),
+                node: "node-7 0123".into(),
+                beat: 5,
+                renewed: UnixMillis(1_790_000_000_000),
+                length_ms: 30_000,
+                released: false,
+            }
+            .encode(&Crypt::PLAIN)?,
             Self::Collection => Collection {
                 job: job.clone(),
                 number: 9,

@@ -21,13 +21,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::envelope::{self, Kind};
+use crate::crypt::Crypt;
+use crate::envelope::{self, EnvelopeError, Kind};
 use crate::fault::FaultKind;
 use crate::job::{Job, JobError};
 use crate::medium::Medium;
 use crate::names::{Epoch, UnixMillis};
 
-const KIND: Kind = Kind {
+pub(crate) const KIND: Kind = Kind {
     what: "lease",
     magic: *b"PHOSLEAS",
     version: 1,
@@ -61,6 +62,16 @@ impl Lease {
     pub const fn length(&self) -> Duration {
         Duration::from_millis(self.length_ms)
     }
+
+    pub(crate) fn encode(&self, crypt: &Crypt) -> Result<Bytes, EnvelopeError> {
+        let payload = envelope::to_cbor(KIND.what, self)?;
+        Ok(envelope::seal_in(crypt, PLACE, &KIND, &payload)?.into())
+    }
+
+    pub(crate) fn decode(crypt: &Crypt, object: &[u8]) -> Result<Self, EnvelopeError> {
+        let (_version, payload) = envelope::open_in(crypt, PLACE, &KIND, object)?;
+        envelope::from_cbor(KIND.what, &payload)
+    }
 }
 
 impl Job {
@@ -73,8 +84,7 @@ impl Job {
         let read = self
             .backend()
             .read_checked(&key, KIND.max_object(), |bytes| {
-                let (_, plain) = envelope::open_in(self.crypt(), PLACE, &KIND, bytes)?;
-                envelope::from_cbor::<Lease>(KIND.what, &plain)
+                Lease::decode(self.crypt(), bytes)
             });
         match read.await {
             Ok(Ok(lease)) => Ok(Some(lease)),
@@ -98,10 +108,8 @@ impl Job {
         if self.backend().medium() == Medium::Discard {
             return Ok(());
         }
-        let payload = envelope::to_cbor(KIND.what, lease)?;
-        let bytes = envelope::seal_in(self.crypt(), PLACE, &KIND, &payload)?;
-        let key = self.key(PLACE);
-        Ok(self.backend().write(&key, Bytes::from(bytes)).await?)
+        let bytes = lease.encode(self.crypt())?;
+        Ok(self.backend().write(&self.key(PLACE), bytes).await?)
     }
 
     /// Whether an epoch is still in force, with as few requests as that takes: one, while nothing happens.

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use cloud::{Cloud, Fault, Flavour, Op};
 use common::{Image, NOW, name, noise, options};
-use object_store::aws::AmazonS3Builder;
+use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::client::HttpErrorKind;
 use object_store::{BackoffConfig, ClientOptions, RetryConfig};
 use phos_storage::s3::S3Options;
@@ -546,6 +546,24 @@ impl Line {
     }
 }
 
+/// The S3 server of the tests by way of a line; each request has so long.
+fn through(line: SocketAddr, patience: Duration) -> AmazonS3 {
+    AmazonS3Builder::new()
+        .with_endpoint(format!("http://{line}"))
+        .with_bucket_name("phos-test")
+        .with_region("us-east-1")
+        .with_access_key_id("test")
+        .with_secret_access_key("test")
+        .with_client_options(
+            ClientOptions::new()
+                .with_allow_http(true)
+                .with_timeout(patience),
+        )
+        .with_retry(client(0))
+        .build()
+        .unwrap()
+}
+
 /// Carries bytes until either side closes, or it is said to fail.
 fn carry(mut from: TcpStream, mut to: TcpStream, mut fails: impl FnMut(usize) -> Option<Failing>) {
     let mut buffer = vec![0; 16 << 10];
@@ -569,20 +587,7 @@ async fn a_read_that_stalls_or_breaks_off_is_asked_for_again(
 ) {
     let endpoint = common::s3_endpoint();
     let line = Line::to(endpoint.trim_start_matches("http://"), failing);
-    let raw = AmazonS3Builder::new()
-        .with_endpoint(format!("http://{}", line.address))
-        .with_bucket_name("phos-test")
-        .with_region("us-east-1")
-        .with_access_key_id("test")
-        .with_secret_access_key("test")
-        .with_client_options(
-            ClientOptions::new()
-                .with_allow_http(true)
-                .with_timeout(Duration::from_millis(1500)),
-        )
-        .with_retry(client(0))
-        .build()
-        .unwrap();
+    let raw = through(line.address, Duration::from_millis(1500));
     let prefix = format!("line-{}-{failing:?}", std::process::id());
     let whole = StoreOptions {
         // A real server takes no parts below 5 MiB.
@@ -659,20 +664,7 @@ async fn over_a_slow_link_a_pack_goes_up_in_one_part_after_the_other() {
     let (bytes_per_second, patience) = (8 << 20, Duration::from_secs(2));
     let endpoint = common::s3_endpoint();
     let line = SlowLine::to(endpoint.trim_start_matches("http://"), bytes_per_second);
-    let raw = AmazonS3Builder::new()
-        .with_endpoint(format!("http://{}", line.address))
-        .with_bucket_name("phos-test")
-        .with_region("us-east-1")
-        .with_access_key_id("test")
-        .with_secret_access_key("test")
-        .with_client_options(
-            ClientOptions::new()
-                .with_allow_http(true)
-                .with_timeout(patience),
-        )
-        .with_retry(client(0))
-        .build()
-        .unwrap();
+    let raw = through(line.address, patience);
     let slow = StoreOptions {
         retry: RetryPolicy {
             request_timeout: patience,

@@ -190,13 +190,14 @@ pub fn manifest(bytes: &[u8]) {
 }
 
 /// Which small object an input of `notes` is: by its first byte, halved.
-pub const NOTES: [SmallObject; 3] = [
+pub const NOTES: [SmallObject; 4] = [
     SmallObject::WriterNote,
     SmallObject::ReaderNote,
     SmallObject::Collection,
+    SmallObject::Lease,
 ];
 
-/// Writers' and readers' notes, and what collections decided: by the first byte. If that is odd, the rest is what is inside.
+/// Writers' and readers' notes, what collections decided, and leases: by the first byte. If that is odd, the rest is what is inside.
 pub fn notes(bytes: &[u8]) {
     let (mode, rest) = split(bytes);
     let kind = NOTES[usize::from(mode / 2) % NOTES.len()];

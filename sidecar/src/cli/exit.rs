@@ -38,7 +38,7 @@ pub const MACHINE: u8 = 78;
 pub const HELP: &str = "\
 Exit codes:
   the job's own code passes through; phos-ft itself ends with
-   0 done                         75 GPU context broken, start the sidecar again
+   0 done                         75 start the sidecar again: GPU context or store lost
    1 what was asked for failed    76 another node took the job over
   64 wrong command line           77 privileges are missing
   65 checkpoint unusable          78 this machine cannot take the image
