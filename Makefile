@@ -87,7 +87,7 @@ gpubundle: ## release binaries, shim and CRIU in .build/gpu-bundle, for integrat
 	$(CARGO) build --release --locked -p phos-ft -p phos-shim -p phos-criu-limits -p phos-trainer -p phos-integration-tests
 	rm -rf .build/gpu-bundle
 	mkdir -p .build/gpu-bundle/bin
-	cd $(CARGO_TARGET_DIR)/release && cp phos-ft libphos_shim.so libphos_criu_limits.so phos-trainer phos-demo $(CURDIR)/.build/gpu-bundle/bin/
+	cd $(CARGO_TARGET_DIR)/release && cp phos-ft libphos_shim.so libphos_criu_limits.so phos-trainer phos-demo phos-encoding-table $(CURDIR)/.build/gpu-bundle/bin/
 	strip .build/gpu-bundle/bin/*
 	cp -r .build/criu .build/gpu-bundle/criu
 	du -sh .build/gpu-bundle

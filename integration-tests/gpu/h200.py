@@ -529,6 +529,22 @@ def tiers():
         shutil.rmtree(store, ignore_errors=True)
 
 
+def encoding():
+    """What the encodings save on the memory of a large job that learns real text: the table of docs/encoding.md."""
+    state = WORK / "state"
+    made = subprocess.run(["python3", str(HERE / "state.py"), str(state), "400", "64"], capture_output=True, text=True, timeout=400)
+    if made.returncode:
+        raise RuntimeError("state.py: " + made.stderr.strip()[-1000:])
+    print(made.stdout, flush=True)
+    done = subprocess.run([str(BUNDLE / "bin/phos-encoding-table"), str(state)], capture_output=True, text=True, timeout=400)
+    if done.returncode:
+        raise RuntimeError("phos-encoding-table: " + done.stderr.strip()[-1000:])
+    print(done.stdout, flush=True)
+    FIGURES["encoding"] = {"job": made.stdout.splitlines(), "table": done.stdout.splitlines()}
+    row("encoding, all GPU memory", next(l for l in done.stdout.splitlines() if l.startswith("| all-gpu")))
+    shutil.rmtree(state)
+
+
 def demo():
     """`make demo` where there is a GPU."""
     done = subprocess.run([str(BUNDLE / "bin/phos-demo")], env=dict(os.environ, PHOS_BIN_DIR=str(BUNDLE / "bin"), PHOS_CRIU=str(CRIU)),
@@ -626,7 +642,7 @@ def move(way, want, job, within, within_then, env_then):
 
 
 STAGES = {"correct": correct, "stop39": stop39, "stop90": stop90, "idle": idle, "peer": peer, "ratio": ratio, "gate": gate,
-          "compat": compat, "programs": programs, "demo": demo, "encrypted": encrypted, "tiers": tiers}
+          "compat": compat, "programs": programs, "demo": demo, "encoding": encoding, "encrypted": encrypted, "tiers": tiers}
 # Only when named: they need two GPUs.
 PAIRED = {"two": two, "moved": moved}
 

@@ -75,7 +75,7 @@ pub struct Pressure {
     pub late: bool,
 }
 
-/// zstd levels for what is compressed as it is, from the fastest. Below 1 numbers do not shrink at all. See
+/// zstd levels for what is compressed as it is, from the fastest. Below 1 numbers hardly shrink. See
 /// `docs/encoding.md`.
 pub const LEVELS: [i32; 4] = [1, 3, 6, 9];
 

@@ -217,19 +217,23 @@ impl<'a> Sample<'a> {
     }
 }
 
-/// Encodes a chunk: which codec, and the bytes to store. They never share memory with `raw`, so that a caller's buffer
-/// is free again when this returns: it may be pinned memory that the next copy from the device waits for.
-pub(crate) fn encode(raw: &[u8], policy: &dyn EncodingPolicy) -> std::io::Result<(Codec, Bytes)> {
+/// Encodes a chunk: which codec, and what `keep` makes of that and the bytes to store, which are only lent: they may be the
+/// chunk's own, in pinned memory that the next copy from the device waits for.
+pub(crate) fn encode<T>(
+    raw: &[u8],
+    policy: &dyn EncodingPolicy,
+    keep: impl FnOnce(Codec, &[u8]) -> T,
+) -> std::io::Result<(Codec, T)> {
     if is_zero(raw) {
-        return Ok((Codec::Zero, Bytes::new()));
+        return Ok((Codec::Zero, keep(Codec::Zero, &[])));
     }
     let (codec, width, level) = match policy.choose(&Sample::of(raw)) {
-        Encoding::Raw => return Ok((Codec::Raw, Bytes::copy_from_slice(raw))),
+        Encoding::Raw => return Ok((Codec::Raw, keep(Codec::Raw, raw))),
         Encoding::Zstd(level) => (Codec::Zstd, 1, level),
         Encoding::Planes2(level) => (Codec::Planes2, 2, level),
         Encoding::Planes4(level) => (Codec::Planes4, 4, level),
     };
-    let packed = with_scratch(|scratch| {
+    with_scratch(|scratch| {
         scratch.compressor.set_compression_level(level)?;
         let source = if width == 1 {
             raw
@@ -245,12 +249,12 @@ pub(crate) fn encode(raw: &[u8], policy: &dyn EncodingPolicy) -> std::io::Result
             .compressor
             .compress_to_buffer(source, &mut scratch.packed)?;
         // Less than 1/32 saved is not worth decompressing.
-        let saves = scratch.packed.len() + raw.len() / 32 < raw.len();
-        Ok(saves.then(|| Bytes::copy_from_slice(&scratch.packed)))
-    })?;
-    Ok(match packed {
-        Some(packed) => (codec, packed),
-        None => (Codec::Raw, Bytes::copy_from_slice(raw)),
+        let (codec, stored) = if scratch.packed.len() + raw.len() / 32 < raw.len() {
+            (codec, scratch.packed.as_slice())
+        } else {
+            (Codec::Raw, raw)
+        };
+        Ok((codec, keep(codec, stored)))
     })
 }
 
@@ -357,6 +361,10 @@ mod tests {
         fn choose(&self, _: &Sample<'_>) -> Encoding {
             self.0
         }
+    }
+
+    fn encode(raw: &[u8], policy: &dyn EncodingPolicy) -> std::io::Result<(Codec, Bytes)> {
+        super::encode(raw, policy, |_, stored| Bytes::copy_from_slice(stored))
     }
 
     /// A chunk of numbers around zero, as weights are: sums of bytes for want of a bell curve.

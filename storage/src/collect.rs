@@ -1005,7 +1005,7 @@ impl Collector<'_> {
                     PackBuilder::new(self.job.crypt(), id)
                 });
                 self.moves.bytes += stored.len() as u64;
-                let to = builder.push(digest, location.codec, stored, location.raw);
+                let to = builder.push(digest, location.codec, [stored], location.raw);
                 self.moves.to.insert((pack, location.offset), to);
             }
         }

@@ -12,6 +12,7 @@
 //! * Keys are wiped when the last handle goes, as far as they are kept here: what the cryptographic libraries leave on the stack
 //!   is theirs. They are neither printed nor written.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::fs::OpenOptions;
 use std::io::{self, Read, Write};
@@ -366,21 +367,21 @@ impl Crypt {
     }
 
     /// What stands in a pack of a chunk that was encoded so.
-    pub(crate) fn seal_chunk(
+    pub(crate) fn seal_chunk<'a>(
         &self,
         digest: &Digest,
         codec: Codec,
         raw: u32,
-        encoded: Bytes,
-    ) -> Result<Bytes, Refused> {
+        encoded: &'a [u8],
+    ) -> Result<Cow<'a, [u8]>, Refused> {
         match self.keys() {
             // Of zeros nothing is stored, so there is nothing to seal.
             Some(keys) if codec != Codec::Zero => {
                 // Its name stands for its content.
-                let sealed = keys.seal(&about_chunk(digest, codec, raw), &encoded, &[])?;
+                let sealed = keys.seal(&about_chunk(digest, codec, raw), encoded, &[])?;
                 Ok(sealed.into())
             }
-            _ => Ok(encoded),
+            _ => Ok(encoded.into()),
         }
     }
 
@@ -667,7 +668,7 @@ pub(crate) mod tests {
             let crypt = crypt(1, "a");
             let encoded = Bytes::from(raw.clone());
             let (name, length) = (crypt.name(&raw), raw.len() as u32);
-            let stored = crypt.seal_chunk(&name, Codec::Raw, length, encoded.clone()).unwrap();
+            let stored = Bytes::from(crypt.seal_chunk(&name, Codec::Raw, length, &encoded).unwrap().into_owned());
             prop_assert_eq!(stored.len(), raw.len() + crypt.overhead() as usize);
             prop_assert_eq!(crypt.open_chunk(&name, Codec::Raw, length, stored.clone()).unwrap(), encoded);
             prop_assert!(crypt.open_chunk(&Digest(other), Codec::Raw, length, stored.clone()).is_err());

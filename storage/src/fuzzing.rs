@@ -182,7 +182,7 @@ fn encode_pack_in(crypt: &Crypt, id: PackId, chunks: &[Bytes]) -> Vec<u8> {
     let mut builder = pack::PackBuilder::new(crypt, id);
     for chunk in chunks {
         let digest = crypt.name(chunk);
-        builder.push(digest, Codec::Raw, chunk.clone(), chunk.len() as u32);
+        builder.push(digest, Codec::Raw, [chunk.clone()], chunk.len() as u32);
     }
     let finished = builder.finish();
     finished.map_or_else(Vec::new, |(pieces, _)| pieces.concat())
@@ -240,22 +240,13 @@ impl SealedJob {
 
 /// Encodes a chunk: the number of its codec and its stored bytes.
 pub fn encode_chunk(raw: &[u8], level: i32) -> std::io::Result<(u8, Bytes)> {
-    codec::encode(raw, &Any(level)).map(|(codec, stored)| (codec as u8, stored))
+    encode_chunk_by(raw, &Any(level))
 }
 
-/// Encodes a chunk in a given way (zeros and what does not shrink apart).
-pub fn encode_chunk_as(raw: &[u8], encoding: Encoding) -> std::io::Result<(u8, Bytes)> {
-    codec::encode(raw, &Given(encoding)).map(|(codec, stored)| (codec as u8, stored))
-}
-
-/// Always the same.
-#[derive(Debug)]
-struct Given(Encoding);
-
-impl EncodingPolicy for Given {
-    fn choose(&self, _: &Sample<'_>) -> Encoding {
-        self.0
-    }
+/// Encodes a chunk as a policy says.
+pub fn encode_chunk_by(raw: &[u8], policy: &dyn EncodingPolicy) -> std::io::Result<(u8, Bytes)> {
+    let keep = |_, stored: &[u8]| Bytes::copy_from_slice(stored);
+    codec::encode(raw, policy, keep).map(|(codec, stored)| (codec as u8, stored))
 }
 
 /// Takes each way by turns, as the chunk says.

@@ -67,6 +67,7 @@ mod probe;
 mod reader;
 mod retry;
 pub mod s3;
+mod slabs;
 mod store;
 mod unfinished;
 mod verify;

@@ -172,17 +172,21 @@ impl PackBuilder {
         self.count >= MAX_CHUNKS
     }
 
+    /// Adds a chunk, whose stored bytes may come in pieces.
     pub(crate) fn push(
         &mut self,
         digest: Digest,
         codec: Codec,
-        stored: Bytes,
+        stored: impl IntoIterator<Item = Bytes>,
         raw: u32,
     ) -> Location {
+        let before = self.pieces.len();
+        self.pieces.extend(stored);
+        let stored: usize = self.pieces.iter().skip(before).map(Bytes::len).sum();
         let location = Location {
             pack: Some(self.id),
             offset: self.length,
-            stored: stored.len() as u32,
+            stored: stored as u32,
             raw,
             codec,
         };
@@ -191,9 +195,8 @@ impl PackBuilder {
         self.index.extend_from_slice(&location.stored.to_le_bytes());
         self.index.extend_from_slice(&raw.to_le_bytes());
         self.index.extend_from_slice(&[codec as u8, 0, 0, 0]);
-        self.length += stored.len() as u64;
+        self.length += stored as u64;
         self.count += 1;
-        self.pieces.push(stored);
         location
     }
 
@@ -344,7 +347,12 @@ mod tests {
         let mut entries = Vec::new();
         for chunk in chunks {
             let digest = Digest::of(chunk);
-            let at = pack.push(digest, Codec::Raw, chunk.clone().into(), chunk.len() as u32);
+            let at = pack.push(
+                digest,
+                Codec::Raw,
+                [chunk.clone().into()],
+                chunk.len() as u32,
+            );
             entries.push(PackIndexEntry {
                 digest,
                 offset: at.offset,

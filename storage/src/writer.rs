@@ -2,9 +2,15 @@
 //!
 //! # Memory
 //!
-//! A writer holds one pack being filled and `uploads` packs on their way; [`CheckpointWriter::put`] waits while that
-//! much is held. Checking and encoding run on a bounded number of blocking tasks. No buffer of the caller is kept
-//! after a put returns.
+//! A writer holds one pack being filled and `uploads` packs on their way, in slabs (see `slabs`); [`CheckpointWriter::put`]
+//! waits while that much is held. Checking and encoding run on a bounded number of blocking tasks. No buffer of the caller is
+//! kept after a put returns.
+//!
+//! # Order
+//!
+//! The chunks of a pack lie in the order in which their puts began, which should be the one in which they are wanted back,
+//! however long each took to encode: they are put in order when the pack is closed. A put that waited for earlier ones
+//! instead would let encoders idle for the slowest of them.
 //!
 //! # Consistency
 //!
@@ -30,7 +36,7 @@ use tokio::task::JoinSet;
 use crate::codec::{self, Codec, Pressure};
 use crate::collect::{Candidate, CollectOptions};
 use crate::collection::ManifestRef;
-use crate::crypt::Naming;
+use crate::crypt::{Naming, Refused};
 use crate::fault::{FaultKind, StoreFault};
 use crate::head::{HeadRecord, RecordKind};
 use crate::index::Index;
@@ -41,7 +47,8 @@ use crate::manifest::{
 };
 use crate::medium::Medium;
 use crate::names::{CheckpointNumber, Epoch, JobName, Nonce, PackId, UnixMillis};
-use crate::pack::PackBuilder;
+use crate::pack::{self, PackBuilder};
+use crate::slabs::Slabs;
 use crate::{Digest, MAX_CHUNK_SIZE};
 
 /// Why a chunk was not taken.
@@ -223,7 +230,11 @@ struct Inner {
     known: Arc<Index>,
     /// What unfinished checkpoints stored.
     left: Leftovers,
-    new: Mutex<HashMap<Digest, Location>>,
+    /// What was put, and where it lies; `None` while its pack is open.
+    new: Mutex<HashMap<Digest, Option<Location>>>,
+    /// Puts that began.
+    puts: AtomicU64,
+    slabs: Arc<Slabs>,
     packer: tokio::sync::Mutex<Packer>,
     upload_slots: Arc<Semaphore>,
     encoders: Arc<Semaphore>,
@@ -241,9 +252,22 @@ struct Shared {
     failed: Mutex<Option<StoreFault>>,
 }
 
+/// A chunk that waits for its pack to be closed.
+struct Waiting {
+    /// Which put it was.
+    put: u64,
+    digest: Digest,
+    codec: Codec,
+    stored: Vec<Bytes>,
+    raw: u32,
+}
+
 #[derive(Default)]
 struct Packer {
-    open: Option<PackBuilder>,
+    /// What is in the open pack, in the order in which it was encoded.
+    open: Vec<Waiting>,
+    /// Stored bytes of them.
+    stored: u64,
     sequence: u32,
     uploads: JoinSet<()>,
     closed: bool,
@@ -286,6 +310,8 @@ impl CheckpointWriter {
             known,
             left,
             new: Mutex::default(),
+            puts: AtomicU64::new(0),
+            slabs: Arc::default(),
             packer: tokio::sync::Mutex::default(),
             upload_slots: Arc::new(Semaphore::new(options.uploads.max(1))),
             encoders: Arc::new(Semaphore::new(options.encoders.max(1))),
@@ -304,7 +330,7 @@ impl CheckpointWriter {
     /// Whether a chunk is stored already, by an earlier checkpoint or by this writer: then its bytes need not be copied.
     #[must_use]
     pub fn contains(&self, digest: &Digest) -> bool {
-        self.locate(digest).is_some()
+        lock(&self.inner.new).contains_key(digest) || self.stored_before(digest).is_some()
     }
 
     /// How its chunks are named.
@@ -315,8 +341,13 @@ impl CheckpointWriter {
 
     fn locate(&self, digest: &Digest) -> Option<Location> {
         let new = lock(&self.inner.new).get(digest).copied();
-        new.or_else(|| self.inner.known.get(digest))
-            .or_else(|| self.inner.left.chunks.get(digest).copied())
+        new.unwrap_or_else(|| self.stored_before(digest))
+    }
+
+    fn stored_before(&self, digest: &Digest) -> Option<Location> {
+        let inner = &self.inner;
+        let known = inner.known.get(digest);
+        known.or_else(|| inner.left.chunks.get(digest).copied())
     }
 
     /// Stores a chunk under the name it was given. Puts may run concurrently, and should: each waits for the checking
@@ -334,6 +365,7 @@ impl CheckpointWriter {
             return Ok(PutOutcome::Known);
         }
         let length = bytes.len() as u32;
+        let put = inner.puts.fetch_add(1, Ordering::Relaxed);
         let (codec, stored) = self.encode(digest, bytes).await?;
 
         let mut packer = inner.packer.lock().await;
@@ -344,17 +376,26 @@ impl CheckpointWriter {
         if self.contains(&digest) {
             return Ok(PutOutcome::Known);
         }
+        let stored_length: u64 = stored.iter().map(|piece| piece.len() as u64).sum();
         let location = if codec == Codec::Zero {
-            Location {
+            Some(Location {
                 pack: None,
                 offset: 0,
                 stored: 0,
                 raw: length,
                 codec,
-            }
+            })
         } else {
-            self.append(&mut packer, digest, codec, stored, length)
-                .await?
+            self.make_place(&mut packer, stored_length).await?;
+            packer.stored += stored_length;
+            packer.open.push(Waiting {
+                put,
+                digest,
+                codec,
+                stored,
+                raw: length,
+            });
+            None
         };
         lock(&inner.new).insert(digest, location);
         inner
@@ -362,11 +403,11 @@ impl CheckpointWriter {
             .fetch_add(u64::from(length), Ordering::Relaxed);
         inner
             .encoded_bytes
-            .fetch_add(u64::from(location.stored), Ordering::Relaxed);
+            .fetch_add(stored_length, Ordering::Relaxed);
         Ok(PutOutcome::Stored)
     }
 
-    async fn encode(&self, digest: Digest, bytes: Bytes) -> Result<(Codec, Bytes), PutError> {
+    async fn encode(&self, digest: Digest, bytes: Bytes) -> Result<(Codec, Vec<Bytes>), PutError> {
         let failed = |detail: String| PutError::Encode { digest, detail };
         if self.inner.encoders.available_permits() == 0 {
             self.inner.encoders_are_full.store(true, Ordering::Relaxed);
@@ -380,6 +421,7 @@ impl CheckpointWriter {
             .map_err(|_| PutError::Closed)?;
         let policy = self.inner.job.options().encoding.clone();
         let crypt = self.inner.job.crypt().clone();
+        let slabs = self.inner.slabs.clone();
         // The permit moves into the task: a dropped put does not make room before its task has ended.
         let task = self.inner.job.options().compute.run(move || {
             let _permit = permit;
@@ -391,46 +433,34 @@ impl CheckpointWriter {
                 });
             }
             let failed = |detail| PutError::Encode { digest, detail };
-            let (codec, encoded) = codec::encode(&bytes, policy.as_ref())
+            let keep = |codec, encoded: &[u8]| {
+                let stored = crypt.seal_chunk(&digest, codec, bytes.len() as u32, encoded)?;
+                Ok(slabs.keep(&stored))
+            };
+            let (codec, stored) = codec::encode(&bytes, policy.as_ref(), keep)
                 .map_err(|error| failed(error.to_string()))?;
-            let stored = crypt.seal_chunk(&digest, codec, bytes.len() as u32, encoded);
-            let stored = stored.map_err(|_| failed("it cannot be encrypted".into()))?;
+            let stored = stored.map_err(|_: Refused| failed("it cannot be encrypted".into()))?;
             Ok((codec, stored))
         });
         task.await.map_err(failed)?
     }
 
-    async fn append(
-        &self,
-        packer: &mut Packer,
-        digest: Digest,
-        codec: Codec,
-        stored: Bytes,
-        raw: u32,
-    ) -> Result<Location, PutError> {
-        let limit = self.inner.job.options().pack_size;
-        let full = packer
-            .open
-            .as_ref()
-            .is_some_and(|pack| pack.is_full() || pack.length() + stored.len() as u64 > limit);
+    /// Closes the open pack if so many stored bytes more would be too much for it.
+    async fn make_place(&self, packer: &mut Packer, length: u64) -> Result<(), PutError> {
+        let job = &self.inner.job;
+        // Without its index, as a limit is not that exact.
+        let begun = pack::HEADER + packer.stored;
+        let full = packer.open.len() >= pack::MAX_CHUNKS as usize
+            || begun + length > job.options().pack_size;
         if full {
             self.upload(packer).await?;
         }
-        let Packer { open, sequence, .. } = packer;
-        let pack = open.get_or_insert_with(|| {
-            let id = PackId {
-                writer: self.inner.nonce,
-                sequence: *sequence,
-            };
-            *sequence += 1;
-            PackBuilder::new(self.inner.job.crypt(), id)
-        });
-        Ok(pack.push(digest, codec, stored, raw))
+        Ok(())
     }
 
     /// Closes the open pack, if there is one, and starts its upload as soon as there is room.
     async fn upload(&self, packer: &mut Packer) -> Result<(), PutError> {
-        if packer.open.is_none() {
+        if packer.open.is_empty() {
             return Ok(());
         }
         self.inner.job.options().encoding.pack_closed(Pressure {
@@ -445,11 +475,20 @@ impl CheckpointWriter {
             .await
             .map_err(|_| PutError::Closed)?;
         self.check_uploads()?;
-        let Some(pack) = packer.open.take() else {
-            return Ok(());
-        };
-        let id = pack.id();
         let job = self.inner.job.clone();
+        let id = PackId {
+            writer: self.inner.nonce,
+            sequence: packer.sequence,
+        };
+        packer.sequence += 1;
+        packer.stored = 0;
+        let mut chunks = std::mem::take(&mut packer.open);
+        chunks.sort_unstable_by_key(|chunk| chunk.put);
+        let mut pack = PackBuilder::new(job.crypt(), id);
+        for chunk in chunks {
+            let place = pack.push(chunk.digest, chunk.codec, chunk.stored, chunk.raw);
+            lock(&self.inner.new).insert(chunk.digest, Some(place));
+        }
         let (pieces, length) = pack
             .finish()
             .ok_or_else(|| PutError::Upload(sealing_failed(&job.pack_key(&id))))?;
@@ -700,6 +739,7 @@ impl CheckpointWriter {
                 return Err(CommitError::Upload(fault));
             }
         }
+        self.inner.slabs.release();
         match flushed.and_then(|()| self.check_uploads()) {
             Ok(()) => Ok(()),
             Err(PutError::Upload(fault)) => Err(CommitError::Upload(fault)),
@@ -766,8 +806,9 @@ impl CheckpointWriter {
             return;
         }
         packer.closed = true;
-        packer.open = None;
+        packer.open.clear();
         packer.uploads.shutdown().await;
+        self.inner.slabs.release();
         drop(packer);
         self.make_room(now, told).await;
         // Not when the last clone goes, but now: nothing comes after it.

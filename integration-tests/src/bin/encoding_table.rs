@@ -1,18 +1,25 @@
-//! What each way of writing chunks down saves and costs on memory of a training job: prints the table of
-//! `docs/encoding.md`.
+//! What each way of writing chunks down saves and costs on memory of a training job: prints the tables of `docs/encoding.md`.
 //!
-//!     cargo nextest run -p phos-storage --test encoding --run-ignored all --no-capture
+//!     phos-encoding-table [DIR]
 //!
-//! The numbers are real ones: a network is trained here with Adam for some steps, and what its memory holds then is cut
-//! into chunks. The CPU heap is that of a Python process which imported what programs import.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+//! Measures what `integration-tests/gpu/state.py DIR` wrote down of a large job on a GPU, in files by kind. Without a directory
+//! the numbers are those of a small network that is trained here with Adam for some steps, and the CPU heap is that of a Python
+//! process which imported what programs import. One thread.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a measurement: it ends where something is not as it should be"
+)]
 
+use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use phos_storage::fuzzing::{decode_chunk, encode_chunk_as};
-use phos_storage::{CHUNK_SIZE, Encoding};
+use phos_policies::encoding::{self, Shape};
+use phos_storage::fuzzing::{decode_chunk, encode_chunk_by};
+use phos_storage::{CHUNK_SIZE, Encoding, EncodingPolicy, Sample};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -213,28 +220,76 @@ fn heap() -> Vec<u8> {
     heap
 }
 
-/// Stored percent, and MB/s in and out.
-fn measure(chunks: &[&[u8]], encoding: Encoding) -> (f64, f64, f64) {
-    let raw: usize = chunks.iter().map(|c| c.len()).sum();
-    let began = Instant::now();
-    let encoded: Vec<_> = (chunks.iter())
-        .map(|chunk| encode_chunk_as(chunk, encoding).unwrap())
-        .collect();
-    let into = began.elapsed().as_secs_f64();
-    let began = Instant::now();
-    for ((codec, stored), chunk) in encoded.iter().zip(chunks) {
-        let back = decode_chunk(*codec, stored.clone(), chunk.len() as u32).unwrap();
-        assert_eq!(back.len(), chunk.len());
+/// One way for all.
+#[derive(Debug)]
+struct Always(Encoding);
+
+impl EncodingPolicy for Always {
+    fn choose(&self, _: &Sample<'_>) -> Encoding {
+        self.0
     }
-    let out = began.elapsed().as_secs_f64();
-    let stored: usize = encoded.iter().map(|(_, stored)| stored.len()).sum();
-    let rate = |seconds: f64| raw as f64 / 1e6 / seconds;
-    (100.0 * stored as f64 / raw as f64, rate(into), rate(out))
 }
 
-#[test]
-#[ignore = "a measurement: prints a table"]
-fn table() {
+/// What a policy makes of some chunks.
+struct Measured {
+    /// Stored bytes for each that there was.
+    share: f64,
+    /// MB/s of the chunks, encoded.
+    into: f64,
+    /// MB/s of the chunks, decoded.
+    out: f64,
+    /// Chunks by the number of their codec.
+    codecs: BTreeMap<u8, usize>,
+}
+
+fn measure(chunks: &[&[u8]], policy: &dyn EncodingPolicy) -> Measured {
+    let raw: usize = chunks.iter().map(|chunk| chunk.len()).sum();
+    let (mut into, mut out) = (Duration::ZERO, Duration::ZERO);
+    let mut stored = 0;
+    let mut codecs = BTreeMap::new();
+    for chunk in chunks {
+        let began = Instant::now();
+        let (codec, bytes) = encode_chunk_by(chunk, policy).unwrap();
+        into += began.elapsed();
+        stored += bytes.len();
+        *codecs.entry(codec).or_default() += 1;
+        let began = Instant::now();
+        let back = decode_chunk(codec, bytes, chunk.len() as u32).unwrap();
+        out += began.elapsed();
+        assert!(back == *chunk, "another chunk came back");
+    }
+    let rate = |time: Duration| raw as f64 / 1e6 / time.as_secs_f64();
+    Measured {
+        share: stored as f64 / raw as f64,
+        into: rate(into),
+        out: rate(out),
+        codecs,
+    }
+}
+
+/// The policy of `phos-ft` where nothing waits.
+#[derive(Debug)]
+struct FirstLevel;
+
+impl EncodingPolicy for FirstLevel {
+    fn choose(&self, sample: &Sample<'_>) -> Encoding {
+        let shape = encoding::choose(encoding::Sample {
+            bytes: sample.len(),
+            plain: sample.plain(),
+            planes2: sample.planes2(),
+            planes4: sample.planes4(),
+        });
+        match shape {
+            Shape::Raw => Encoding::Raw,
+            Shape::Plain => Encoding::Zstd(encoding::LEVELS[0]),
+            Shape::Planes2 => Encoding::Planes2(encoding::PLANES),
+            Shape::Planes4 => Encoding::Planes4(encoding::PLANES),
+        }
+    }
+}
+
+/// What a job holds, by kind.
+fn trained() -> Vec<(String, Vec<u8>)> {
     let state = train(60);
     assert!(
         state.losses.1 < state.losses.0,
@@ -267,22 +322,58 @@ fn table() {
         ),
         ("CPU heap", heap()),
     ];
-    println!("| memory | MiB | way | level | stored | in, MB/s | out, MB/s |");
-    println!("|---|---|---|---|---|---|---|");
+    kinds.map(|(what, bytes)| (what.to_owned(), bytes)).into()
+}
+
+/// What was written down of a job, by kind.
+fn written_down(directory: &str) -> Vec<(String, Vec<u8>)> {
+    let files = std::fs::read_dir(directory).unwrap().map(Result::unwrap);
+    let name = |file: &std::fs::DirEntry| file.file_name().into_string().unwrap();
+    let mut kinds: Vec<_> = files
+        .map(|file| (name(&file), std::fs::read(file.path()).unwrap()))
+        .collect();
+    kinds.sort();
+    assert!(!kinds.is_empty(), "{directory} is empty");
+    kinds
+}
+
+fn main() {
+    let kinds = match std::env::args().nth(1) {
+        Some(directory) => written_down(&directory),
+        None => trained(),
+    };
+    let fixed: [(&str, Encoding); 8] = [
+        ("zstd -3", Encoding::Zstd(-3)),
+        ("zstd 1", Encoding::Zstd(1)),
+        ("zstd 3", Encoding::Zstd(3)),
+        ("zstd 9", Encoding::Zstd(9)),
+        ("planes of 2, zstd 1", Encoding::Planes2(1)),
+        ("planes of 2, zstd 9", Encoding::Planes2(9)),
+        ("planes of 4, zstd 1", Encoding::Planes4(1)),
+        ("planes of 4, zstd 9", Encoding::Planes4(9)),
+    ];
+    print!(
+        "| memory | MiB | as phos-ft does | raw, zstd, planes of 2, of 4, zero | in, out, MB/s |"
+    );
+    fixed.iter().for_each(|(way, _)| print!(" {way} |"));
+    println!("\n|---|---|---|---|---|{}", "---|".repeat(fixed.len()));
     for (what, bytes) in &kinds {
         let chunks: Vec<&[u8]> = bytes.chunks(CHUNK_SIZE).collect();
-        let mib = bytes.len() as f64 / (1 << 20) as f64;
-        for (way, make) in [
-            ("zstd", Encoding::Zstd as fn(i32) -> Encoding),
-            ("planes of 2", Encoding::Planes2),
-            ("planes of 4", Encoding::Planes4),
-        ] {
-            for level in [-3, 1, 3, 6, 9] {
-                let (percent, into, out) = measure(&chunks, make(level));
-                println!(
-                    "| {what} | {mib:.1} | {way} | {level} | {percent:.1}% | {into:.0} | {out:.0} |"
-                );
-            }
+        let done = measure(&chunks, &FirstLevel);
+        // In the order of the heading; see `Codec`.
+        let codecs = [1, 2, 3, 4, 0].map(|codec| done.codecs.get(&codec).copied().unwrap_or(0));
+        let codecs = codecs.map(|count| count.to_string()).join(", ");
+        let mib = bytes.len() as f64 / f64::from(1 << 20);
+        print!(
+            "| {what} | {mib:.0} | **{:.1}%** | {codecs} | {:.0}, {:.0} |",
+            100.0 * done.share,
+            done.into,
+            done.out
+        );
+        for (_, encoding) in &fixed {
+            let done = measure(&chunks, &Always(*encoding));
+            print!(" {:.1}% |", 100.0 * done.share);
         }
+        println!();
     }
 }
