@@ -12,9 +12,12 @@ import sys
 import sysconfig
 from pathlib import Path
 
-out, steps, mib = Path(sys.argv[1]), int((sys.argv + ["400"])[2]), int((sys.argv + ["", "256"])[3])
+out = Path(sys.argv[1])
+steps = int(sys.argv[2]) if len(sys.argv) > 2 else 400
+mib = int(sys.argv[3]) if len(sys.argv) > 3 else 256
 sys.argv = ["train.py", "/dev/null", "0"]
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import numpy
 import torch
 import torch.nn.functional as F
 
@@ -24,16 +27,16 @@ CHUNK = 1 << 20
 
 
 def tokens():
-    """Two bytes of text a token."""
-    text = bytearray()
-    for path in sorted(Path(sysconfig.get_paths()["purelib"]).rglob("*.py")) + sorted(
-        Path(sysconfig.get_paths()["stdlib"]).rglob("*.py")
-    ):
-        text += path.read_bytes()
-        if len(text) > 256 << 20:
-            break
-    pairs = torch.frombuffer(text[: len(text) & ~1], dtype=torch.uint16).to(torch.int32) & 0xFFFF
-    return pairs % train.V, len(text)
+    """Two bytes of text a token, in a file, as data sets are: not part of what the job holds."""
+    length = 0
+    with open(out / ".text", "wb") as file:
+        for path in sorted(Path(sysconfig.get_paths()["purelib"]).rglob("*.py")) + sorted(
+            Path(sysconfig.get_paths()["stdlib"]).rglob("*.py")
+        ):
+            length += file.write(path.read_bytes())
+            if length > 256 << 20:
+                break
+    return numpy.memmap(out / ".text", dtype=numpy.uint16, mode="r", shape=(length // 2,)), length
 
 
 def write(kind, tensors):
@@ -45,6 +48,18 @@ def write(kind, tensors):
         for t, at in places[::stride][:mib]:
             file.write(t[at : at + CHUNK].cpu().numpy().tobytes())
     print(f"{kind}: {len(places)} MiB, {min(mib, len(places[::stride]))} written", flush=True)
+
+
+def write_activations(saved, parameters):
+    """What autograd saved for the backward pass, each storage once and whole, but weights and their copies in bf16."""
+    weights = {p.untyped_storage().data_ptr() for p in parameters}
+    shapes = {tuple(p.shape) for p in parameters} | {tuple(p.shape[::-1]) for p in parameters}
+    copies = {t.untyped_storage().data_ptr() for t in saved if tuple(t.shape) in shapes}
+    held = {t.untyped_storage().data_ptr(): t for t in saved if t.is_cuda}
+    held = [t for at, t in held.items() if at not in weights | copies]
+    for kind, dtype in [("activations-fp32", torch.float32), ("activations-bf16", torch.bfloat16)]:
+        whole = [torch.empty(0, dtype=dtype, device="cuda").set_(t.untyped_storage()) for t in held if t.dtype == dtype]
+        write(kind, whole)
 
 
 def write_segments():
@@ -94,8 +109,9 @@ def main():
         return tensor
 
     for step in range(1, steps + 1):
-        starts = torch.randint(0, text.numel() - train.T - 1, (train.B,), generator=generator).tolist()
-        x = torch.stack([text[at : at + train.T + 1] for at in starts]).long().cuda()
+        starts = torch.randint(0, len(text) - train.T - 1, (train.B,), generator=generator).tolist()
+        batch = numpy.stack([text[at : at + train.T + 1] for at in starts]).astype(numpy.int64)
+        x = (torch.from_numpy(batch) % train.V).cuda()
         last = step == steps
         opt.zero_grad(set_to_none=True)
         with torch.autograd.graph.saved_tensors_hooks(keep if last else lambda t: t, lambda t: t):
@@ -103,10 +119,7 @@ def main():
                 logits = model(x[:, :-1]).flatten(0, 1).float()
                 loss = F.cross_entropy(logits, x[:, 1:].flatten())
         if last:
-            weights = {p.untyped_storage().data_ptr() for p in model.parameters()}
-            held = {t.untyped_storage().data_ptr(): t for t in saved if t.untyped_storage().data_ptr() not in weights}
-            for kind, dtype in [("activations-fp32", torch.float32), ("activations-bf16", torch.bfloat16)]:
-                write(kind, [t for t in held.values() if t.is_cuda and t.dtype == dtype])
+            write_activations(saved, list(model.parameters()))
         loss.backward()
         saved.clear()
         if step in (1, steps) or step % 100 == 0:
@@ -123,6 +136,7 @@ def main():
     write("adam-first-moment", [opt.state[p]["exp_avg"] for p in parameters])
     write("adam-second-moment", [opt.state[p]["exp_avg_sq"] for p in parameters])
     write_heap()
+    (out / ".text").unlink()
 
 
 main()

@@ -42,7 +42,7 @@ pub struct StoreOptions {
     /// at least 5 MiB.
     pub part_size: usize,
     /// Packs being uploaded at once. With the one being filled they bound a writer's memory:
-    /// `(uploads + 1) * pack_size + encoders * 2 * 4 MiB`, in slabs of 4 MiB.
+    /// `(uploads + 1) * pack_size + encoders * 2 * 4 MiB`, and at most two slabs of 4 MiB more for each pack.
     pub uploads: usize,
     /// Chunks being checked and encoded at once.
     pub encoders: usize,

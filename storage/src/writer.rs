@@ -732,6 +732,8 @@ impl CheckpointWriter {
         }
         packer.closed = true;
         let flushed = self.upload(&mut packer).await;
+        // Nothing more is encoded; what is on its way keeps its own.
+        self.inner.slabs.release();
         while let Some(ended) = packer.uploads.join_next().await {
             if let Err(error) = ended {
                 let detail = format!("its task ended: {error}");
@@ -739,7 +741,6 @@ impl CheckpointWriter {
                 return Err(CommitError::Upload(fault));
             }
         }
-        self.inner.slabs.release();
         match flushed.and_then(|()| self.check_uploads()) {
             Ok(()) => Ok(()),
             Err(PutError::Upload(fault)) => Err(CommitError::Upload(fault)),

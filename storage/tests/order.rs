@@ -4,6 +4,7 @@
 mod common;
 
 use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
 
 use common::{Image, NOW, name, noise, options};
 use futures::StreamExt;
@@ -14,6 +15,9 @@ use phos_storage::{Digest, Encoding, EncodingPolicy, Sample, Store, StoreOptions
 const CHUNKS: usize = 24;
 /// Of each, in bytes.
 const LENGTH: usize = 100_000;
+
+/// For how long the slow one waits at most.
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// Encodes the chunk that shrinks only when all others were encoded, or are being.
 #[derive(Debug, Default)]
@@ -27,7 +31,9 @@ impl EncodingPolicy for FirstIsSlow {
         let mut others = self.others.lock().unwrap();
         if sample.plain() < sample.len() / 2 {
             let all = |others: &mut usize| *others < CHUNKS - 1;
-            drop(self.another.wait_while(others, all).unwrap());
+            // Not for ever: if another one fails, this thread is waited for.
+            let found = self.another.wait_timeout_while(others, LIMIT, all);
+            drop(found.unwrap());
             Encoding::Zstd(1)
         } else {
             *others += 1;
