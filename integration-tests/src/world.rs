@@ -177,7 +177,9 @@ impl World {
             .unwrap_or("x")
             .trim_start_matches("phos-world-")
             .replace(|c: char| !c.is_ascii_alphanumeric(), "");
-        fs::create_dir_all(dir.path().join("work"))?;
+        for below in ["work", "tmp"] {
+            fs::create_dir_all(dir.path().join(below))?;
+        }
         Ok(World {
             store,
             job: format!("job-{unique}"),
@@ -230,6 +232,7 @@ impl World {
         let mut command = Command::new(bin_dir().join(program));
         command
             .current_dir(self.path("work"))
+            .env("TMPDIR", self.path("tmp"))
             .envs(self.gpu.env())
             .envs(self.env.iter().cloned())
             .envs(spec_env.iter().cloned())
@@ -475,18 +478,19 @@ impl World {
     }
 
     /// Everything dies at once and everything local is lost: run directory, state, the trainer's
-    /// files. The store is what is left.
+    /// files, temporary ones too. The store is what is left.
     ///
     /// # Errors
     /// When processes survive SIGKILL or files cannot be removed.
     pub fn lose_node(&self) -> Result<()> {
         self.kill_everything()?;
-        for below in ["run", "state"] {
+        for below in ["run", "state", "tmp"] {
             match fs::remove_dir_all(self.path(below)) {
                 Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(e.into()),
                 _ => {}
             }
         }
+        fs::create_dir(self.path("tmp"))?;
         for entry in fs::read_dir(self.path("work"))? {
             let path = entry?.path();
             if !path.ends_with("reference.log") {

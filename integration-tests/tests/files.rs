@@ -1,12 +1,14 @@
 //! Files that the job has open for writing go back to their checkpoint, whatever happened to them.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use phos_integration_tests::scenario::{
     LIMIT, checkpoint, disturbed, kill_job_and_wait, last_step, wait_step,
 };
-use phos_integration_tests::{JobSpec, World, kill_all};
+use phos_integration_tests::{JobSpec, World, kill_all, wait_for};
 
 fn after_one_checkpoint(change: impl FnOnce(&World) -> Result<()>) -> Result<()> {
     let world = World::simulated(1, 256)?;
@@ -65,4 +67,43 @@ fn a_log_that_was_truncated_is_written_again() -> Result<()> {
 #[test]
 fn a_log_that_was_deleted_is_written_again() -> Result<()> {
     after_one_checkpoint(|world| Ok(fs::remove_file(world.log())?))
+}
+
+/// As PyTorch's DataLoader and compilers leave them: a listening socket, a named pipe and mapped code below the temporary
+/// directory, of which another machine has nothing.
+#[test]
+fn what_the_job_has_in_its_temporary_directory_is_made_on_another_machine() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let spec = JobSpec {
+        steps: 300,
+        interval: "never".into(),
+        ..JobSpec::default()
+    }
+    .with_trainer(&["--scratch"]);
+    let scratch = |world: &World| -> Result<Vec<PathBuf>> {
+        let entries = fs::read_dir(world.path("tmp"))?;
+        Ok(entries.flatten().map(|e| e.path()).collect())
+    };
+    disturbed(&world, &spec, |world, phos| {
+        checkpoint(world, phos)?;
+        for another in ["first", "second"] {
+            let before = scratch(world)?;
+            ensure!(before.len() == 1, "{before:?}");
+            world.lose_node()?;
+            *phos = world.start(&spec)?;
+            let there = wait_for("the job on another machine", LIMIT, || last_step(world))?;
+            wait_step(world, phos, there + 5)?;
+            ensure!(scratch(world)? == before, "another directory");
+            let meta = fs::metadata(&before[0])?;
+            ensure!(
+                meta.permissions().mode() & 0o7777 == 0o700,
+                "its owner's alone: {meta:?}"
+            );
+            // The next is one of a machine that did not make these itself.
+            checkpoint(world, phos).context(another)?;
+        }
+        Ok(())
+    })?;
+    ensure!(scratch(&world)?.is_empty(), "the job removes it at its end");
+    Ok(())
 }

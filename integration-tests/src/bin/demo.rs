@@ -17,9 +17,17 @@ fn main() -> Result<()> {
     }
     let spec = JobSpec {
         steps: 1500,
-        trainer: ["--step-ms", "15", "--ballast-mib", "64", "--workers", "2"]
-            .map(str::to_owned)
-            .to_vec(),
+        trainer: [
+            "--step-ms",
+            "15",
+            "--ballast-mib",
+            "64",
+            "--workers",
+            "2",
+            "--scratch",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
         interval: "2s".to_owned(),
         ..JobSpec::default()
     };

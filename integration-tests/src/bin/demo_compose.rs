@@ -24,6 +24,7 @@ fn main() -> Result<()> {
             "32",
             "--workers",
             "2",
+            "--scratch",
             "--log",
             "/work/loss.log",
         ]

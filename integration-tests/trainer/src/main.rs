@@ -15,6 +15,7 @@ mod extras;
 mod model;
 mod processes;
 mod rng;
+mod scratch;
 mod train;
 
 use std::path::PathBuf;
@@ -112,6 +113,9 @@ pub(crate) struct Args {
     /// Keep a TCP connection over loopback to a helper process, in use at each step
     #[arg(long)]
     pub tcp: bool,
+    /// Keep a socket, a named pipe and a mapped file in a directory of our own in $TMPDIR, in use at each step
+    #[arg(long)]
+    pub scratch: bool,
     /// Start this many further trainers, ranks 1 to N, each a process with CUDA of its own; this one is rank 0
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=64))]
     pub rank_processes: u32,

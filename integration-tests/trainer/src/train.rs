@@ -14,6 +14,7 @@ use crate::extras::{Content, Link, Noise, VerificationFailed};
 use crate::model::{HISTORY, Replica, SLOTS, Shape, StepParameters};
 use crate::processes::{Ranks, ShortLived};
 use crate::rng::{Pcg, mix};
+use crate::scratch::Scratch;
 
 /// Where the losses go: stdout, and a file that is opened once.
 struct Report {
@@ -86,6 +87,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     // Forked children first, while this process has one thread and no CUDA.
     let mut loader = Loader::start(args.workers, seed, features, classes, args.batch)?;
     let mut link = if args.tcp { Some(Link::start()?) } else { None };
+    let mut scratch = if args.scratch {
+        Some(Scratch::start()?)
+    } else {
+        None
+    };
 
     let available = cuda::init()?;
     if args.devices > available {
@@ -150,6 +156,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         if let Some(link) = &mut link {
             link.exchange(step)?;
         }
+        if let Some(scratch) = &mut scratch {
+            scratch.step(step)?;
+        }
         if let Some(noise) = &noise
             && noise.check().is_err()
         {
@@ -189,6 +198,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         remember(&mut shown, loss);
     }
     children.reap(true);
+    if let Some(scratch) = scratch {
+        scratch.finish()?;
+    }
     if let Some(link) = &link {
         eprintln!("phos-trainer: TCP: {} reconnects", link.reconnects());
     }

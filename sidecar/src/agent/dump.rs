@@ -24,12 +24,12 @@ use phos_protocol::types::{AllocationKey, GpuUuid, ProcessId};
 use super::config::{Tcp, Timeouts};
 use super::control::{Control, checkpoint_all, restore_all};
 use super::criu::{self, Criu, DumpOptions};
-use super::files;
+use super::files::{self, Carry};
 use super::image::{
     AgentImage, CRIU_DIR, FILES_DIR, FORMAT, ImageDirectory, ShimImage, StdioPipe, VaultImage,
 };
 use super::spawn::InstalledShim;
-use super::{failpoint, netlock, shims, signals, tree};
+use super::{failpoint, netlock, places, shims, signals, temporary, tree};
 use crate::host_memory;
 
 /// What a dump needs to know.
@@ -412,9 +412,22 @@ fn describe(facts: &ImageFacts<'_>, tcp_kept: bool, listening: &[u16]) -> Result
     directories.sort();
     directories.dedup();
     // The shim's library and the working directories are made again where they are missing.
-    let mut carried = directories.clone();
-    carried.extend(plan.shim.as_ref().map(|shim| shim.path.clone()));
-    let needed = files::needed(&tree.processes, &records, &carried);
+    let mut made = directories.clone();
+    made.extend(plan.shim.as_ref().map(|shim| shim.path.clone()));
+    let carry = Carry {
+        below: &temporary::directories(&tree.processes),
+        most: plan.max_file_size,
+        image: &plan.image,
+    };
+    let needed = files::needed(&tree.processes, &records, &made, &carry);
+    let copied = needed.iter().filter(|n| n.copy.is_some());
+    let files = records.iter().map(|r| r.path.as_path());
+    let places = places::capture(
+        plan.root,
+        &tree.processes,
+        files.chain(copied.map(|n| n.path.as_path())),
+        &directories,
+    );
     let image = AgentImage {
         format: FORMAT,
         phos_version: env!("CARGO_PKG_VERSION").into(),
@@ -436,6 +449,7 @@ fn describe(facts: &ImageFacts<'_>, tcp_kept: bool, listening: &[u16]) -> Result
         directories,
         files: records,
         needed,
+        places,
         listening: listening.to_vec(),
         tcp_kept,
         moved: plan.moved.clone(),

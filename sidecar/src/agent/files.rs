@@ -24,7 +24,9 @@
 //!
 //! What the job has open or mapped without writing to it (data sets, libraries, its program) is the user's: the image has the
 //! paths with length and mode, because CRIU takes nothing else back, and [`check`] says of all of them at once what this place
-//! lacks, before anything is fetched or changed.
+//! lacks, before anything is fetched or changed. But what lies in temporary and cache directories ([`temporary`](super::temporary))
+//! no other machine has: of such files the image has the contents, the smallest first, up to [`MOST_OF_OTHERS`] in all, and [`bring`]
+//! writes those that are missing. One that is there is the user's as well: another length or mode is refused.
 
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions, Permissions};
@@ -56,7 +58,7 @@ pub struct FileRecord {
     pub content: Option<String>,
 }
 
-/// A file or directory that the job uses and the image does not carry.
+/// A file or directory that the job uses without writing to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NeededPath {
     /// Absolute path.
@@ -66,7 +68,35 @@ pub struct NeededPath {
     pub length: Option<u64>,
     /// Permission bits.
     pub mode: u32,
+    /// What to make it from where it is missing; `None` of what any machine must have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copy: Option<NeededCopy>,
 }
+
+/// The content of a file that another machine does not have.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NeededCopy {
+    /// Name in `files/`.
+    pub content: String,
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+}
+
+/// Of which files that are only read the image has the content.
+#[derive(Debug)]
+pub struct Carry<'a> {
+    /// Those below these directories,
+    pub below: &'a BTreeSet<PathBuf>,
+    /// of at most this length in bytes.
+    pub most: u64,
+    /// Where to.
+    pub image: &'a ImageDirectory,
+}
+
+/// Most bytes of files that are only read, in one image: they are copied while the job stands still.
+pub const MOST_OF_OTHERS: u64 = 128 << 20;
 
 /// Most paths that a refusal names.
 const NAMED: usize = 20;
@@ -202,10 +232,15 @@ pub fn capture(
 }
 
 /// Lists what the processes have open or mapped, by names that lead there, and neither write to (`records`) nor get from the
-/// image (`carried`). The tree must be frozen.
-pub fn needed(processes: &[u32], records: &[FileRecord], carried: &[PathBuf]) -> Vec<NeededPath> {
+/// image anyway (`made`), and copies what `carry` says into the image. The tree must be frozen.
+pub fn needed(
+    processes: &[u32],
+    records: &[FileRecord],
+    made: &[PathBuf],
+    carry: &Carry<'_>,
+) -> Vec<NeededPath> {
     let mut seen: BTreeSet<PathBuf> = records.iter().map(|r| r.path.clone()).collect();
-    seen.extend(carried.iter().cloned());
+    seen.extend(made.iter().cloned());
     let mut found = Vec::new();
     for &pid in processes {
         let open = tree::open_files(pid)
@@ -228,15 +263,53 @@ pub fn needed(processes: &[u32], records: &[FileRecord], carried: &[PathBuf]) ->
                 kind if kind.is_dir() => None,
                 _ => continue,
             };
-            found.push(NeededPath {
+            let needed = NeededPath {
                 path,
                 length,
                 mode: meta.mode() & 0o7777,
-            });
+                copy: None,
+            };
+            found.push((needed, through, (meta.uid(), meta.gid())));
         }
     }
+    copy_others(&mut found, carry);
+    let mut found: Vec<NeededPath> = found.into_iter().map(|(needed, ..)| needed).collect();
     found.sort_by(|a, b| a.path.cmp(&b.path));
     found
+}
+
+/// Copies those that `carry` names, each with the way to it and its owner. One that cannot be copied must be found where the job
+/// is restored.
+fn copy_others(found: &mut [(NeededPath, PathBuf, (u32, u32))], carry: &Carry<'_>) {
+    let is_carried =
+        |needed: &NeededPath| carry.below.iter().any(|dir| needed.path.starts_with(dir));
+    let mut others: Vec<(u64, _)> = found
+        .iter_mut()
+        .filter_map(|entry| Some((entry.0.length?, entry)))
+        .filter(|(length, (needed, ..))| *length <= carry.most && is_carried(needed))
+        .collect();
+    others.sort_by(|(a, (one, ..)), (b, (other, ..))| (a, &one.path).cmp(&(b, &other.path)));
+    let mut room = MOST_OF_OTHERS;
+    for (number, (length, (needed, through, (uid, gid)))) in others.into_iter().enumerate() {
+        if length > room {
+            break;
+        }
+        let content = format!("other-{number:03}");
+        match copy_into(through, length, carry.image, &content) {
+            Ok(()) => {
+                room -= length;
+                needed.copy = Some(NeededCopy {
+                    content,
+                    uid: *uid,
+                    gid: *gid,
+                });
+            }
+            Err(e) => {
+                tracing::debug!(path = %needed.path.display(), cause = %e, "not carried");
+                let _ = std::fs::remove_file(carry.image.path_of(FILES_DIR).join(content));
+            }
+        }
+    }
 }
 
 /// Whether everything that an image needs and does not carry is here. Changes nothing.
@@ -262,7 +335,7 @@ pub fn check(needed: &[NeededPath], records: &[FileRecord]) -> Result<(), FilesE
     wrong.extend(needed.iter().filter_map(|needed| {
         let path = needed.path.display();
         let Ok(meta) = std::fs::metadata(&needed.path) else {
-            return Some(format!("{path} is missing"));
+            return needed.copy.is_none().then(|| format!("{path} is missing"));
         };
         match needed.length {
             None if !meta.is_dir() => Some(format!("{path} is not a directory")),
@@ -344,6 +417,38 @@ pub enum Action {
     },
 }
 
+/// Writes a file that the job only reads, if it is missing and the image has it; whether it did. `contents` is the `files/`
+/// directory.
+///
+/// # Errors
+/// [`FilesError::Io`].
+pub fn bring(needed: &NeededPath, contents: &Path) -> Result<bool, FilesError> {
+    let path = needed.path.as_path();
+    let Some(copy) = &needed.copy else {
+        return Ok(false);
+    };
+    match std::fs::metadata(path) {
+        Ok(_) => return Ok(false),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+        Err(e) => return Err(io_error("look at", path)(e)),
+    }
+    create_parents(path)?;
+    // Under its name only when it is whole: one that is there is never written to.
+    let mut name = path.as_os_str().to_owned();
+    name.push(".phos-new");
+    let new = PathBuf::from(name);
+    let write = || -> io::Result<()> {
+        std::fs::copy(contents.join(&copy.content), &new)?;
+        give_back(&new, (copy.uid, copy.gid), needed.mode)?;
+        std::fs::rename(&new, path)
+    };
+    write().map_err(|e| {
+        let _ = std::fs::remove_file(&new);
+        io_error("write", path)(e)
+    })?;
+    Ok(true)
+}
+
 /// Puts one file back to its state at the checkpoint. `contents` is the `files/` directory.
 ///
 /// # Errors
@@ -375,16 +480,26 @@ pub fn put_back(record: &FileRecord, contents: &Path) -> Result<Action, FilesErr
         }
         Ok(meta) => put_back_existing(record, meta.len(), content.as_deref())?,
     };
-    let meta = std::fs::metadata(path).map_err(io_error("look at", path))?;
-    if (meta.uid(), meta.gid()) != (record.uid, record.gid) {
-        std::os::unix::fs::chown(path, Some(record.uid), Some(record.gid))
-            .map_err(io_error("give back to its owner", path))?;
-    }
-    if meta.mode() & 0o7777 != record.mode {
-        std::fs::set_permissions(path, Permissions::from_mode(record.mode))
-            .map_err(io_error("set the mode of", path))?;
-    }
+    give_back(path, (record.uid, record.gid), record.mode)
+        .map_err(io_error("give its owner and mode to", path))?;
     Ok(action)
+}
+
+/// Gives something that was written or made again its owner (user, group) and permission bits.
+///
+/// # Errors
+/// Another owner needs privileges.
+pub fn give_back(path: &Path, owner: (u32, u32), mode: u32) -> io::Result<()> {
+    let meta = std::fs::metadata(path)?;
+    let changed = (meta.uid(), meta.gid()) != owner;
+    if changed {
+        std::os::unix::fs::chown(path, Some(owner.0), Some(owner.1))?;
+    }
+    // A change of owner clears some bits.
+    if changed || meta.mode() & 0o7777 != mode {
+        std::fs::set_permissions(path, Permissions::from_mode(mode))?;
+    }
+    Ok(())
 }
 
 fn no_content(record: &FileRecord, found: String) -> FilesError {
@@ -612,6 +727,13 @@ mod tests {
         }
     }
 
+    fn an_image() -> (tempfile::TempDir, ImageDirectory) {
+        let parent = tempfile::tempdir().unwrap();
+        let image = ImageDirectory::create(None, false, parent.path()).unwrap();
+        image.subdirectory(FILES_DIR).unwrap();
+        (parent, image)
+    }
+
     #[rstest]
     #[case::same(b"abc", b"abc", None)]
     #[case::longer(b"abc", b"abcdef", Some(b"def".as_slice()))]
@@ -693,9 +815,7 @@ mod tests {
         let _reader = File::open(&other).unwrap();
         let _deleted = File::create(&gone).unwrap();
         std::fs::remove_file(&gone).unwrap();
-        let parent = tempfile::tempdir().unwrap();
-        let image = ImageDirectory::create(None, false, parent.path()).unwrap();
-        image.subdirectory(FILES_DIR).unwrap();
+        let (_parent, image) = an_image();
         let records = capture(&[std::process::id()], 1 << 20, &image).unwrap();
         let found = records.iter().find(|r| r.path == place.path()).unwrap();
         assert_eq!(found.length, 5);
@@ -723,10 +843,16 @@ mod tests {
         let _dir = File::open(&dir).unwrap();
         let _writer = OpenOptions::new().append(true).open(place.path()).unwrap();
         let record = place.record(b"log", false);
+        let (_parent, image) = an_image();
         let all = needed(
             &[std::process::id()],
             std::slice::from_ref(&record),
-            &[PathBuf::from("/carried")],
+            &[PathBuf::from("/made")],
+            &Carry {
+                below: &BTreeSet::new(),
+                most: 1 << 20,
+                image: &image,
+            },
         );
         for (path, length) in [(&data, Some(5)), (&dir, None)] {
             let found = all.iter().find(|n| n.path == *path).unwrap();
@@ -769,12 +895,70 @@ mod tests {
     }
 
     #[test]
+    fn what_is_only_read_travels_if_it_is_temporary_and_not_large() {
+        let place = Place::new();
+        let [cache, data] = ["cache", "data"].map(|n| place.dir.path().join(n));
+        let mut open = Vec::new();
+        for (dir, name, bytes) in [
+            (&cache, "kernel.so", &b"compiled"[..]),
+            (&cache, "large.bin", &[7; 100]),
+            (&data, "shard.bin", b"samples"),
+        ] {
+            std::fs::create_dir_all(dir).unwrap();
+            std::fs::write(dir.join(name), bytes).unwrap();
+            std::fs::set_permissions(dir.join(name), Permissions::from_mode(0o750)).unwrap();
+            open.push(File::open(dir.join(name)).unwrap());
+        }
+        let (_parent, image) = an_image();
+        let below = BTreeSet::from([cache.clone()]);
+        let carry = Carry {
+            below: &below,
+            most: 99,
+            image: &image,
+        };
+        let mut all = needed(&[std::process::id()], &[], &[], &carry);
+        // Other tests of this process open and remove files.
+        all.retain(|n| n.path.starts_with(place.dir.path()));
+        let carried: Vec<&Path> = all
+            .iter()
+            .filter(|n| n.copy.is_some())
+            .map(|n| n.path.as_path())
+            .collect();
+        assert_eq!(carried, [cache.join("kernel.so")]);
+
+        let contents = image.path_of(FILES_DIR);
+        let brought = || -> Vec<bool> {
+            let each = all.iter().map(|n| bring(n, &contents).unwrap());
+            each.collect()
+        };
+        check(&all, &[]).unwrap();
+        assert_eq!(brought(), [false, false, false]);
+        std::fs::remove_dir_all(&cache).unwrap();
+        let text = check(&all, &[]).unwrap_err().to_string();
+        assert!(
+            text.contains("large.bin is missing") && !text.contains("kernel.so"),
+            "{text}"
+        );
+        assert_eq!(brought(), [true, false, false]);
+        let kernel = cache.join("kernel.so");
+        assert_eq!(std::fs::read(&kernel).unwrap(), b"compiled");
+        assert_eq!(std::fs::metadata(&kernel).unwrap().mode() & 0o7777, 0o750);
+        assert_eq!(std::fs::read_dir(&cache).unwrap().count(), 1);
+        // One that is there is not ours to change.
+        std::fs::write(&kernel, "something else").unwrap();
+        assert_eq!(brought(), [false, false, false]);
+        let text = check(&all, &[]).unwrap_err().to_string();
+        assert!(text.contains("kernel.so has 14 bytes, 8 at"), "{text}");
+    }
+
+    #[test]
     fn a_refusal_names_so_many_and_counts_the_rest() {
         let missing: Vec<NeededPath> = (0..25)
             .map(|n| NeededPath {
                 path: format!("/nowhere/{n}").into(),
                 length: Some(1),
                 mode: 0o644,
+                copy: None,
             })
             .collect();
         let text = check(&missing, &[]).unwrap_err().to_string();

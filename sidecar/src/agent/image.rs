@@ -27,6 +27,7 @@ use serde::{Deserialize, Serialize};
 
 use super::files::{FileRecord, NeededPath};
 use super::paths;
+use super::places::Place;
 
 /// Format of [`AgentImage`]. A reader refuses a newer one.
 pub const FORMAT: u32 = 1;
@@ -109,9 +110,12 @@ pub struct AgentImage {
     pub directories: Vec<PathBuf>,
     /// Files open for writing.
     pub files: Vec<FileRecord>,
-    /// What the processes use and is not in the image. Empty in images of before it was noted.
+    /// What the processes use without writing to it. Empty in images of before it was noted.
     #[serde(default)]
     pub needed: Vec<NeededPath>,
+    /// Directories and named pipes around all that, those above others first. Empty in images of before they were noted.
+    #[serde(default)]
+    pub places: Vec<Place>,
     /// TCP ports the tree listens on.
     pub listening: Vec<u16>,
     /// Whether TCP connections are in the image (else they come back closed).
@@ -444,13 +448,16 @@ mod tests {
             moved: vec![],
             machine_gpus: vec![],
             needed: vec![],
+            places: vec![],
         }
     }
 
     #[test]
-    fn an_image_from_before_it_said_what_was_moved_is_read() {
+    fn an_image_from_before_it_said_what_was_moved_and_what_stood_around_is_read() {
         let mut json = serde_json::to_value(sample()).unwrap();
-        json.as_object_mut().unwrap().remove("moved").unwrap();
+        for later in ["moved", "places"] {
+            json.as_object_mut().unwrap().remove(later).unwrap();
+        }
         let bytes = serde_json::to_vec(&json).unwrap();
         assert_eq!(AgentImage::parse(&bytes).unwrap(), sample());
     }

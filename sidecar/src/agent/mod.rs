@@ -15,7 +15,7 @@
 //! | [`netlock`], [`netlink`] | what CRIU leaves in the firewall |
 //! | [`gpus`] | which GPU is which after a move |
 //! | [`fence`] | that a job which another node has is not started here |
-//! | [`files`], [`image`], [`tree`] | what is in an image besides CRIU's part |
+//! | [`files`], [`temporary`], [`places`], [`image`], [`tree`] | what is in an image besides CRIU's part |
 //! | [`criu`], [`control`] | the tools both use |
 //! | [`failpoint`] | where tests make it die |
 //!
@@ -43,6 +43,7 @@ pub mod namespace;
 mod netlink;
 mod netlock;
 mod paths;
+pub mod places;
 mod restore;
 mod revive;
 mod shims;
@@ -50,6 +51,7 @@ mod sidecar_link;
 mod signals;
 mod spawn;
 mod stdio;
+mod temporary;
 pub mod tree;
 mod user;
 pub mod vault;

@@ -17,6 +17,7 @@ use super::criu::{self, CriuError, Inherited};
 use super::files::{self, Action, FilesError};
 use super::image::{AgentImage, CRIU_DIR, FILES_DIR, ImageDirectory};
 use super::namespace::{PidCounter, all_ids};
+use super::places::{self, PlaceError};
 use super::stdio::JobEnds;
 use super::{failpoint, lingering, netlock, spawn};
 use crate::gpu::control::ControlError;
@@ -58,6 +59,9 @@ pub enum ReviveError {
     /// A file cannot be put back.
     #[error("files of the job: {0}")]
     Files(#[from] FilesError),
+    /// A directory or named pipe cannot be made.
+    #[error("files of the job: {0}")]
+    Place(#[from] PlaceError),
     /// The shim cannot be put back.
     #[error("cannot put the shim's library back at {}: {cause}", .path.display())]
     Shim {
@@ -155,6 +159,14 @@ pub fn revive(plan: RevivePlan) -> Result<(ProcessId, RestoreTimes), ReviveError
 }
 
 fn put_back_files(image: &AgentImage, directory: &ImageDirectory) -> Result<(), ReviveError> {
+    let made = places::make(&image.places)?;
+    if made > 0 {
+        tracing::info!(
+            places = made,
+            "made directories and named pipes that the job had and this machine had not"
+        );
+    }
+    // Of images of before these were among the places.
     for path in &image.directories {
         if !path.is_dir() {
             files::create_directory(path)?;
@@ -174,6 +186,11 @@ fn put_back_files(image: &AgentImage, directory: &ImageDirectory) -> Result<(), 
         }
         files::create_parents(&shim.path)?;
         spawn::write_library(&shim.path, &bytes).map_err(failed)?;
+    }
+    for needed in &image.needed {
+        if files::bring(needed, &contents)? {
+            tracing::info!(path = %needed.path.display(), "missing here, written from the checkpoint");
+        }
     }
     for record in &image.files {
         match files::put_back(record, &contents)? {

@@ -3,8 +3,10 @@
 //! Everything here reads a tree that may be running: a process that ends while it is looked at is left out.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// A process as `/proc/PID/stat` has it.
@@ -231,9 +233,9 @@ pub struct TcpUse {
     pub internal_only: bool,
 }
 
-/// Looks at the sockets of the tree's processes.
-pub fn tcp_use(root: u32, processes: &[u32]) -> TcpUse {
-    let inodes: BTreeSet<u64> = processes
+/// The sockets that the processes have, by inode.
+fn socket_inodes(processes: &[u32]) -> BTreeSet<u64> {
+    processes
         .iter()
         .flat_map(|&pid| open_files(pid))
         .filter_map(|f| {
@@ -243,7 +245,42 @@ pub fn tcp_use(root: u32, processes: &[u32]) -> TcpUse {
                 .parse()
                 .ok()
         })
+        .collect()
+}
+
+/// Absolute paths that unix sockets of the processes are bound to. Those of the abstract namespace have none.
+pub fn unix_socket_paths(root: u32, processes: &[u32]) -> BTreeSet<PathBuf> {
+    let Ok(table) = std::fs::read(format!("/proc/{root}/net/unix")) else {
+        return BTreeSet::new();
+    };
+    let inodes = socket_inodes(processes);
+    table
+        .split(|&b| b == b'\n')
+        .skip(1)
+        .filter_map(parse_unix)
+        .filter(|(inode, _)| inodes.contains(inode))
+        .map(|(_, path)| path)
+        .collect()
+}
+
+/// Inode and path of a line of `/proc/PID/net/unix`, if it has a path: seven fields, then the name to the end of the line.
+fn parse_unix(line: &[u8]) -> Option<(u64, PathBuf)> {
+    let start = line.iter().position(|&b| b == b'/')?;
+    let (fields, path) = line.split_at(start);
+    let fields: Vec<&str> = std::str::from_utf8(fields)
+        .ok()?
+        .split_ascii_whitespace()
         .collect();
+    // An abstract name, or a relative one, with a slash in it.
+    let [_, _, _, _, _, _, inode] = fields.as_slice() else {
+        return None;
+    };
+    Some((inode.parse().ok()?, PathBuf::from(OsStr::from_bytes(path))))
+}
+
+/// Looks at the sockets of the tree's processes.
+pub fn tcp_use(root: u32, processes: &[u32]) -> TcpUse {
+    let inodes = socket_inodes(processes);
     if inodes.is_empty() {
         return TcpUse::default();
     }
@@ -425,6 +462,28 @@ mod tests {
         assert!(tree.processes.contains(&child.id()));
         child.kill().unwrap();
         child.wait().unwrap();
+    }
+
+    #[test]
+    fn only_absolute_names_of_unix_sockets_are_paths() {
+        let line = |name: &str| {
+            let fields = "ffff8ec0: 00000002 00000000 00010000 0001 01 9351";
+            parse_unix(format!("{fields}{name}").as_bytes())
+        };
+        assert_eq!(
+            line(" /tmp/pymp x/listener"),
+            Some((9351, "/tmp/pymp x/listener".into()))
+        );
+        for name in [
+            "",
+            " @abstract",
+            " @abstract/with/slashes",
+            " relative/name",
+        ] {
+            assert_eq!(line(name), None, "{name}");
+        }
+        let head = b"Num       RefCount Protocol Flags    Type St Inode Path";
+        assert_eq!(parse_unix(head), None);
     }
 
     #[test]

@@ -135,6 +135,19 @@ const KNOWN: &[(&str, &str)] = &[
         "the job has a deleted file open that cannot be kept in the image",
     ),
     (
+        "handle_device_vma plugin failed",
+        "a process of the job began to use a device while the checkpoint was taken (the next one will have it), or inherited it \
+         by a bare clone",
+    ),
+    (
+        "kerndat_has_nftables_concat",
+        "CRIU runs on no kernel without nftables, whatever is done about TCP connections: `modprobe nf_tables` on the host",
+    ),
+    (
+        "unix: Can't bind",
+        "the directory of a unix socket of the job is missing or cannot be written to: make it, with the owner that it had",
+    ),
+    (
         "nft",
         "TCP connections cannot be held back during the dump: make nftables work in this network namespace (NET_ADMIN), or use \
          --tcp close",
@@ -229,6 +242,16 @@ mod tests {
         let text = explain("dump", log, Some(message)).to_string();
         assert!(
             text.contains("tmpfs: [/tmp]") && !text.contains("tun"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn what_closing_connections_cannot_mend_is_not_told_to_be_mended_so() {
+        let log = "(00.01) Error (criu/kerndat.c:1922): kerndat_has_nftables_concat failed when initializing kerndat.\n";
+        let text = explain("dump", log, None).to_string();
+        assert!(
+            text.contains("modprobe") && !text.contains("--tcp"),
             "{text}"
         );
     }
