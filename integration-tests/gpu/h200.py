@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """The GPU test: phos-ft on a real GPU with PyTorch, one run, a short table last.
 
-    h200.py STAGE…        stages: see STAGES and PAIRED below; all of STAGES without arguments
+    h200.py STAGE…        stages: see STAGES, PAIRED and APARTS below; all of STAGES without arguments
 
 Needs root, an NVIDIA GPU with a driver that has the checkpoint calls, PyTorch, and beside it what
 `make gpubundle` makes: `bin/` with phos-ft, its shim, the demo and its trainer, and `criu/`. Nothing is built here.
 Figures go to $OUT/h200.json (or ./h200.json), merged over the stages; a stage that fails says so
 in the table and in the exit code.
 """
+import hashlib
 import json
 import os
 import shutil
@@ -22,6 +23,7 @@ BUNDLE = Path(os.environ.get("PHOS_BUNDLE", HERE.parent.parent / ".build/gpu-bun
 PHOS, CRIU = BUNDLE / "bin/phos-ft", BUNDLE / "criu/criu"
 OUT = Path(os.environ.get("OUT", "."))
 WORK = Path("/dev/shm/phos-h200")
+APART = Path("/var/tmp/phos-apart")
 TRAIN = HERE / "train.py"
 FIGURES, TABLE, FAILED = {}, [], []
 
@@ -121,7 +123,14 @@ class Job:
         return json.loads(done.stdout)
 
     def checkpoint(self):
-        return self.call("checkpoint", "--json")
+        try:
+            return self.call("checkpoint", "--json")
+        except RuntimeError as e:
+            # A compile worker, say: the next one has it.
+            if "began to use a device" not in str(e):
+                raise
+            say("a second try:", str(e)[:300])
+            return self.call("checkpoint", "--json")
 
     def list(self):
         return self.call("list", "--json")["checkpoints"]
@@ -171,6 +180,13 @@ class Job:
                 return
             time.sleep(0.1)
 
+    def lose_machine(self):
+        """All is killed, and what phos-ft had here is gone, and the job's log."""
+        self.kill_all()
+        for part in ("run", "state"):
+            shutil.rmtree(self.dir / part, ignore_errors=True)
+        self.log.unlink()
+
     def clean(self):
         self.kill_all()
         shutil.rmtree(self.dir, ignore_errors=True)
@@ -210,10 +226,7 @@ def correct():
         row("kill -9", "at step %d, on again after %.1f s" % (at, FIGURES["resume_after_kill_s"]))
         here = len(lines(job.log))
         job.step(here + 8)
-        job.kill_all()
-        for part in ("run", "state"):
-            shutil.rmtree(job.dir / part, ignore_errors=True)
-        job.log.unlink()
+        job.lose_machine()
         start, resumes = time.monotonic(), job.resumes()
         job.start()
         job.goes_on(resumes)
@@ -379,7 +392,17 @@ COMPAT = {
 PROGRAMS = {"CuPy": "compat_cupy.py", "JAX": "compat_jax.py"}
 
 
-def one_compat(name, env, program=None, steps=100):
+def bare():
+    """A prefix to run something as on a machine that never saw the job: no temporary files, no caches in the home directory."""
+    kept = [HERE, BUNDLE, Path(sys.prefix), WORK]
+    homes = {Path("/tmp"), Path("/var/tmp"), Path.home()}
+    empty = [d for d in sorted(homes) if not any(k.is_relative_to(d) for k in kept)]
+    script = WORK / "bare.sh"
+    script.write_text("set -e\n" + "".join(f"mount -t tmpfs -o mode=1777 tmpfs {d}\n" for d in empty) + 'cd "$PWD"\nexec "$@"\n')
+    return ["unshare", "--mount", "sh", str(script)]
+
+
+def one_compat(name, env, program=None, steps=140):
     key = "".join(c if c.isalnum() else "-" for c in name.lower())
     outcome = {}
     env = dict(SMALL, **env)
@@ -399,10 +422,18 @@ def one_compat(name, env, program=None, steps=100):
         outcome["stop_ms"] = second["stop_ms"]
         outcome["total_gb"] = second["total_bytes"] / 1e9
         outcome["copied_gb"] = second["copied_bytes"] / 1e9
+        resumes = job.resumes()
         job.kill_job()
+        job.goes_on(resumes)
+        job.lose_machine()
+        job.within = bare()
+        start, resumes = time.monotonic(), job.resumes()
+        job.start()
+        job.goes_on(resumes)
+        outcome["resume_elsewhere_s"] = time.monotonic() - start
         job.end(120)
         got = trace(job.log)
-        outcome["result"] = "works, bit-identical after kill -9" if got == want else "LOSSES DIFFER"
+        outcome["result"] = "works, bit-identical after kill -9 and a resume elsewhere" if got == want else "LOSSES DIFFER"
     except Exception as e:  # noqa: BLE001: the outcome is the result
         outcome["result"] = "FAILS: " + str(e).replace("\n", " ")[:300]
         if job is not None:
@@ -641,10 +672,95 @@ def move(way, want, job, within, within_then, env_then):
         shutil.rmtree(WORK / "moved-store", ignore_errors=True)
 
 
+def machine():
+    """What tells this machine and this build from others."""
+    read = lambda path: Path(path).read_text().strip()
+    gpus = subprocess.run(["nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader"], capture_output=True, text=True, check=True)
+    cpu = next(l for l in read("/proc/cpuinfo").splitlines() if l.startswith("model name")).split(": ")[1]
+    version = subprocess.run([str(PHOS), "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    digests = {n: hashlib.sha256((BUNDLE / "bin" / n).read_bytes()).hexdigest() for n in ("phos-ft", "libphos_shim.so")}
+    return {"boot_id": read("/proc/sys/kernel/random/boot_id"), "gpus": gpus.stdout.split(), "cpu": cpu, "kernel": os.uname().release,
+            "host": os.uname().nodename, "uptime_s": float(read("/proc/uptime").split()[0]), "version": version, "digests": digests}
+
+
+def apart(steps=260):
+    """The job of `written` and `elsewhere`: the same PyTorch, small enough for its store to be carried."""
+    env = {"D": "128", "L": "4", "B": "4", "T": "128", "V": "2048", "STEP_S": "0.1"}
+    # Not where the store of another job is, nor in memory.
+    return lambda name: Job(name, steps, env=env, store=f"file://{APART}/store")
+
+
+def written():
+    """First of two machines: a job is checkpointed three times and killed with all of phos-ft. What remains is the store, in
+    parts of 15 MiB in APART, to be carried to `elsewhere`."""
+    make = apart()
+    shutil.rmtree(APART, ignore_errors=True)
+    APART.mkdir(parents=True)
+    reference, job = make("apart-reference").plain(), None
+    try:
+        reference.end()
+        job = make("apart").start()
+        for at in (12, 30, 48):
+            job.step(at)
+            job.checkpoint()
+        job.step(60)
+        facts = dict(machine(), checkpoints=job.list(), losses=trace(reference.log))
+        job.kill_all()
+        (APART / "facts.json").write_text(json.dumps(facts))
+        subprocess.run(["tar", "-cf", APART / "store.tar", "-C", APART, "store", "facts.json"], check=True)
+        subprocess.run(["split", "-b", "15M", "-d", APART / "store.tar", APART / "part-"], check=True)
+        size = (APART / "store.tar").stat().st_size
+        row("store to carry", "%.1f MB in %d parts" % (size / 1e6, len(list(APART.glob("part-*")))))
+        row("written by", json.dumps({k: v for k, v in facts.items() if k not in ("losses", "checkpoints")}))
+    finally:
+        reference.clean()
+        if job:
+            (OUT / "written.log").write_text(job.tail(400))
+            job.clean()
+
+
+def elsewhere():
+    """Second of two machines, with another build: the job of `written` resumes from the store that was carried here, is
+    checkpointed and killed here, and ends."""
+    parts = b"".join(p.read_bytes() for p in sorted(APART.glob("part-*")))
+    subprocess.run(["tar", "-xf", "-", "-C", APART], input=parts, check=True)
+    then, now = json.loads((APART / "facts.json").read_text()), machine()
+    row("written by", json.dumps({k: v for k, v in then.items() if k not in ("losses", "checkpoints")}))
+    row("here", json.dumps(now))
+    if then["boot_id"] == now["boot_id"] or then["gpus"] == now["gpus"]:
+        raise RuntimeError("this is the machine that wrote it")
+    if then["version"] != now["version"] or any(then["digests"][n] == now["digests"][n] for n in now["digests"]):
+        raise RuntimeError("not another build of the same version")
+    figures = FIGURES["elsewhere"] = {"then": then, "now": now}
+    want = {int(k): v for k, v in then.pop("losses").items()}
+    job = apart()("apart")
+    try:
+        job.call("verify", "--deep", "--json")
+        start = time.monotonic()
+        job.start()
+        job.goes_on(0)
+        figures["resume_s"] = time.monotonic() - start
+        first = len(lines(job.log))
+        row("resumed here", "on again after %.1f s, at step %d" % (figures["resume_s"], first))
+        job.step(first + 20)
+        second = job.checkpoint()
+        row("a checkpoint here", "stop %.0f ms, stored %s of %s bytes" % (second["stop_ms"], second.get("stored_bytes"), second["total_bytes"]))
+        figures["checkpoints"] = job.list()
+        job.step(first + 30)
+        job.kill_job()
+        job.end(120)
+        same_losses(want, job, figures)
+    finally:
+        (OUT / "elsewhere.log").write_text(job.tail(400))
+        job.clean()
+
+
 STAGES = {"correct": correct, "stop39": stop39, "stop90": stop90, "idle": idle, "peer": peer, "ratio": ratio, "gate": gate,
           "compat": compat, "programs": programs, "demo": demo, "encoding": encoding, "encrypted": encrypted, "tiers": tiers}
 # Only when named: they need two GPUs.
 PAIRED = {"two": two, "moved": moved}
+# Only when named: the second needs another machine, to which the parts of APART were carried.
+APARTS = {"written": written, "elsewhere": elsewhere}
 
 
 def main():
@@ -670,7 +786,7 @@ def main():
         say("stage", name)
         start = time.monotonic()
         try:
-            (STAGES | PAIRED)[name]()
+            (STAGES | PAIRED | APARTS)[name]()
         except Exception as e:  # noqa: BLE001: the other stages still run
             FAILED.append(name)
             row(name, f"FAILED: {e}"[:1500])

@@ -3,7 +3,7 @@
 algorithms, batches from DataLoader workers through pinned memory, one line per step in a log that
 it appends to: `step loss_bits seconds`. Knows nothing of phos-ft.
 
-Shapes by environment: D (width), L (layers), B (batch), T (sequence), EXTRA_GB (further state that
+Shapes by environment: D (width), L (layers), B (batch), T (sequence), V (tokens known), EXTRA_GB (further state that
 changes in every step), FROZEN=1 (a LoRA-like run: base weights frozen, small adapters trained),
 COMPILE=1 (torch.compile), GRAPH=1 (the optimiser-free forward and backward as a CUDA graph),
 GPUS=2 (the second half of the layers on the second GPU), WORKERS (DataLoader workers), IDLE_S (seconds to do nothing before the end), STEP_S
@@ -28,7 +28,7 @@ def env(name, default):
 
 log_path, steps = sys.argv[1], int(sys.argv[2])
 D, L, B, T = env("D", 2048), env("L", 24), env("B", 8), env("T", 1024)
-V, HEAD = 32000, 128
+V, HEAD = env("V", 32000), 128
 EXTRA_GB, FROZEN, COMPILE, GRAPH = env("EXTRA_GB", 0), env("FROZEN", 0), env("COMPILE", 0), env("GRAPH", 0)
 WORKERS, GPUS = env("WORKERS", 2), env("GPUS", 1)
 
