@@ -395,8 +395,9 @@ PROGRAMS = {"CuPy": "compat_cupy.py", "JAX": "compat_jax.py"}
 def bare():
     """A prefix to run something as on a machine that never saw the job: no temporary files, no caches in the home directory."""
     kept = [HERE, BUNDLE, Path(sys.prefix), WORK]
-    homes = {Path("/tmp"), Path("/var/tmp"), Path.home()}
-    empty = [d for d in sorted(homes) if not any(k.is_relative_to(d) for k in kept)]
+    empty = sorted({Path("/tmp"), Path("/var/tmp"), Path.home()})
+    if any(k.is_relative_to(d) for k in kept for d in empty):
+        raise RuntimeError(f"{kept} must lie outside of {empty}")
     script = WORK / "bare.sh"
     script.write_text("set -e\n" + "".join(f"mount -t tmpfs -o mode=1777 tmpfs {d}\n" for d in empty) + 'cd "$PWD"\nexec "$@"\n')
     return ["unshare", "--mount", "sh", str(script)]

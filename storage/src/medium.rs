@@ -75,7 +75,9 @@ pub(crate) fn directory_of(address: &str) -> Option<PathBuf> {
     }
 }
 
-fn is_on_network(path: &Path) -> bool {
+/// Whether a file or directory, or where it is to be made, is on a network file system. Asks the file system.
+#[must_use]
+pub fn is_on_network(path: &Path) -> bool {
     let found = existing(path).and_then(|path| rustix::fs::statfs(path).ok());
     // The numbers have 32 bits, which some architectures extend by their sign.
     found.is_some_and(|found| NETWORK.contains(&(found.f_type as u64 & 0xFFFF_FFFF)))

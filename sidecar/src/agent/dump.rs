@@ -28,8 +28,9 @@ use super::files::{self, Carry};
 use super::image::{
     AgentImage, CRIU_DIR, FILES_DIR, FORMAT, ImageDirectory, ShimImage, StdioPipe, VaultImage,
 };
+use super::places::{self, Around};
 use super::spawn::InstalledShim;
-use super::{failpoint, netlock, places, shims, signals, temporary, tree};
+use super::{failpoint, netlock, shims, signals, temporary, tree};
 use crate::host_memory;
 
 /// What a dump needs to know.
@@ -414,19 +415,25 @@ fn describe(facts: &ImageFacts<'_>, tcp_kept: bool, listening: &[u16]) -> Result
     // The shim's library and the working directories are made again where they are missing.
     let mut made = directories.clone();
     made.extend(plan.shim.as_ref().map(|shim| shim.path.clone()));
+    let temporary = temporary::directories(&tree.processes);
     let carry = Carry {
-        below: &temporary::directories(&tree.processes),
+        below: &temporary,
         most: plan.max_file_size,
         image: &plan.image,
     };
-    let needed = files::needed(&tree.processes, &records, &made, &carry);
+    let (needed, open) = files::needed(&tree.processes, &records, &made, &carry);
     let copied = needed.iter().filter(|n| n.copy.is_some());
-    let files = records.iter().map(|r| r.path.as_path());
     let places = places::capture(
         plan.root,
         &tree.processes,
-        files.chain(copied.map(|n| n.path.as_path())),
-        &directories,
+        &Around {
+            files: (records.iter().map(|r| &r.path))
+                .chain(copied.map(|n| &n.path))
+                .map(PathBuf::as_path)
+                .collect(),
+            directories: directories.iter().cloned().chain(open).collect(),
+            perhaps: temporary::remembered(&tree.processes, &temporary),
+        },
     );
     let image = AgentImage {
         format: FORMAT,

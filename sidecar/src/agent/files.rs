@@ -38,7 +38,9 @@ use std::sync::{Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use super::image::{FILES_DIR, ImageDirectory};
+use super::make::{self, What};
 use super::{paths, tree};
+use crate::host_memory;
 
 /// A file as it was at the checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,8 +78,8 @@ pub struct NeededPath {
 /// The content of a file that another machine does not have.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NeededCopy {
-    /// Name in `files/`.
-    pub content: String,
+    /// Where its content begins in `files/others`, in bytes.
+    pub offset: u64,
     /// Owner.
     pub uid: u32,
     /// Group.
@@ -89,14 +91,17 @@ pub struct NeededCopy {
 pub struct Carry<'a> {
     /// Those below these directories,
     pub below: &'a BTreeSet<PathBuf>,
-    /// of at most this length in bytes.
+    /// of at most this length in bytes, and not on a network file system, which the other machine has as well.
     pub most: u64,
     /// Where to.
     pub image: &'a ImageDirectory,
 }
 
 /// Most bytes of files that are only read, in one image: they are copied while the job stands still.
-pub const MOST_OF_OTHERS: u64 = 128 << 20;
+pub const MOST_OF_OTHERS: u64 = 64 << 20;
+
+/// Their contents, one after another: in a directory of large pages a file of its own would take one for each.
+const OTHERS: &str = "others";
 
 /// Most paths that a refusal names.
 const NAMED: usize = 20;
@@ -173,7 +178,7 @@ fn io_error<'a>(what: &'static str, path: &'a Path) -> impl Fn(io::Error) -> Fil
 }
 
 /// Whether a path is on a pseudo file system whose files have no content to keep.
-fn is_pseudo(path: &Path) -> bool {
+pub fn is_pseudo(path: &Path) -> bool {
     path.starts_with("/proc")
         || path.starts_with("/sys")
         || (path.starts_with("/dev") && !path.starts_with("/dev/shm"))
@@ -232,13 +237,14 @@ pub fn capture(
 }
 
 /// Lists what the processes have open or mapped, by names that lead there, and neither write to (`records`) nor get from the
-/// image anyway (`made`), and copies what `carry` says into the image. The tree must be frozen.
+/// image anyway (`made`), and copies what `carry` says into the image. Directories among those are to be made: the second. The
+/// tree must be frozen.
 pub fn needed(
     processes: &[u32],
     records: &[FileRecord],
     made: &[PathBuf],
     carry: &Carry<'_>,
-) -> Vec<NeededPath> {
+) -> (Vec<NeededPath>, Vec<PathBuf>) {
     let mut seen: BTreeSet<PathBuf> = records.iter().map(|r| r.path.clone()).collect();
     seen.extend(made.iter().cloned());
     let mut found = Vec::new();
@@ -275,41 +281,74 @@ pub fn needed(
     copy_others(&mut found, carry);
     let mut found: Vec<NeededPath> = found.into_iter().map(|(needed, ..)| needed).collect();
     found.sort_by(|a, b| a.path.cmp(&b.path));
-    found
+    let (directories, needed) = (found.into_iter())
+        .partition::<Vec<_>, _>(|n| n.length.is_none() && carry.is_below(&n.path));
+    let directories = directories.into_iter().map(|n| n.path).collect();
+    (needed, directories)
+}
+
+impl Carry<'_> {
+    fn is_below(&self, path: &Path) -> bool {
+        self.below.iter().any(|dir| path.starts_with(dir))
+    }
 }
 
 /// Copies those that `carry` names, each with the way to it and its owner. One that cannot be copied must be found where the job
 /// is restored.
 fn copy_others(found: &mut [(NeededPath, PathBuf, (u32, u32))], carry: &Carry<'_>) {
-    let is_carried =
-        |needed: &NeededPath| carry.below.iter().any(|dir| needed.path.starts_with(dir));
     let mut others: Vec<(u64, _)> = found
         .iter_mut()
         .filter_map(|entry| Some((entry.0.length?, entry)))
-        .filter(|(length, (needed, ..))| *length <= carry.most && is_carried(needed))
+        .filter(|(length, (needed, ..))| {
+            *length <= carry.most
+                && carry.is_below(&needed.path)
+                && !phos_storage::is_on_network(&needed.path)
+        })
         .collect();
+    if others.is_empty() {
+        return;
+    }
     others.sort_by(|(a, (one, ..)), (b, (other, ..))| (a, &one.path).cmp(&(b, &other.path)));
-    let mut room = MOST_OF_OTHERS;
-    for (number, (length, (needed, through, (uid, gid)))) in others.into_iter().enumerate() {
-        if length > room {
+    // What else is still to be written, and the job itself, must not want for room because of these.
+    let free = carry.image.free_bytes() / 8;
+    let memory = host_memory::available().map_or(u64::MAX, |bytes| bytes / 8);
+    let room = MOST_OF_OTHERS.min(free).min(memory);
+    let path = carry.image.path_of(FILES_DIR).join(OTHERS);
+    let mut target = match File::create(&path) {
+        Ok(file) => file,
+        Err(e) => {
+            tracing::debug!(cause = %e, "nothing of temporary directories is carried");
+            return;
+        }
+    };
+    let mut offset = 0;
+    for (length, (needed, through, (uid, gid))) in others {
+        if offset + length > room {
             break;
         }
-        let content = format!("other-{number:03}");
-        match copy_into(through, length, carry.image, &content) {
-            Ok(()) => {
-                room -= length;
-                needed.copy = Some(NeededCopy {
-                    content,
-                    uid: *uid,
-                    gid: *gid,
-                });
+        if let Err(e) = append(through, length, &mut target) {
+            tracing::debug!(path = %needed.path.display(), cause = %e, "not carried");
+            // What was written of it is overwritten, or read by nobody.
+            if target.seek(SeekFrom::Start(offset)).is_err() {
+                return;
             }
-            Err(e) => {
-                tracing::debug!(path = %needed.path.display(), cause = %e, "not carried");
-                let _ = std::fs::remove_file(carry.image.path_of(FILES_DIR).join(content));
-            }
+            continue;
         }
+        needed.copy = Some(NeededCopy {
+            offset,
+            uid: *uid,
+            gid: *gid,
+        });
+        offset += length;
     }
+}
+
+fn append(from: &Path, length: u64, target: &mut File) -> io::Result<()> {
+    let copied = io::copy(&mut File::open(from)?.take(length), target)?;
+    if copied != length {
+        return Err(io::Error::other("it became shorter"));
+    }
+    Ok(())
 }
 
 /// Whether everything that an image needs and does not carry is here. Changes nothing.
@@ -417,8 +456,8 @@ pub enum Action {
     },
 }
 
-/// Writes a file that the job only reads, if it is missing and the image has it; whether it did. `contents` is the `files/`
-/// directory.
+/// Writes a file that the job only reads, if it is missing and the image has it; whether it did. Its directory must be there.
+/// `contents` is the `files/` directory.
 ///
 /// # Errors
 /// [`FilesError::Io`].
@@ -432,21 +471,12 @@ pub fn bring(needed: &NeededPath, contents: &Path) -> Result<bool, FilesError> {
         Err(e) if e.kind() == io::ErrorKind::NotFound => {}
         Err(e) => return Err(io_error("look at", path)(e)),
     }
-    create_parents(path)?;
-    // Under its name only when it is whole: one that is there is never written to.
-    let mut name = path.as_os_str().to_owned();
-    name.push(".phos-new");
-    let new = PathBuf::from(name);
-    let write = || -> io::Result<()> {
-        std::fs::copy(contents.join(&copy.content), &new)?;
-        give_back(&new, (copy.uid, copy.gid), needed.mode)?;
-        std::fs::rename(&new, path)
-    };
-    write().map_err(|e| {
-        let _ = std::fs::remove_file(&new);
-        io_error("write", path)(e)
-    })?;
-    Ok(true)
+    let others = contents.join(OTHERS);
+    let mut source = File::open(&others)
+        .and_then(|mut file| file.seek(SeekFrom::Start(copy.offset)).map(|_| file))
+        .map_err(io_error("read from the image", &others))?;
+    let content = What::File(&mut source, needed.length.unwrap_or(0));
+    make::make(path, content, (copy.uid, copy.gid), needed.mode).map_err(io_error("write", path))
 }
 
 /// Puts one file back to its state at the checkpoint. `contents` is the `files/` directory.
@@ -489,7 +519,7 @@ pub fn put_back(record: &FileRecord, contents: &Path) -> Result<Action, FilesErr
 ///
 /// # Errors
 /// Another owner needs privileges.
-pub fn give_back(path: &Path, owner: (u32, u32), mode: u32) -> io::Result<()> {
+fn give_back(path: &Path, owner: (u32, u32), mode: u32) -> io::Result<()> {
     let meta = std::fs::metadata(path)?;
     let changed = (meta.uid(), meta.gid()) != owner;
     if changed {
@@ -844,7 +874,7 @@ mod tests {
         let _writer = OpenOptions::new().append(true).open(place.path()).unwrap();
         let record = place.record(b"log", false);
         let (_parent, image) = an_image();
-        let all = needed(
+        let (all, _) = needed(
             &[std::process::id()],
             std::slice::from_ref(&record),
             &[PathBuf::from("/made")],
@@ -916,7 +946,9 @@ mod tests {
             most: 99,
             image: &image,
         };
-        let mut all = needed(&[std::process::id()], &[], &[], &carry);
+        open.push(File::open(&cache).unwrap());
+        let (mut all, directories) = needed(&[std::process::id()], &[], &[], &carry);
+        assert_eq!(directories, std::slice::from_ref(&cache));
         // Other tests of this process open and remove files.
         all.retain(|n| n.path.starts_with(place.dir.path()));
         let carried: Vec<&Path> = all
@@ -934,6 +966,7 @@ mod tests {
         check(&all, &[]).unwrap();
         assert_eq!(brought(), [false, false, false]);
         std::fs::remove_dir_all(&cache).unwrap();
+        std::fs::create_dir(&cache).unwrap();
         let text = check(&all, &[]).unwrap_err().to_string();
         assert!(
             text.contains("large.bin is missing") && !text.contains("kernel.so"),

@@ -16,6 +16,7 @@
 //! | [`gpus`] | which GPU is which after a move |
 //! | [`fence`] | that a job which another node has is not started here |
 //! | [`files`], [`temporary`], [`places`], [`image`], [`tree`] | what is in an image besides CRIU's part |
+//! | [`make`] | how what is missing is made |
 //! | [`criu`], [`control`] | the tools both use |
 //! | [`failpoint`] | where tests make it die |
 //!
@@ -39,6 +40,7 @@ pub mod image;
 mod init;
 mod lingering;
 pub(crate) mod link;
+mod make;
 pub mod namespace;
 mod netlink;
 mod netlock;

@@ -10,18 +10,17 @@
 //!
 //! # Crash
 //!
-//! [`make`] leaves alone what is there and may run again after any interruption.
+//! [`make`] leaves alone what is there, makes each whole or not at all, and may run again after any interruption.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::CString;
 use std::fs::Metadata;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::make::{self, What};
 use super::{files, paths, tree};
 
 /// What a place is.
@@ -48,6 +47,9 @@ pub struct Place {
     pub uid: u32,
     /// Group.
     pub gid: u32,
+    /// Whether a restore goes on without it.
+    #[serde(default)]
+    pub perhaps: bool,
 }
 
 /// A place cannot be made.
@@ -63,25 +65,34 @@ pub struct PlaceError {
     cause: io::Error,
 }
 
-/// What the processes of the tree have below missing directories on another machine: their named pipes, and every directory
-/// above those, above their unix sockets and above `files`, and `directories` themselves. Those above others come first. The
-/// tree, of which `root` is the main process, must be frozen.
-pub fn capture<'a>(
-    root: u32,
-    processes: &[u32],
-    files: impl Iterator<Item = &'a Path>,
-    directories: &[PathBuf],
-) -> Vec<Place> {
+/// What is known of the surroundings of a job.
+#[derive(Debug, Default)]
+pub struct Around<'a> {
+    /// Files that a restore writes.
+    pub files: Vec<&'a Path>,
+    /// Directories that it needs.
+    pub directories: Vec<PathBuf>,
+    /// Directories that the job may come back to by name: one that cannot be made is gone without.
+    pub perhaps: Vec<PathBuf>,
+}
+
+/// What the processes of the tree have and another machine may not: their named pipes, and every directory above those, above
+/// their unix sockets and above what `around` says. Those above others come first. The tree, of which `root` is the main process,
+/// must be frozen.
+pub fn capture(root: u32, processes: &[u32], around: &Around<'_>) -> Vec<Place> {
     let mut places = BTreeMap::new();
-    for path in files {
-        above(path, &mut places);
+    for path in &around.files {
+        above(path, false, &mut places);
     }
-    for path in directories {
-        above(path, &mut places);
-        note(path, Kind::Directory, &mut places);
+    for path in &around.directories {
+        above(path, false, &mut places);
+        note(path, Kind::Directory, false, &mut places);
     }
     for path in tree::unix_socket_paths(root, processes) {
-        above(&path, &mut places);
+        // CRIU leaves out the names of those that were removed.
+        if std::fs::symlink_metadata(&path).is_ok_and(|m| m.file_type().is_socket()) {
+            above(&path, false, &mut places);
+        }
     }
     let open: BTreeSet<PathBuf> = processes
         .iter()
@@ -91,24 +102,31 @@ pub fn capture<'a>(
         .collect();
     for path in open {
         if std::fs::symlink_metadata(&path).is_ok_and(|m| m.file_type().is_fifo()) {
-            above(&path, &mut places);
-            note(&path, Kind::Pipe, &mut places);
+            above(&path, false, &mut places);
+            note(&path, Kind::Pipe, false, &mut places);
         }
+    }
+    for path in &around.perhaps {
+        above(path, true, &mut places);
+        note(path, Kind::Directory, true, &mut places);
     }
     places.into_values().collect()
 }
 
-fn above(path: &Path, places: &mut BTreeMap<PathBuf, Place>) {
+fn above(path: &Path, perhaps: bool, places: &mut BTreeMap<PathBuf, Place>) {
     for directory in path.ancestors().skip(1) {
         if directory.parent().is_none() || places.contains_key(directory) {
             return;
         }
-        note(directory, Kind::Directory, places);
+        note(directory, Kind::Directory, perhaps, places);
     }
 }
 
 /// Notes a place if it is there: what the job sees elsewhere (a root of its own) is no concern of ours.
-fn note(path: &Path, kind: Kind, places: &mut BTreeMap<PathBuf, Place>) {
+fn note(path: &Path, kind: Kind, perhaps: bool, places: &mut BTreeMap<PathBuf, Place>) {
+    if files::is_pseudo(path) || places.contains_key(path) {
+        return;
+    }
     let is = |meta: &Metadata| match kind {
         Kind::Directory => meta.is_dir(),
         Kind::Pipe => meta.file_type().is_fifo(),
@@ -123,6 +141,7 @@ fn note(path: &Path, kind: Kind, places: &mut BTreeMap<PathBuf, Place>) {
                 mode: meta.mode() & 0o7777,
                 uid: meta.uid(),
                 gid: meta.gid(),
+                perhaps,
             },
         );
     }
@@ -131,38 +150,48 @@ fn note(path: &Path, kind: Kind, places: &mut BTreeMap<PathBuf, Place>) {
 /// Makes those that are missing, with their modes and owners, and returns how many that were.
 ///
 /// # Errors
-/// [`PlaceError`] for the first that cannot be made.
+/// [`PlaceError`] for the first that cannot be made and must be there.
 pub fn make(places: &[Place]) -> Result<usize, PlaceError> {
     let mut made = 0;
     for place in places {
-        let done = make_one(place).map_err(|cause| PlaceError {
-            path: place.path.clone(),
-            kind: place.kind,
-            cause,
-        })?;
-        made += usize::from(done);
+        match make_one(place) {
+            Ok(done) => made += usize::from(done),
+            Err(cause) if place.perhaps => {
+                tracing::warn!(path = %place.path.display(), %cause, "a temporary directory of the job cannot be made");
+            }
+            Err(cause) => {
+                return Err(PlaceError {
+                    path: place.path.clone(),
+                    kind: place.kind,
+                    cause,
+                });
+            }
+        }
     }
     Ok(made)
 }
 
 fn make_one(place: &Place) -> io::Result<bool> {
     let path = place.path.as_path();
-    match (std::fs::metadata(path), place.kind) {
-        (Ok(meta), Kind::Directory) if meta.is_dir() => return Ok(false),
-        (Ok(meta), Kind::Pipe) if meta.file_type().is_fifo() => return Ok(false),
-        (Ok(_), _) => return Err(io::Error::other("something else has its name")),
-        (Err(e), _) if e.kind() == io::ErrorKind::NotFound => {}
-        (Err(e), _) => return Err(e),
+    if is_there(place)? {
+        return Ok(false);
     }
-    match place.kind {
-        Kind::Directory => std::fs::create_dir(path)?,
-        Kind::Pipe => {
-            let name = CString::new(path.as_os_str().as_bytes())?;
-            nix::unistd::mkfifo(name.as_c_str(), nix::sys::stat::Mode::S_IRUSR)?;
-        }
+    let what = match place.kind {
+        Kind::Directory => What::Directory,
+        Kind::Pipe => What::Pipe,
+    };
+    // Another agent may have made it just now: of a directory of both.
+    Ok(make::make(path, what, (place.uid, place.gid), place.mode)? || !is_there(place)?)
+}
+
+fn is_there(place: &Place) -> io::Result<bool> {
+    match (std::fs::metadata(&place.path), place.kind) {
+        (Ok(meta), Kind::Directory) if meta.is_dir() => Ok(true),
+        (Ok(meta), Kind::Pipe) if meta.file_type().is_fifo() => Ok(true),
+        (Ok(_), _) => Err(io::Error::other("something else has its name")),
+        (Err(e), _) if e.kind() == io::ErrorKind::NotFound => Ok(false),
+        (Err(e), _) => Err(e),
     }
-    files::give_back(path, (place.uid, place.gid), place.mode)?;
-    Ok(true)
 }
 
 #[cfg(test)]
@@ -176,8 +205,12 @@ mod tests {
     /// What this process has in `dir`.
     fn captured(dir: &Path, files: &[PathBuf], directories: &[PathBuf]) -> Vec<Place> {
         let own = std::process::id();
-        let files = files.iter().map(PathBuf::as_path);
-        let mut places = capture(own, &[own], files, directories);
+        let around = Around {
+            files: files.iter().map(PathBuf::as_path).collect(),
+            directories: directories.to_vec(),
+            perhaps: Vec::new(),
+        };
+        let mut places = capture(own, &[own], &around);
         // Other tests of this process have sockets and files of their own.
         places.retain(|p| p.path.starts_with(dir));
         places
@@ -264,6 +297,31 @@ mod tests {
             (meta.uid(), meta.gid(), meta.mode() & 0o7777),
             (1234, 4321, 0o2770)
         );
+    }
+
+    #[test]
+    fn one_that_is_only_perhaps_needed_stops_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let [needed, perhaps] = ["needed/a", "perhaps/a"].map(|n| dir.path().join(n));
+        directory(&needed, 0o755);
+        directory(&perhaps, 0o755);
+        let around = Around {
+            directories: vec![needed.clone()],
+            perhaps: vec![needed.clone(), perhaps.clone()],
+            ..Around::default()
+        };
+        let mut places = capture(std::process::id(), &[], &around);
+        places.retain(|p| p.path.starts_with(dir.path()) && p.path != dir.path());
+        let kinds: Vec<bool> = places.iter().map(|p| p.perhaps).collect();
+        assert_eq!(kinds, [false, false, true, true]);
+        for lost in ["needed", "perhaps"] {
+            std::fs::remove_dir_all(dir.path().join(lost)).unwrap();
+            std::fs::write(dir.path().join(lost), "precious").unwrap();
+        }
+        make(&places).unwrap_err();
+        std::fs::remove_file(dir.path().join("needed")).unwrap();
+        assert_eq!(make(&places).unwrap(), 2);
+        assert!(needed.is_dir() && !perhaps.exists());
     }
 
     #[test]

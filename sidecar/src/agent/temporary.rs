@@ -9,6 +9,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
 /// Everybody's.
@@ -18,7 +19,17 @@ const BELOW_HOME: [&str; 3] = [".cache", ".triton", ".nv"];
 /// How the names of variables end that name a cache (`TRITON_CACHE_DIR`, `CUDA_CACHE_PATH`, `XDG_CACHE_HOME`, …).
 const CACHE_NAMES: [&[u8]; 3] = [b"CACHE_DIR", b"CACHE_PATH", b"CACHE_HOME"];
 /// Others that do.
-const NAMES: [&[u8]; 2] = [b"TMPDIR", b"TORCH_EXTENSIONS_DIR"];
+const NAMES: [&[u8]; 5] = [
+    b"TMPDIR",
+    b"TMP",
+    b"TEMP",
+    b"TORCH_EXTENSIONS_DIR",
+    b"TRITON_HOME",
+];
+/// How Python's multiprocessing names the directory that each process makes once and remembers.
+const REMEMBERED: &str = "pymp-";
+/// Most of them that are noted.
+const MOST_REMEMBERED: usize = 256;
 
 /// The directories, by the environment that the processes were started with. Some may lie in others.
 pub fn directories(processes: &[u32]) -> BTreeSet<PathBuf> {
@@ -29,7 +40,34 @@ pub fn directories(processes: &[u32]) -> BTreeSet<PathBuf> {
             named(&environment, &mut found);
         }
     }
+    // What the kernel says of open and mapped files has no links in it.
+    let resolved: Vec<PathBuf> = found.iter().filter_map(|p| p.canonicalize().ok()).collect();
+    found.extend(resolved.into_iter().filter(|p| is_own(p)));
     found
+}
+
+/// Directories that nothing of the job has open and that it may come back to by name: `directories` themselves, and those that
+/// Python's multiprocessing has made in them for users of the job.
+pub fn remembered(processes: &[u32], directories: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
+    let owner = |path: &Path| std::fs::symlink_metadata(path).map(|m| (m.is_dir(), m.uid()));
+    let users: BTreeSet<u32> = processes
+        .iter()
+        .filter_map(|pid| Some(owner(Path::new(&format!("/proc/{pid}"))).ok()?.1))
+        .collect();
+    let made = directories
+        .iter()
+        .filter_map(|directory| std::fs::read_dir(directory).ok())
+        .flat_map(|entries| entries.flatten())
+        .filter(|entry| {
+            entry
+                .file_name()
+                .as_bytes()
+                .starts_with(REMEMBERED.as_bytes())
+        })
+        .map(|entry| entry.path())
+        .filter(|path| owner(path).is_ok_and(|(is_dir, user)| is_dir && users.contains(&user)))
+        .take(MOST_REMEMBERED);
+    directories.iter().cloned().chain(made).collect()
 }
 
 /// Of an environment as `/proc/PID/environ` has it.
@@ -90,6 +128,29 @@ mod tests {
                 "/scratch/triton",
             ]
         );
+    }
+
+    #[test]
+    fn those_of_a_process_are_found_with_what_links_lead_to_and_what_python_remembers() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().canonicalize().unwrap();
+        let (link, real) = (base.join("link"), base.join("real"));
+        for below in ["pymp-abc", "other"] {
+            std::fs::create_dir_all(real.join(below)).unwrap();
+        }
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        let mut child = std::process::Command::new("sleep")
+            .arg("30")
+            .env("TMPDIR", &link)
+            .spawn()
+            .unwrap();
+        let found = directories(&[child.id()]);
+        let all = remembered(&[child.id()], &found);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(found.contains(&link) && found.contains(&real), "{found:?}");
+        assert!(all.contains(&real.join("pymp-abc")), "{all:?}");
+        assert!(!all.contains(&real.join("other")), "{all:?}");
     }
 
     #[test]
