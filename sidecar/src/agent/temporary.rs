@@ -144,6 +144,11 @@ mod tests {
             .env("TMPDIR", &link)
             .spawn()
             .unwrap();
+        // The kernel tells us of an exec before it has put the environment in its place.
+        let environment = format!("/proc/{}/environ", child.id());
+        while std::fs::read(&environment).unwrap().is_empty() {
+            std::thread::yield_now();
+        }
         let found = directories(&[child.id()]);
         let all = remembered(&[child.id()], &found);
         child.kill().unwrap();
