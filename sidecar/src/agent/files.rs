@@ -510,26 +510,16 @@ pub fn put_back(record: &FileRecord, contents: &Path) -> Result<Action, FilesErr
         }
         Ok(meta) => put_back_existing(record, meta.len(), content.as_deref())?,
     };
-    give_back(path, (record.uid, record.gid), record.mode)
-        .map_err(io_error("give its owner and mode to", path))?;
+    let meta = std::fs::metadata(path).map_err(io_error("look at", path))?;
+    if (meta.uid(), meta.gid()) != (record.uid, record.gid) {
+        std::os::unix::fs::chown(path, Some(record.uid), Some(record.gid))
+            .map_err(io_error("give back to its owner", path))?;
+    }
+    if meta.mode() & 0o7777 != record.mode {
+        std::fs::set_permissions(path, Permissions::from_mode(record.mode))
+            .map_err(io_error("set the mode of", path))?;
+    }
     Ok(action)
-}
-
-/// Gives something that was written or made again its owner (user, group) and permission bits.
-///
-/// # Errors
-/// Another owner needs privileges.
-fn give_back(path: &Path, owner: (u32, u32), mode: u32) -> io::Result<()> {
-    let meta = std::fs::metadata(path)?;
-    let changed = (meta.uid(), meta.gid()) != owner;
-    if changed {
-        std::os::unix::fs::chown(path, Some(owner.0), Some(owner.1))?;
-    }
-    // A change of owner clears some bits.
-    if changed || meta.mode() & 0o7777 != mode {
-        std::fs::set_permissions(path, Permissions::from_mode(mode))?;
-    }
-    Ok(())
 }
 
 fn no_content(record: &FileRecord, found: String) -> FilesError {

@@ -87,16 +87,13 @@ fn create(above: &OwnedFd, mut what: What<'_>) -> io::Result<(PathBuf, OwnedFd)>
     let path = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     for number in 0..1000 {
         let new = PathBuf::from(format!(".phos-new-{}-{number}", std::process::id()));
-        let made = match &what {
+        let made = match &mut what {
             What::Directory => rustix::fs::mkdirat(above, &new, Mode::RWXU),
             What::Pipe => rustix::fs::mknodat(above, &new, FileType::Fifo, Mode::RUSR, 0),
-            What::File(..) => {
+            What::File(from, length) => {
                 let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
                 rustix::fs::openat(above, &new, flags, Mode::RUSR | Mode::WUSR).and_then(|fd| {
-                    let What::File(from, length) = &mut what else {
-                        return Err(Errno::INVAL);
-                    };
-                    fill(File::from(fd), from, *length).map_err(|e| {
+                    fill(File::from(fd), *from, *length).map_err(|e| {
                         let _ = rustix::fs::unlinkat(above, &new, AtFlags::empty());
                         Errno::from_io_error(&e).unwrap_or(Errno::IO)
                     })

@@ -180,8 +180,12 @@ fn make_one(place: &Place) -> io::Result<bool> {
         Kind::Directory => What::Directory,
         Kind::Pipe => What::Pipe,
     };
-    // Another agent may have made it just now: of a directory of both.
-    Ok(make::make(path, what, (place.uid, place.gid), place.mode)? || !is_there(place)?)
+    let made = make::make(path, what, (place.uid, place.gid), place.mode)?;
+    if !made {
+        // Another agent made it just now, in a directory of both; or it is something else.
+        is_there(place)?;
+    }
+    Ok(made)
 }
 
 fn is_there(place: &Place) -> io::Result<bool> {
