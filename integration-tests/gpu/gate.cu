@@ -1,5 +1,5 @@
 // What the shim costs a call: nanoseconds for a copy of nothing, which the driver answers at once, and for a kernel
-// launch, in the median of nine rounds. Run with and without the shim by h200.py; prints one JSON line to the file named.
+// launch, a query of an idle stream and one of a context, in the median of nine rounds. Run with and without the shim by h200.py; prints one JSON line to the file named.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -33,12 +33,17 @@ int main(int, char **arguments) {
     check(cudaMalloc(&memory, 1 << 20), "cudaMalloc");
     CUdeviceptr pointer = (CUdeviceptr)memory;
     double copy = median_ns(1000000, [&] { cuMemcpyDtoDAsync(pointer, pointer + 4096, 0, 0); });
+    cudaStream_t idle;
+    check(cudaStreamCreate(&idle), "cudaStreamCreate");
+    double query = median_ns(1000000, [&] { cuStreamQuery((CUstream)idle); });
+    CUcontext context;
+    double current = median_ns(1000000, [&] { cuCtxGetCurrent(&context); });
     // Fewer than the queue holds: the GPU is not waited for.
     double launch = median_ns(500, [] { nothing<<<1, 1>>>(); });
     check(cudaGetLastError(), "a launch");
     check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     FILE *out = fopen(arguments[1], "w");
     if (!out) return 1;
-    fprintf(out, "{\"copy_ns\": %.1f, \"launch_ns\": %.1f}\n", copy, launch);
+    fprintf(out, "{\"copy_ns\": %.1f, \"launch_ns\": %.1f, \"query_ns\": %.1f, \"current_ns\": %.1f}\n", copy, launch, query, current);
     return fclose(out);
 }

@@ -12,45 +12,18 @@ import hashlib
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-BUNDLE = Path(os.environ.get("PHOS_BUNDLE", HERE.parent.parent / ".build/gpu-bundle"))
-PHOS, CRIU = BUNDLE / "bin/phos-ft", BUNDLE / "criu/criu"
-OUT = Path(os.environ.get("OUT", "."))
+import job as jobs
+from job import BUNDLE, CRIU, HERE, OUT, PHOS, driver_version, lines, say, trace, wait_for
+
 WORK = Path("/dev/shm/phos-h200")
 APART = Path("/var/tmp/phos-apart")
 TRAIN = HERE / "train.py"
 FIGURES, TABLE, FAILED = {}, [], []
-
-
-def say(*words):
-    print("[%7.1f s]" % (time.monotonic() - START), *words, flush=True)
-
-
-def wait_for(what, limit, condition):
-    end = time.monotonic() + limit
-    while time.monotonic() < end:
-        value = condition()
-        if value:
-            return value
-        time.sleep(0.02)
-    raise RuntimeError(f"gave up after {limit} s waiting for {what}")
-
-
-def lines(path):
-    try:
-        return [l.split() for l in Path(path).read_text().splitlines() if l.count(" ") >= 2]
-    except FileNotFoundError:
-        return []
-
-
-def trace(path):
-    return {int(l[0]): l[1] for l in lines(path)}
 
 
 def seconds_per_step(path, skip=5):
@@ -58,138 +31,13 @@ def seconds_per_step(path, skip=5):
     return times[len(times) // 2]
 
 
-class Job:
-    """One job under phos-ft, in a directory of its own."""
+class Job(jobs.Job):
+    """A job of a number of steps, train.py unless said."""
 
     def __init__(self, name, steps, store="discard://", interval="1h", env=None, flags=(), program=None):
-        self.name, self.steps, self.store = name, steps, store
-        self.dir = WORK / name
-        self.dir.mkdir(parents=True, exist_ok=True)
-        self.log = self.dir / "loss.log"
-        self.interval, self.flags = interval, list(flags)
-        self.env = dict(os.environ, **(env or {}))
+        super().__init__(WORK / name, name, program, store, interval, env, flags)
+        self.steps = steps
         self.program = program or ["python3", str(TRAIN), str(self.log), str(steps)]
-        self.process = None
-        self.within = []
-
-    def base(self):
-        return ["--store", self.store, "--job", self.name, "--run-dir", str(self.dir / "run"),
-                "--state-dir", str(self.dir / "state")]
-
-    def start(self):
-        self.output = open(self.dir / "phos.log", "ab")
-        self.process = subprocess.Popen(
-            [*self.within, str(PHOS), "--interval", self.interval, *self.base(), "--criu", str(CRIU), *self.flags,
-             "--", *self.program],
-            stdout=self.output, stderr=self.output, stdin=subprocess.DEVNULL, env=self.env, cwd=self.dir)
-        return self
-
-    def plain(self):
-        """The same program without phos-ft."""
-        self.output = open(self.dir / "plain.log", "ab")
-        self.process = subprocess.Popen([*self.within, *self.program], stdout=self.output, stderr=self.output,
-                                        stdin=subprocess.DEVNULL, env=self.env, cwd=self.dir)
-        return self
-
-    def tail(self, n=25):
-        text = b"".join(p.read_bytes() for p in self.dir.glob("*.log") if p != self.log)
-        return "\n".join(text.decode(errors="replace").splitlines()[-n:])
-
-    def alive(self):
-        if self.process.poll() not in (None, 0):
-            raise RuntimeError(f"{self.name} ended with {self.process.returncode}:\n{self.tail()}")
-        return True
-
-    def step(self, n, limit=120):
-        def there():
-            if len(lines(self.log)) > n:
-                return True
-            self.alive()
-            if self.process.poll() == 0:
-                raise RuntimeError(f"{self.name} ended before step {n}")
-            return False
-
-        wait_for(f"{self.name}: step {n}", limit, there)
-
-    def end(self, limit=300):
-        self.process.wait(limit)
-        self.alive()
-
-    def call(self, *args, limit=300):
-        done = subprocess.run([str(PHOS), *args, *self.base()], capture_output=True, text=True,
-                              timeout=limit, env=self.env)
-        if done.returncode:
-            raise RuntimeError(f"phos-ft {args} failed: {done.stderr}\n{self.tail()}")
-        return json.loads(done.stdout)
-
-    def checkpoint(self):
-        try:
-            return self.call("checkpoint", "--json")
-        except RuntimeError as e:
-            # A compile worker, say: the next one has it.
-            if "began to use a device" not in str(e):
-                raise
-            say("a second try:", str(e)[:300])
-            return self.call("checkpoint", "--json")
-
-    def list(self):
-        return self.call("list", "--json")["checkpoints"]
-
-    def pids(self, word):
-        found = []
-        for p in Path("/proc").glob("[0-9]*"):
-            try:
-                line = (p / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-            except OSError:
-                continue
-            if word in line and str(self.dir) in line and int(p.name) != os.getpid():
-                found.append((int(p.name), line))
-        return found
-
-    def trainers(self):
-        return [pid for pid, line in self.pids(str(self.log)) if "phos-ft" not in line.split(" ")[0]]
-
-    def resumes(self):
-        return (self.dir / "phos.log").read_text(errors="replace").count("the job was restored")
-
-    def goes_on(self, resumes, limit=180):
-        """Waits until the job, restored once more than `resumes` times, has finished a step."""
-        wait_for("the job to be restored", limit, lambda: self.alive() and self.resumes() > resumes)
-        self.step(len(lines(self.log)), limit)
-
-    def kill_job(self):
-        old = self.trainers()
-        for pid in old:
-            os.kill(pid, signal.SIGKILL)
-        return wait_for("the job to come back", 180, lambda: self.alive() and [
-            p for p in self.trainers() if p not in old])
-
-    def kill_all(self):
-        if self.process is None:
-            return
-        end = time.monotonic() + 30
-        while time.monotonic() < end:
-            pids = [pid for pid, _ in self.pids("")]
-            for pid in pids:
-                try:
-                    os.kill(pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
-            self.process.poll()
-            if not pids:
-                return
-            time.sleep(0.1)
-
-    def lose_machine(self):
-        """All is killed, and what phos-ft had here is gone, and the job's log."""
-        self.kill_all()
-        for part in ("run", "state"):
-            shutil.rmtree(self.dir / part, ignore_errors=True)
-        self.log.unlink()
-
-    def clean(self):
-        self.kill_all()
-        shutil.rmtree(self.dir, ignore_errors=True)
 
 
 def row(what, value):
@@ -374,7 +222,7 @@ def gate(pairs=5):
                 found[kind].append(json.loads((job.dir / "figures.json").read_text()))
             finally:
                 job.clean()
-    for name in ("copy_ns", "launch_ns"):
+    for name in ("copy_ns", "launch_ns", "query_ns", "current_ns"):
         plain, shim = (sorted(f[name] for f in found[kind])[pairs // 2] for kind in ("plain", "shim"))
         FIGURES[f"gate_{name}"] = {"plain": plain, "shim": shim}
         row(f"a call, {name[:-3]}", "%.1f ns without the shim, %.1f ns with it" % (plain, shim))
@@ -780,8 +628,7 @@ def main():
     say("memory touched in %.1f s" % (time.monotonic() - start))
     import torch  # for the facts only
     FIGURES["gpu"] = torch.cuda.get_device_name(0)
-    FIGURES["driver"] = subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"],
-                                       capture_output=True, text=True).stdout.strip()
+    FIGURES["driver"] = driver_version()
     FIGURES["commit"] = os.environ.get("PHOS_COMMIT", "")
     for name in names:
         say("stage", name)
@@ -800,6 +647,5 @@ def main():
     sys.exit(1 if FAILED else 0)
 
 
-START = time.monotonic()
 if __name__ == "__main__":
     main()

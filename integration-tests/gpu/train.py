@@ -7,7 +7,8 @@ Shapes by environment: D (width), L (layers), B (batch), T (sequence), V (tokens
 changes in every step), FROZEN=1 (a LoRA-like run: base weights frozen, small adapters trained),
 COMPILE=1 (torch.compile), GRAPH=1 (the optimiser-free forward and backward as a CUDA graph),
 GPUS=2 (the second half of the layers on the second GPU), WORKERS (DataLoader workers), IDLE_S (seconds to do nothing before the end), STEP_S
-(seconds to do nothing after each step).
+(seconds to do nothing after each step), RECOMPILE=n (with COMPILE: another sequence length, and so another compilation, every n
+steps, six of them), FINISH (a file: the step at which it is there is the last).
 """
 import os
 
@@ -30,7 +31,8 @@ log_path, steps = sys.argv[1], int(sys.argv[2])
 D, L, B, T = env("D", 2048), env("L", 24), env("B", 8), env("T", 1024)
 V, HEAD = env("V", 32000), 128
 EXTRA_GB, FROZEN, COMPILE, GRAPH = env("EXTRA_GB", 0), env("FROZEN", 0), env("COMPILE", 0), env("GRAPH", 0)
-WORKERS, GPUS = env("WORKERS", 2), env("GPUS", 1)
+WORKERS, GPUS, RECOMPILE = env("WORKERS", 2), env("GPUS", 1), env("RECOMPILE", 0)
+FINISH = os.environ.get("FINISH")
 
 
 class Tokens(Dataset):
@@ -94,7 +96,7 @@ def placed():
     return nn.Sequential(first, To("cuda:1"), second, To("cuda:0"))
 
 
-def main():
+def main(after_step=lambda step: None):
     torch.use_deterministic_algorithms(True)
     torch.manual_seed(0)
     model = placed()
@@ -111,7 +113,7 @@ def main():
             out = model(x[:, :-1]).flatten(0, 1).float()
             return F.cross_entropy(out, x[:, 1:].flatten())
 
-    compute = torch.compile(loss_of) if COMPILE else loss_of
+    compute = torch.compile(loss_of, dynamic=False if RECOMPILE else None) if COMPILE else loss_of
     loader = DataLoader(
         Tokens(), batch_size=B, num_workers=WORKERS, pin_memory=True,
         persistent_workers=WORKERS > 0, multiprocessing_context="fork" if WORKERS else None,
@@ -119,11 +121,13 @@ def main():
     print("params %.2fB" % (sum(p.numel() for p in model.parameters()) / 1e9), flush=True)
 
     static = graph = static_loss = None
-    log = open(log_path, "a", buffering=1)
+    log, ended = open(log_path, "a", buffering=1), steps
     for step, x in enumerate(loader):
         if step >= steps:
             break
         start = time.time()
+        if RECOMPILE:
+            x = x[:, : T + 1 - 8 * (step // RECOMPILE % 6)].contiguous().pin_memory()
         x = x.cuda(non_blocking=True)
         if GRAPH:
             if graph is None:
@@ -156,9 +160,13 @@ def main():
         value = loss.item()
         time.sleep(float(os.environ.get("STEP_S", 0)))
         log.write("%d %08x %.4f\n" % (step, struct.unpack("<I", struct.pack("<f", value))[0], time.time() - start))
+        after_step(step)
+        if FINISH and os.path.exists(FINISH):
+            ended = step + 1
+            break
     time.sleep(env("IDLE_S", 0))
     if extra:
-        assert all(int(e[-1]) == (1 << 28) - 1 + i * 1000003 + steps for i, e in enumerate(extra)), "extra state differs"
+        assert all(int(e[-1]) == (1 << 28) - 1 + i * 1000003 + ended for i, e in enumerate(extra)), "extra state differs"
     print(
         "done allocated %.1f GB reserved %.1f GB"
         % (torch.cuda.max_memory_allocated() / 1e9, torch.cuda.memory_reserved() / 1e9),

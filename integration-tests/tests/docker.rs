@@ -137,8 +137,9 @@ fn a_job_of_another_user_has_no_privilege_before_and_after_a_restore() -> Result
     )?;
     stack.up(&[Node::A.trainer()])?;
     let unprivileged = || -> Result<()> {
-        // The job's first process.
-        let status = stack.exec(Node::A.trainer(), &["cat", "/proc/10000/status"])?;
+        // The job's first process: the lowest PID of those that jobs begin at.
+        let first = "cat /proc/$(ls /proc | grep -E '^[0-9]{5}$' | sort -n | head -n 1)/status";
+        let status = stack.exec(Node::A.trainer(), &["sh", "-c", first])?;
         let field = |name: &str| {
             status
                 .lines()

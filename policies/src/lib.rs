@@ -1,5 +1,5 @@
-//! When to checkpoint, how to drain, whether to restart, what fits into a grace time, which checkpoints to keep, how to
-//! encode, how fast to send, and how long to wait for another node.
+//! When to checkpoint, how often to ask a job to fall quiet, how to drain, whether to restart, what fits into a grace time,
+//! which checkpoints to keep, how to encode, how fast to send, and how long to wait for another node.
 //!
 //! # Rules
 //!
@@ -19,3 +19,4 @@ pub mod restart;
 pub mod retention;
 pub mod schedule;
 pub mod terminate;
+pub mod tries;

@@ -27,7 +27,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 OUTPUT = HERE.parent / "src" / "table" / "generated.rs"
 PACKAGE = "nvidia-cuda-runtime"
-VERSION = "13.0.96"
+VERSION = "13.5.37"
 
 SCALARS = {
     "char": "std::ffi::c_char",
@@ -101,6 +101,9 @@ def typedefs(text):
         depth_free = shorter
     for kind, name in re.findall(r"typedef\s+(enum|struct|union)\s*\w*\s*\{\}\s*(\w+)\s*;", depth_free):
         types[name] = ("scalar", "u32") if kind == "enum" else ("struct", name)
+    # Structures that are only named here and have their body elsewhere.
+    for name in re.findall(r"typedef\s+(?:struct|union)\s+\w+\s+(\w+)\s*;", depth_free):
+        types.setdefault(name, ("struct", name))
     for name in re.findall(r"typedef\s+struct\s+\w+\s*\*\s*(\w+)\s*;", depth_free):
         types[name] = ("pointer",)
     for name in re.findall(r"typedef\s+[\w\s\*]+\(\s*\*\s*(\w+)\s*\)\s*\(", depth_free):
@@ -183,9 +186,9 @@ def classify(names, classes):
             used.add(plain)
             result[name] = ("track", track[plain])
             continue
-        exact = [c for c in ("gate", "pass") if plain in classes[c]["names"]]
+        exact = [c for c in ("gate", "hold") if plain in classes[c]["names"]]
         fitting = exact or [
-            c for c in ("gate", "pass")
+            c for c in ("gate", "hold")
             if any(fnmatch.fnmatchcase(plain, p) for p in classes[c]["names"] if "*" in p)
         ]
         if not fitting:
@@ -195,7 +198,7 @@ def classify(names, classes):
         result[name] = (fitting[0], None)
     for missing in set(track) - used:
         fail(f"{missing} is tracked in classes.toml and not in cuda.h")
-    for c in ("gate", "pass"):
+    for c in ("gate", "hold"):
         for pattern in classes[c]["names"]:
             if not any(fnmatch.fnmatchcase(strip_stream(n), pattern) for n in names) and "*" not in pattern:
                 fail(f"{pattern} in class {c} names nothing in cuda.h")
@@ -207,9 +210,7 @@ def constant(name):
 
 
 def render(known, kinds, classes):
-    wanted = sorted(
-        n for n in known if kinds[n][0] in ("gate", "track") or n in classes["uses"]["names"]
-    )
+    wanted = sorted(known)
     for name in classes["uses"]["names"]:
         if name not in known:
             fail(f"{name} in [uses] is not in cuda.h")
@@ -242,40 +243,39 @@ def render(known, kinds, classes):
         w(f'    c"{name}",')
     w("];")
     w("")
-    w("/// What takes the place of each; null for those that are only called by the shim itself.")
+    w("/// What takes the place of each.")
     w("#[rustfmt::skip]")
     w("pub static WRAPPERS: [Wrapper; COUNT] = [")
     for name in wanted:
-        if kinds[name][0] == "pass":
-            w("    Wrapper(std::ptr::null()),")
-        else:
-            w(f"    Wrapper(exports::{name} as *const ()),")
+        w(f"    Wrapper(exports::{name} as *const ()),")
     w("];")
     w("")
-    bases = sorted({base(n) for n in known if kinds[n][0] in ("gate", "track")})
-    w("/// Names without version and stream suffix of what is gated or tracked, sorted.")
-    w("#[rustfmt::skip]")
-    w(f"pub static GUARDED: [&str; {len(bases)}] = [")
-    for name in bases:
-        w(f'    "{name}",')
-    w("];")
-    w("")
-    passed = sorted({base(n) for n in known if kinds[n][0] == "pass"} - set(bases))
-    w("/// The same of what passes, sorted.")
-    w("#[rustfmt::skip]")
-    w(f"pub static PASSED: [&str; {len(passed)}] = [")
-    for name in passed:
-        w(f'    "{name}",')
-    w("];")
-    w("")
-    w("/// Beginnings of names that are in no cuda.h this file was made from and pass.")
-    w("#[rustfmt::skip]")
-    prefixes = sorted(classes["unknown"]["pass_prefixes"])
-    w(f"pub static PASSED_PREFIXES: [&str; {len(prefixes)}] = [")
-    for name in prefixes:
-        w(f'    "{name}",')
-    w("];")
-    w("")
+    for title, constant_name, classes_of in [
+        ("what has a wrapper written by hand", "TRACKED", ("track",)),
+        ("what only passes the gate", "HELD", ("gate", "hold")),
+    ]:
+        bases = {base(n) for n in known if kinds[n][0] in classes_of}
+        if classes_of != ("track",):
+            bases -= {base(n) for n in known if kinds[n][0] == "track"}
+        w(f"/// Names without version and stream suffix of {title}, sorted.")
+        w("#[rustfmt::skip]")
+        w(f"pub static {constant_name}: [&str; {len(bases)}] = [")
+        for name in sorted(bases):
+            w(f'    "{name}",')
+        w("];")
+        w("")
+    for constant_name, key, title in [
+        ("HARMLESS", "harmless_prefixes", "Beginnings of names that are in no cuda.h known here and only ask"),
+        ("REFUSED", "refused_words", "Words in names that are in no cuda.h known here and that enqueue, allocate or share"),
+    ]:
+        words = sorted(classes["unknown"][key])
+        w(f"/// {title}.")
+        w("#[rustfmt::skip]")
+        w(f"pub static {constant_name}: [&str; {len(words)}] = [")
+        for name in words:
+            w(f'    "{name}",')
+        w("];")
+        w("")
     w("/// The driver's own functions, typed. Each is undefined behaviour exactly where the driver's is;")
     w("/// a function that this driver lacks answers `CUDA_ERROR_NOT_SUPPORTED`.")
     w("#[rustfmt::skip]")
@@ -322,17 +322,15 @@ def render(known, kinds, classes):
     w("    use super::*;")
     for name in wanted:
         kind, module = kinds[name]
-        if kind == "pass":
-            continue
         arguments = known[name]
         signature = ", ".join(f"{n}: {t}" for n, t in arguments)
         types = ", ".join(t for _, t in arguments)
         values = ", ".join(n for n, _ in arguments)
         w("    #[cfg_attr(not(test), unsafe(no_mangle))]")
         w(f"    pub unsafe extern \"C\" fn {name}({signature}) -> u32 {{")
-        if kind == "gate":
+        if kind in ("gate", "hold"):
             w(f"        let Some(address) = driver::address(ids::{constant(name)}) else {{ return driver::missing() }};")
-            w("        let _inside = gate::enter();")
+            w(f"        let _inside = gate::{'enter' if kind == 'gate' else 'enter_query'}();")
             w("        // SAFETY: the address is that of this entry point, whose C signature stands here.")
             w(f"        unsafe {{ std::mem::transmute::<*const (), unsafe extern \"C\" fn({types}) -> u32>(address)({values}) }}")
         else:
@@ -362,7 +360,7 @@ def main():
             fail(f"{OUTPUT.relative_to(ROOT)} is out of date: run shim/generate/generate.py")
         return
     OUTPUT.write_text(written)
-    count = {c: sum(1 for k, _ in kinds.values() if k == c) for c in ("gate", "track", "pass")}
+    count = {c: sum(1 for k, _ in kinds.values() if k == c) for c in ("gate", "track", "hold")}
     print(f"{len(known)} functions: {count}")
 
 

@@ -11,6 +11,7 @@ pub const OUT_OF_MEMORY: u32 = 2;
 pub const NOT_INITIALIZED: u32 = 3;
 pub const INVALID_DEVICE: u32 = 101;
 pub const INVALID_CONTEXT: u32 = 201;
+pub const MAP_FAILED: u32 = 205;
 pub const INVALID_HANDLE: u32 = 400;
 pub const NOT_FOUND: u32 = 500;
 pub const CONTEXT_IS_DESTROYED: u32 = 709;
@@ -31,6 +32,7 @@ pub const DEVICE_POSIX_FD_SUPPORTED: u32 = 103;
 pub const DEVICE_RDMA_WITH_VMM_SUPPORTED: u32 = 110;
 
 pub const POINTER_CONTEXT: u32 = 1;
+pub const POINTER_LEGACY_IPC_CAPABLE: u32 = 10;
 pub const POINTER_RANGE_START: u32 = 11;
 pub const POINTER_RANGE_SIZE: u32 = 12;
 pub const POINTER_ALLOWED_HANDLE_TYPES: u32 = 14;

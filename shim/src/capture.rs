@@ -98,6 +98,53 @@ pub unsafe fn cuStreamBeginCaptureToGraph(
     begun(result, entry, stream)
 }
 
+/// See the driver's documentation.
+///
+/// # Safety
+/// As the driver's.
+pub unsafe fn cuStreamBeginCaptureToCig(entry: Entry, stream: Handle, params: *mut c_void) -> u32 {
+    let _inside = gate::enter();
+    // SAFETY: the caller's promise.
+    let result = unsafe { tracked::cuStreamBeginCaptureToCig(entry, stream, params) };
+    begun(result, entry, stream)
+}
+
+/// See the driver's documentation.
+///
+/// # Safety
+/// As the driver's.
+pub unsafe fn cuStreamBeginRecaptureToGraph(
+    entry: Entry,
+    stream: Handle,
+    mode: u32,
+    graph: Handle,
+    callback: Handle,
+    user_data: *mut c_void,
+) -> u32 {
+    let _inside = gate::enter();
+    // SAFETY: the caller's promise.
+    let result = unsafe {
+        tracked::cuStreamBeginRecaptureToGraph(entry, stream, mode, graph, callback, user_data)
+    };
+    begun(result, entry, stream)
+}
+
+/// See the driver's documentation.
+///
+/// # Safety
+/// As the driver's.
+pub unsafe fn cuStreamEndCaptureToCig(entry: Entry, stream: Handle) -> u32 {
+    let result = {
+        let _inside = gate::enter();
+        // SAFETY: the caller's promise.
+        unsafe { tracked::cuStreamEndCaptureToCig(entry, stream) }
+    };
+    if result != abi::STREAM_CAPTURE_WRONG_THREAD {
+        ended(key(entry, stream));
+    }
+    result
+}
+
 fn ended(key: Key) {
     if mode::active() && lock(&CAPTURES).remove(&key).is_some() && !any() {
         memory::plain::free_deferred();

@@ -24,8 +24,9 @@ struct Context {
 
 static CONTEXTS: Mutex<BTreeMap<usize, Context>> = Mutex::new(BTreeMap::new());
 
-/// The context current to this thread and its device.
+/// The context current to this thread and its device. For the application's threads: waits while the gate is closed.
 pub fn current() -> Option<(usize, i32)> {
+    let _inside = gate::enter_query();
     let mut context: Handle = std::ptr::null_mut();
     // SAFETY: writes one handle.
     let result = unsafe { real::cuCtxGetCurrent(&mut context) };
@@ -63,10 +64,7 @@ pub fn find_primary_contexts(devices: i32) {
         let (mut flags, mut active) = (0, 0);
         // SAFETY: writes two integers.
         let result = unsafe { real::cuDevicePrimaryCtxGetState(device, &mut flags, &mut active) };
-        if result != abi::SUCCESS
-            || active == 0
-            || lock(&CONTEXTS).values().any(|c| c.device == device)
-        {
+        if result != abi::SUCCESS || active == 0 {
             continue;
         }
         let mut context: Handle = std::ptr::null_mut();
@@ -114,6 +112,7 @@ pub fn synchronize(context: usize) -> u32 {
 /// Waits for the work of a context before memory of it is freed, as the driver's own free does. A context that is gone
 /// has no work.
 pub fn synchronize_for_free(context: usize) -> u32 {
+    let _inside = gate::enter_query();
     match synchronize(context) {
         abi::INVALID_CONTEXT | abi::CONTEXT_IS_DESTROYED | abi::INVALID_HANDLE => {
             lock(&CONTEXTS).remove(&context);
@@ -132,6 +131,7 @@ fn gone(context: usize) {
     lock(&CONTEXTS).remove(&context);
     capture::context_gone(context);
     peers::context_gone(context);
+    memory::ipc::context_gone(context);
     memory::plain::context_gone(context);
     control::context_gone(context);
 }

@@ -7,7 +7,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU16, AtomicUsize, Ordering};
 
 use crate::abi;
-use crate::table::{self, COUNT, Entry, NAMES};
+use crate::table::{COUNT, Entry, NAMES};
 
 type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
 
@@ -121,11 +121,8 @@ pub fn resolve(load: bool) -> bool {
             continue;
         }
         REAL[i].store(address.cast(), Ordering::Release);
-        let entry = i as u16;
-        if table::wrapper(Entry(entry)).is_some() {
-            sorted[len] = (address as usize, entry);
-            len += 1;
-        }
+        sorted[len] = (address as usize, i as u16);
+        len += 1;
     }
     if len == 0 {
         return false;
@@ -164,12 +161,24 @@ pub fn entry_at(address: *const ()) -> Option<Entry> {
     None
 }
 
+/// From the first to behind the last address of an entry point; none until resolved.
+pub fn range() -> Option<std::ops::Range<usize>> {
+    let len = SORTED_LEN.load(Ordering::Relaxed);
+    if !READY.load(Ordering::Acquire) || len == 0 {
+        return None;
+    }
+    let first = SORTED_ADDRESS[0].load(Ordering::Relaxed);
+    Some(first..SORTED_ADDRESS[len - 1].load(Ordering::Relaxed) + 1)
+}
+
 /// What an address belongs to.
 pub struct Object {
     /// Where its file was loaded.
     pub base: usize,
     /// The symbol that begins exactly there, or null.
     pub symbol: *const c_char,
+    /// Path of the file, or null; the loader's, for as long as the file is loaded.
+    pub file: *const c_char,
 }
 
 /// Asks the loader what `address` belongs to.
@@ -185,6 +194,7 @@ pub fn object_of(address: usize) -> Option<Object> {
     let exact = info.dli_saddr as usize == address;
     Some(Object {
         base: info.dli_fbase as usize,
+        file: info.dli_fname,
         symbol: if exact {
             info.dli_sname
         } else {

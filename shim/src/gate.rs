@@ -1,112 +1,433 @@
-//! The gate: every call that enqueues work or touches memory is counted while it is inside the driver; when the gate is
-//! closed such calls wait outside, holding nothing.
+//! The gate: no thread of the job is inside the driver while the job is checkpointed.
 //!
-//! Open, an entry and a leave are one atomic addition each, on a cache line that few threads share. The counter goes up
-//! before the flag is read, and the closer sets the flag before it reads the counters; both are sequentially consistent,
-//! so either the call sees the closed gate and steps back, or the closer sees the call.
+//! The driver's own lock holds back calls that enqueue. It does not hold back queries, and a thread that polls
+//! `cuStreamQuery` while the control state is checkpointed reads pages that are gone, which kills the process
+//! (docs/driver.md). So every entry point counts its caller in and out, and the gate closes in two steps:
+//!
+//! | state | work ([`enter`]) | everything else ([`enter_query`]) |
+//! |---|---|---|
+//! | open | passes | passes |
+//! | closing: the contexts are still being waited for | waits | passes, counted |
+//! | closed | waits | waits |
+//!
+//! Calls that block until GPU work is done, and host callbacks on threads of the driver's that ask something, can
+//! therefore end while the contexts become idle; then they are held as well.
+//!
+//! # How threads and the closer agree
+//!
+//! Each thread has a slot of its own. Entering is a plain store to the slot and a load of the gate; leaving is a store. The
+//! store must be visible before the load is done, which costs a fence on each call, unless the closer makes every thread
+//! of the process pass one: `membarrier(PRIVATE_EXPEDITED)` between closing the gate and reading the slots. Either
+//! the thread then sees the gate, or the closer sees the slot. Where the kernel refuses `membarrier`, threads fence.
 //!
 //! A thread that is inside may enter again (the driver calls itself through exported names); a host callback runs on a
-//! thread of the driver's, which is outside.
+//! thread of the driver's, which is outside. Threads of the shim's own are never held ([`exempt`]).
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{
+    AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering, compiler_fence, fence,
+};
 
-const STRIPES: usize = 64;
+/// Slots for threads; further threads share counters, which costs them an atomic addition a call.
+const SLOTS: usize = 4096;
 
 const OPEN: u32 = 0;
-const CLOSED: u32 = 1;
+const CLOSING: u32 = 1;
+const CLOSED: u32 = 2;
 
-#[repr(align(128))]
-struct Stripe(AtomicU32);
+/// What a slot says: the thread is outside.
+const OUTSIDE: u32 = 0;
 
-static INSIDE: [Stripe; STRIPES] = [const { Stripe(AtomicU32::new(0)) }; STRIPES];
+/// What a call is to the gate. The numbers are what slots hold, and the states in which the call passes are those
+/// whose sum with it is below [`HELD`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+enum Level {
+    /// Everything that is not work.
+    Query = 1,
+    /// It enqueues, or changes or asks about memory that may be unmapped.
+    Work = 2,
+}
+
+const HELD: u32 = 3;
+
+#[repr(align(64))]
+struct Slot {
+    inside: AtomicU32,
+    /// The thread that has the slot; 0: nobody.
+    owner: AtomicI32,
+}
+
+static SLOT: [Slot; SLOTS] = [const {
+    Slot {
+        inside: AtomicU32::new(OUTSIDE),
+        owner: AtomicI32::new(0),
+    }
+}; SLOTS];
+/// No slot from here on was ever taken.
+static USED: AtomicUsize = AtomicUsize::new(0);
+/// Calls of threads without a slot, by [`Level`].
+static SHARED: [AtomicU32; 3] = [const { AtomicU32::new(0) }; 3];
+
+/// The slot of every thread that is exempt: always inside, and never looked at.
+static EXEMPT: Slot = Slot {
+    inside: AtomicU32::new(Level::Query as u32),
+    owner: AtomicI32::new(0),
+};
+
 static GATE: AtomicU32 = AtomicU32::new(OPEN);
-static NEXT_STRIPE: AtomicU32 = AtomicU32::new(0);
+/// Whether the closer fences for everybody.
+static ASYMMETRIC: AtomicBool = AtomicBool::new(false);
+/// Whether a call of a thread that was already inside may have enqueued work since the gate began to close.
+static NESTED: AtomicBool = AtomicBool::new(false);
 
 struct Local {
-    depth: Cell<u32>,
-    /// Index of the stripe plus one; 0: none yet.
-    stripe: Cell<u32>,
+    slot: Cell<Option<&'static Slot>>,
+    /// No slot was left for it.
+    shares: Cell<bool>,
+    /// What it is inside as, where it shares counters.
+    level: Cell<u32>,
+    /// How many calls without a proof ([`enter_unscoped`]) are inside another call.
+    nested: Cell<u32>,
 }
 
-thread_local! {
-    // No destructor: one would take the loader's lock at its registration.
-    static LOCAL: Local = const { Local { depth: Cell::new(0), stripe: Cell::new(0) } };
+#[cfg(not(target_arch = "x86_64"))]
+impl Local {
+    const fn new() -> Self {
+        Self {
+            slot: Cell::new(None),
+            shares: Cell::new(false),
+            level: Cell::new(0),
+            nested: Cell::new(0),
+        }
+    }
 }
 
-/// Proof of being inside; leaves when dropped.
-#[must_use]
-pub struct Inside {
-    stripe: u32,
+/// This thread's record. In a preloaded library, `thread_local!` is a call of the loader's for each access, which would be
+/// most of what the gate costs: so the place is reserved by hand, in the block that every thread begins with (the
+/// initial-exec model, which what is loaded at the start of a program may use). It is zero at first.
+#[cfg(target_arch = "x86_64")]
+mod local {
+    std::arch::global_asm!(
+        ".section .tbss.phos_gate_local,\"awT\",@nobits",
+        ".balign 32",
+        ".globl phos_gate_local",
+        ".hidden phos_gate_local",
+        ".type phos_gate_local, @object",
+        ".size phos_gate_local, 32",
+        "phos_gate_local:",
+        ".zero 32",
+        ".text",
+    );
+
+    const _: () = assert!(size_of::<super::Local>() <= 32 && align_of::<super::Local>() <= 32);
+
+    #[inline(always)]
+    pub fn get() -> *const super::Local {
+        let at: *const super::Local;
+        // SAFETY: reads the offset of the record in the thread's block and adds where the block is.
+        unsafe {
+            std::arch::asm!(
+                "mov {at}, qword ptr [rip + phos_gate_local@GOTTPOFF]",
+                "add {at}, qword ptr fs:[0]",
+                at = out(reg) at,
+                options(pure, readonly, nostack),
+            );
+        }
+        at
+    }
 }
 
-/// Enters, waiting while the gate is closed.
+#[cfg(not(target_arch = "x86_64"))]
+mod local {
+    thread_local! {
+        // No destructor: one would take the loader's lock at its registration.
+        static LOCAL: super::Local = const { super::Local::new() };
+    }
+
+    #[inline]
+    pub fn get() -> *const super::Local {
+        LOCAL.with(std::ptr::from_ref)
+    }
+}
+
 #[inline]
-pub fn enter() -> Inside {
-    LOCAL.with(|local| {
-        let depth = local.depth.get();
-        local.depth.set(depth + 1);
-        let mut stripe = local.stripe.get();
-        if stripe == 0 {
-            stripe = NEXT_STRIPE.fetch_add(1, Ordering::Relaxed) % STRIPES as u32 + 1;
-            local.stripe.set(stripe);
-        }
-        if depth == 0 {
-            let counter = &INSIDE[stripe as usize - 1].0;
-            counter.fetch_add(1, Ordering::SeqCst);
-            if GATE.load(Ordering::SeqCst) != OPEN {
-                wait_outside(counter);
-            }
-        }
-        Inside { stripe }
-    })
+fn local() -> &'static Local {
+    // SAFETY: this thread's own record, all zero at first, which is valid: no slot, outside. It is used by this thread
+    // only, and lives as long as the thread, which is as long as anybody here keeps the reference.
+    unsafe { &*local::get() }
+}
+
+/// Proof of being inside; leaves when dropped. Stays on its thread.
+#[must_use]
+pub struct Inside(Entered);
+
+#[derive(Clone, Copy)]
+enum Entered {
+    /// With a slot.
+    Slot(&'static Slot),
+    /// By the shared counters.
+    Shared(&'static Local),
+    /// Inside another call, which ends it.
+    Nested,
 }
 
 impl Drop for Inside {
     #[inline]
     fn drop(&mut self) {
-        LOCAL.with(|local| {
-            let depth = local.depth.get() - 1;
-            local.depth.set(depth);
-            if depth == 0 {
-                INSIDE[self.stripe as usize - 1]
-                    .0
-                    .fetch_sub(1, Ordering::SeqCst);
-            }
-        });
+        end(self.0);
     }
 }
 
-#[cold]
-fn wait_outside(counter: &AtomicU32) {
+/// Enters for work, waiting while the gate is closing or closed.
+#[inline]
+pub fn enter() -> Inside {
+    Inside(begin(Level::Work))
+}
+
+/// Enters for a call that neither enqueues nor looks at memory, waiting while the gate is closed.
+#[inline]
+pub fn enter_query() -> Inside {
+    Inside(begin(Level::Query))
+}
+
+/// As [`enter`], for callers that cannot hold the proof; to be followed by [`leave`] on the same thread.
+pub fn enter_unscoped() {
+    if let Entered::Nested = begin(Level::Work) {
+        let local = local();
+        local.nested.set(local.nested.get() + 1);
+    }
+}
+
+/// Leaves what [`enter_unscoped`] entered last on this thread.
+pub fn leave() {
+    let local = local();
+    match (local.nested.get(), local.slot.get()) {
+        (0, Some(slot)) => end(Entered::Slot(slot)),
+        (0, None) => end(Entered::Shared(local)),
+        (nested, _) => local.nested.set(nested - 1),
+    }
+}
+
+#[inline]
+fn begin(level: Level) -> Entered {
+    let local = local();
+    match local.slot.get() {
+        // What is counted is what the slot says: a counter of its own would cost as much again.
+        Some(slot) if slot.inside.load(Ordering::Relaxed) == OUTSIDE => begin_with(slot, level),
+        _ => begin_otherwise(local, level),
+    }
+}
+
+#[inline]
+fn begin_with(slot: &'static Slot, level: Level) -> Entered {
+    slot.inside.store(level as u32, Ordering::Relaxed);
+    order();
+    if GATE.load(Ordering::Acquire) + level as u32 >= HELD {
+        wait_outside(&slot.inside, level);
+    }
+    Entered::Slot(slot)
+}
+
+#[inline]
+fn end(entered: Entered) {
+    match entered {
+        Entered::Slot(slot) => slot.inside.store(OUTSIDE, Ordering::Release),
+        Entered::Shared(local) => {
+            let level = local.level.replace(0);
+            SHARED[level as usize].fetch_sub(1, Ordering::SeqCst);
+        }
+        Entered::Nested => {}
+    }
+}
+
+/// The store to the slot before, the load of the gate after; see the module's page.
+#[inline]
+fn order() {
+    if ASYMMETRIC.load(Ordering::Relaxed) {
+        compiler_fence(Ordering::SeqCst);
+    } else {
+        fence(Ordering::SeqCst);
+    }
+}
+
+/// Inside another call, for the first time on this thread, or without a slot.
+#[inline(never)]
+fn begin_otherwise(local: &'static Local, level: Level) -> Entered {
+    if local.slot.get().is_some() || local.level.get() != 0 {
+        if level == Level::Work && GATE.load(Ordering::Relaxed) != OPEN {
+            NESTED.store(true, Ordering::SeqCst);
+        }
+        return Entered::Nested;
+    }
+    if !local.shares.get() {
+        if let Some(slot) = claim() {
+            local.slot.set(Some(slot));
+            return begin_with(slot, level);
+        }
+        local.shares.set(true);
+    }
+    let counter = &SHARED[level as usize];
     loop {
-        counter.fetch_sub(1, Ordering::SeqCst);
-        wait_until_open();
         counter.fetch_add(1, Ordering::SeqCst);
-        if GATE.load(Ordering::SeqCst) == OPEN {
+        if GATE.load(Ordering::SeqCst) + (level as u32) < HELD {
+            local.level.set(level as u32);
+            return Entered::Shared(local);
+        }
+        counter.fetch_sub(1, Ordering::SeqCst);
+        wait_while_held(level);
+    }
+}
+
+/// A slot for this thread: one that was never used, else one of a thread that has ended.
+fn claim() -> Option<&'static Slot> {
+    // SAFETY: no arguments.
+    let me = unsafe { libc::gettid() };
+    let mut used = USED.load(Ordering::Relaxed);
+    while used < SLOTS {
+        match USED.compare_exchange_weak(used, used + 1, Ordering::AcqRel, Ordering::Relaxed) {
+            Ok(_) => {
+                SLOT[used].owner.store(me, Ordering::Release);
+                return SLOT.get(used);
+            }
+            Err(now) => used = now,
+        }
+    }
+    SLOT.iter().find(|slot| {
+        let owner = slot.owner.load(Ordering::Acquire);
+        owner != 0
+            && has_ended(owner)
+            && slot
+                .owner
+                .compare_exchange(owner, me, Ordering::AcqRel, Ordering::Relaxed)
+                .is_ok()
+    })
+}
+
+fn has_ended(thread: i32) -> bool {
+    // SAFETY: signal 0 only asks whether the thread is there.
+    let result = unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, 0) };
+    result != 0 && std::io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH)
+}
+
+#[cold]
+fn wait_outside(inside: &AtomicU32, level: Level) {
+    loop {
+        inside.store(OUTSIDE, Ordering::SeqCst);
+        wait_while_held(level);
+        inside.store(level as u32, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        if GATE.load(Ordering::SeqCst) + (level as u32) < HELD {
             return;
         }
     }
 }
 
-/// Waits while the gate is closed, without entering.
-pub fn wait_until_open() {
-    while GATE.load(Ordering::SeqCst) != OPEN {
+fn wait_while_held(level: Level) {
+    loop {
+        let state = GATE.load(Ordering::SeqCst);
+        if state + (level as u32) < HELD {
+            return;
+        }
         // An interrupted or spurious return only looks again.
         let _ =
-            rustix::thread::futex::wait(&GATE, rustix::thread::futex::Flags::PRIVATE, CLOSED, None);
+            rustix::thread::futex::wait(&GATE, rustix::thread::futex::Flags::PRIVATE, state, None);
     }
 }
 
-/// Closes the gate. Calls inside go on; see [`is_idle`].
-pub fn close() {
-    GATE.store(CLOSED, Ordering::SeqCst);
+/// Never holds this thread back from now on: it is one of the shim's, which works while the gate is closed.
+pub fn exempt() {
+    local().slot.set(Some(&EXEMPT));
 }
 
-/// Whether, since [`close`], every call inside has left. Once true it stays true until [`open`].
+const MEMBARRIER_PRIVATE_EXPEDITED: libc::c_int = 1 << 3;
+const MEMBARRIER_REGISTER_PRIVATE_EXPEDITED: libc::c_int = 1 << 4;
+
+fn membarrier(command: libc::c_int) -> bool {
+    // SAFETY: integers only.
+    unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
+}
+
+/// Has the closer fence for everybody from now on, where the kernel can.
+pub fn start() {
+    if membarrier(MEMBARRIER_REGISTER_PRIVATE_EXPEDITED) && membarrier(MEMBARRIER_PRIVATE_EXPEDITED)
+    {
+        ASYMMETRIC.store(true, Ordering::SeqCst);
+    }
+}
+
+/// Every thread of the process sees the state of the gate from here on, or its slot is seen. False: the kernel, which
+/// could, no longer does.
+fn publish() -> bool {
+    fence(Ordering::SeqCst);
+    if !ASYMMETRIC.load(Ordering::SeqCst) {
+        return true;
+    }
+    // A process that was restored may have to register again.
+    membarrier(MEMBARRIER_PRIVATE_EXPEDITED)
+        || membarrier(MEMBARRIER_REGISTER_PRIVATE_EXPEDITED)
+            && membarrier(MEMBARRIER_PRIVATE_EXPEDITED)
+}
+
+/// Begins to close: work is held. Calls inside go on; see [`is_quiet`]. False: it cannot be told who is inside, and the
+/// gate is open again.
+#[must_use]
+pub fn close() -> bool {
+    NESTED.store(false, Ordering::SeqCst);
+    GATE.store(CLOSING, Ordering::SeqCst);
+    let known = publish();
+    if !known {
+        open();
+    }
+    known
+}
+
+/// Closes for every call. False: as with [`close`].
+#[must_use]
+pub fn close_entirely() -> bool {
+    GATE.store(CLOSED, Ordering::SeqCst);
+    let known = publish();
+    if !known {
+        open();
+    }
+    known
+}
+
+fn nobody_inside(above: u32) -> bool {
+    let used = USED.load(Ordering::Acquire).min(SLOTS);
+    // Each slot by itself: after the state is published, nobody passes in a slot that was seen empty.
+    SLOT[..used]
+        .iter()
+        .all(|s| s.inside.load(Ordering::Acquire) <= above)
+        && SHARED
+            .iter()
+            .skip(above as usize + 1)
+            .all(|s| s.load(Ordering::SeqCst) == 0)
+}
+
+/// Whether, since [`close`], all work that was inside has left. Once true it stays true until [`open`].
+pub fn is_quiet() -> bool {
+    nobody_inside(Level::Query as u32)
+}
+
+/// Whether, since [`close_entirely`], every call has left. Once true it stays true until [`open`].
 pub fn is_idle() -> bool {
-    // Each stripe by itself: after the flag is set, nobody passes it in a stripe that was seen empty.
-    INSIDE.iter().all(|s| s.0.load(Ordering::SeqCst) == 0)
+    nobody_inside(OUTSIDE)
+}
+
+/// Whether a call inside another one may have enqueued work since [`close`]: the contexts have to be waited for again.
+pub fn was_nested() -> bool {
+    NESTED.swap(false, Ordering::SeqCst)
+}
+
+/// Threads that ended inside a call (`pthread_exit` in a callback, cancellation) are inside no more.
+pub fn forget_the_dead() {
+    for slot in &SLOT[..USED.load(Ordering::Acquire).min(SLOTS)] {
+        let owner = slot.owner.load(Ordering::Acquire);
+        if slot.inside.load(Ordering::Acquire) != OUTSIDE && owner != 0 && has_ended(owner) {
+            slot.inside.store(OUTSIDE, Ordering::Release);
+        }
+    }
 }
 
 /// Opens the gate and wakes who waits.
@@ -117,67 +438,176 @@ pub fn open() {
         rustix::thread::futex::wake(&GATE, rustix::thread::futex::Flags::PRIVATE, u32::MAX >> 1);
 }
 
-/// Whether the gate is closed.
-pub fn is_closed() -> bool {
-    GATE.load(Ordering::SeqCst) != OPEN
-}
-
 /// In a forked child, which has one thread: forget everybody else.
 pub fn reset_in_child() {
     GATE.store(OPEN, Ordering::SeqCst);
+    for slot in &SLOT[..USED.load(Ordering::Relaxed).min(SLOTS)] {
+        slot.inside.store(OUTSIDE, Ordering::Relaxed);
+    }
+    for counter in &SHARED {
+        counter.store(0, Ordering::Relaxed);
+    }
+    // This thread has another number here, and keeps its slot.
+    let slot = local().slot.get();
+    if let Some(slot) = slot.filter(|slot| !std::ptr::eq(*slot, &EXEMPT)) {
+        // SAFETY: no arguments.
+        let me = unsafe { libc::gettid() };
+        slot.owner.store(me, Ordering::Relaxed);
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Mutex;
-    use std::sync::atomic::{AtomicBool, AtomicU64};
+    use std::sync::atomic::AtomicU64;
     use std::time::{Duration, Instant};
 
     use super::*;
 
     static ONE_GATE: Mutex<()> = Mutex::new(());
 
-    fn wait_idle() {
+    fn wait_until(what: impl Fn() -> bool) {
         let start = Instant::now();
-        while !is_idle() {
+        while !what() {
             assert!(start.elapsed() < Duration::from_secs(10));
             std::thread::yield_now();
         }
     }
 
-    #[test]
-    fn nobody_is_inside_while_closed_and_idle() {
-        let _one = crate::sync::lock(&ONE_GATE);
-        static HELD: AtomicBool = AtomicBool::new(false);
+    fn nobody_is_inside_while_closed() {
+        static HELD: AtomicU32 = AtomicU32::new(OPEN);
         static DONE: AtomicBool = AtomicBool::new(false);
-        static PASSES: AtomicU64 = AtomicU64::new(0);
+        static WORK: AtomicU64 = AtomicU64::new(0);
+        static QUERIES: AtomicU64 = AtomicU64::new(0);
+        DONE.store(false, Ordering::SeqCst);
+        let done = || DONE.load(Ordering::SeqCst);
         std::thread::scope(|scope| {
-            for _ in 0..4 {
+            for _ in 0..2 {
                 scope.spawn(|| {
-                    while !DONE.load(Ordering::SeqCst) {
+                    while !done() {
                         let _a = enter();
-                        let _nested = enter();
-                        assert!(!HELD.load(Ordering::SeqCst));
-                        PASSES.fetch_add(1, Ordering::Relaxed);
-                        assert!(!HELD.load(Ordering::SeqCst));
+                        let _nested = enter_query();
+                        assert_eq!(HELD.load(Ordering::SeqCst), OPEN);
+                        WORK.fetch_add(1, Ordering::Relaxed);
+                        assert_eq!(HELD.load(Ordering::SeqCst), OPEN);
+                    }
+                });
+                scope.spawn(|| {
+                    while !done() {
+                        let _a = enter_query();
+                        assert_ne!(HELD.load(Ordering::SeqCst), CLOSED);
+                        QUERIES.fetch_add(1, Ordering::Relaxed);
+                        assert_ne!(HELD.load(Ordering::SeqCst), CLOSED);
                     }
                 });
             }
-            for _ in 0..200 {
-                close();
-                wait_idle();
-                HELD.store(true, Ordering::SeqCst);
-                let before = PASSES.load(Ordering::SeqCst);
-                std::thread::sleep(Duration::from_micros(200));
-                assert_eq!(before, PASSES.load(Ordering::SeqCst));
-                HELD.store(false, Ordering::SeqCst);
+            for _ in 0..50 {
+                let before = (WORK.load(Ordering::SeqCst), QUERIES.load(Ordering::SeqCst));
+                wait_until(|| {
+                    WORK.load(Ordering::SeqCst) > before.0
+                        && QUERIES.load(Ordering::SeqCst) > before.1
+                });
+                assert!(close());
+                wait_until(is_quiet);
+                HELD.store(CLOSING, Ordering::SeqCst);
+                let work = WORK.load(Ordering::SeqCst);
+                // Queries go on while the contexts would be waited for, work does not.
+                let queries = QUERIES.load(Ordering::SeqCst);
+                wait_until(|| QUERIES.load(Ordering::SeqCst) > queries + 2);
+                assert!(close_entirely());
+                wait_until(is_idle);
+                HELD.store(CLOSED, Ordering::SeqCst);
+                let queries = QUERIES.load(Ordering::SeqCst);
+                for _ in 0..20 {
+                    std::thread::yield_now();
+                }
+                assert_eq!(work, WORK.load(Ordering::SeqCst));
+                assert_eq!(queries, QUERIES.load(Ordering::SeqCst));
+                HELD.store(OPEN, Ordering::SeqCst);
                 open();
-                std::thread::sleep(Duration::from_micros(200));
             }
             DONE.store(true, Ordering::SeqCst);
         });
-        assert!(PASSES.load(Ordering::SeqCst) > 100);
         assert!(is_idle());
+    }
+
+    #[test]
+    fn nobody_is_inside_while_closed_and_idle() {
+        let _one = crate::sync::lock(&ONE_GATE);
+        // Threads fence; then the closer does.
+        ASYMMETRIC.store(false, Ordering::SeqCst);
+        nobody_is_inside_while_closed();
+        start();
+        assert!(
+            ASYMMETRIC.load(Ordering::SeqCst),
+            "this kernel has membarrier"
+        );
+        nobody_is_inside_while_closed();
+    }
+
+    #[test]
+    fn threads_beyond_the_slots_are_held_as_well_and_slots_of_the_dead_are_used_again() {
+        let _one = crate::sync::lock(&ONE_GATE);
+        start();
+        let taken = USED.swap(SLOTS, Ordering::SeqCst);
+        // SAFETY: no arguments.
+        let me = unsafe { libc::gettid() };
+        let owners: Vec<i32> = SLOT
+            .iter()
+            .map(|s| s.owner.swap(me, Ordering::SeqCst))
+            .collect();
+        std::thread::spawn(|| {
+            let inside = enter();
+            assert!(local().slot.get().is_none() && local().shares.get());
+            assert!(close());
+            assert!(!is_quiet());
+            drop(inside);
+            assert!(is_quiet());
+            open();
+        })
+        .join()
+        .unwrap();
+        // A number that no thread has: the limit of process numbers is below it.
+        SLOT[7].owner.store(i32::MAX, Ordering::SeqCst);
+        std::thread::spawn(|| {
+            drop(enter_query());
+            let slot = local().slot.get().unwrap();
+            assert!(std::ptr::eq(slot, &SLOT[7]));
+        })
+        .join()
+        .unwrap();
+        for (slot, owner) in SLOT.iter().zip(owners) {
+            slot.owner.store(owner, Ordering::SeqCst);
+        }
+        USED.store(taken, Ordering::SeqCst);
+    }
+
+    #[test]
+    fn who_ended_inside_is_forgotten_and_the_exempt_are_never_held() {
+        let _one = crate::sync::lock(&ONE_GATE);
+        start();
+        let ended = std::thread::spawn(|| {
+            enter_unscoped();
+            // SAFETY: no arguments.
+            unsafe { libc::gettid() }
+        })
+        .join()
+        .unwrap();
+        assert!(close());
+        wait_until(|| has_ended(ended));
+        assert!(!is_quiet());
+        forget_the_dead();
+        assert!(is_quiet());
+        assert!(close_entirely());
+        std::thread::spawn(|| {
+            exempt();
+            drop(enter());
+            drop(enter_query());
+        })
+        .join()
+        .unwrap();
+        assert!(was_nested());
+        open();
     }
 
     /// `cargo test --release -p phos-shim -- --ignored --nocapture cost_of_the_gate`
@@ -185,20 +615,28 @@ mod tests {
     #[ignore = "a measurement"]
     fn cost_of_the_gate() {
         let _one = crate::sync::lock(&ONE_GATE);
-        for threads in [1, 2] {
-            const ROUNDS: u32 = 20_000_000;
-            let start = Instant::now();
-            std::thread::scope(|scope| {
-                for _ in 0..threads {
-                    scope.spawn(|| {
-                        for _ in 0..ROUNDS {
-                            drop(std::hint::black_box(enter()));
-                        }
-                    });
-                }
-            });
-            let ns = start.elapsed().as_nanos() as f64 / f64::from(ROUNDS);
-            println!("gate, {threads} thread(s): {ns:.1} ns per enter and leave");
+        for asymmetric in [false, true] {
+            ASYMMETRIC.store(false, Ordering::SeqCst);
+            if asymmetric {
+                start();
+            }
+            for threads in [1, 2] {
+                const ROUNDS: u32 = 20_000_000;
+                let start = Instant::now();
+                std::thread::scope(|scope| {
+                    for _ in 0..threads {
+                        scope.spawn(|| {
+                            for _ in 0..ROUNDS {
+                                drop(std::hint::black_box(enter()));
+                            }
+                        });
+                    }
+                });
+                let ns = start.elapsed().as_nanos() as f64 / f64::from(ROUNDS);
+                println!(
+                    "gate, {threads} thread(s), membarrier {asymmetric}: {ns:.1} ns per enter and leave"
+                );
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::table::{self, Entry};
 use crate::unsupported::{self, Reason};
-use crate::{abi, control, driver, fork, instances, log, mode};
+use crate::{abi, control, driver, fork, gate, instances, log, mode};
 
 /// See the driver's documentation.
 ///
@@ -10,8 +10,11 @@ use crate::{abi, control, driver, fork, instances, log, mode};
 /// As the driver's.
 #[allow(non_snake_case)]
 pub unsafe fn cuInit(entry: Entry, flags: u32) -> u32 {
-    // SAFETY: the caller's promise.
-    let result = unsafe { table::tracked::cuInit(entry, flags) };
+    let result = {
+        let _inside = gate::enter();
+        // SAFETY: the caller's promise.
+        unsafe { table::tracked::cuInit(entry, flags) }
+    };
     if result == abi::SUCCESS && mode::claim_start() {
         start();
     }
@@ -33,6 +36,7 @@ fn start() {
              so this process cannot be checkpointed"
         );
     }
+    gate::start();
     fork::register();
     instances::start();
     mode::set_active();

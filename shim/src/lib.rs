@@ -29,6 +29,7 @@ mod capture;
 mod context;
 mod control;
 mod driver;
+mod events;
 mod fork;
 mod gate;
 mod init;

@@ -12,12 +12,14 @@ use crate::sync::lock;
 pub enum Reason {
     /// `cuMemAllocManaged`, `__managed__` variables.
     Managed,
-    /// Memory or events of another process by `cuIpc*`.
+    /// Events shared by `cuIpc*`, or memory of a process outside the job.
     Ipc,
     /// `cuImportExternalMemory` and semaphores.
     External,
     /// `cuMulticast*`.
     Multicast,
+    /// `cuLogicalEndpoint*`.
+    Endpoint,
     /// Memory imported from a process that the agent does not know.
     ForeignImport,
     /// Exportable memory on the host made with `cuMemCreate`.
@@ -40,8 +42,9 @@ impl Reason {
                  checkpoint: use device memory"
             }
             Reason::Ipc => {
-                "memory or events of another process are open through cuIpc*, which the driver cannot checkpoint: \
-                 share through cuMemExportToShareableHandle"
+                "memory or an event of a process that is not the job's was opened (cuIpcOpenMemHandle, \
+                 cuIpcOpenEventHandle), or an event with times was shared, which the driver cannot checkpoint: run that \
+                 process inside the job"
             }
             Reason::External => {
                 "memory or semaphores of another API (cuImportExternalMemory, cuImportExternalSemaphore) are in use, \
@@ -49,6 +52,10 @@ impl Reason {
             }
             Reason::Multicast => {
                 "multicast objects (NVLS) are alive, which hang the driver's checkpoint: set NCCL_NVLS_ENABLE=0"
+            }
+            Reason::Endpoint => {
+                "logical endpoints (cuLogicalEndpointCreate, cuLogicalEndpointImport) are alive, through which other \
+                 machines write to the memory of this one: destroy them"
             }
             Reason::ForeignImport => {
                 "memory of a process outside this job was imported (cuMemImportFromShareableHandle): run that process \
@@ -77,6 +84,20 @@ impl Reason {
 }
 
 static REASONS: Mutex<BTreeMap<Reason, u64>> = Mutex::new(BTreeMap::new());
+
+/// Libraries that call the driver past the wrappers.
+static BYPASSED: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Says which libraries call the driver past the wrappers.
+pub fn set_bypassed(libraries: Vec<String>) {
+    let changed = {
+        let mut known = lock(&BYPASSED);
+        std::mem::replace(&mut *known, libraries.clone()) != libraries
+    };
+    if changed {
+        announce();
+    }
+}
 
 /// One more use.
 pub fn add(reason: Reason) {
@@ -132,9 +153,17 @@ pub fn set(reason: Reason, holds: bool) {
 /// All reasons in words; none if checkpoints are possible.
 pub fn text() -> Option<String> {
     let mut parts: Vec<String> = lock(&REASONS).keys().map(|r| r.text().to_owned()).collect();
-    for name in guard::called() {
+    for library in lock(&BYPASSED).iter() {
         parts.push(format!(
-            "the process calls {name}, which this version of phos-ft does not know and cannot hold back: update phos-ft"
+            "{library} calls the driver past phos-ft (it was loaded with RTLD_DEEPBIND, or looks functions up by dlvsym), so \
+             its calls cannot be held back: load it without that, or leave it out"
+        ));
+    }
+    for call in guard::not_understood() {
+        parts.push(format!(
+            "{} calls {}, which this version of phos-ft does not know and which may enqueue, allocate or share: update \
+             phos-ft",
+            call.caller, call.name
         ));
     }
     (!parts.is_empty()).then(|| parts.join("; "))

@@ -165,9 +165,8 @@ fn cycle(mut agent: Agent, mut link: Link, seq: u64) -> (Agent, Link) {
     agent = agent.again();
     let mut link = agent.accept();
     assert_eq!(Link::greeting().0, ShimState::Detached(seq));
-    link.send(&ToShim::Welcome {
-        held: vault.keys().map(|k| k.id).collect(),
-    });
+    let held = vault.keys().map(|k| k.id).collect::<Vec<_>>();
+    link = link.welcome(&held);
     assert_eq!(link.attach(seq, &vault), Ok(()));
     link.send(&ToShim::Resume { seq });
     link.vault = vault;
@@ -420,9 +419,19 @@ fn work_that_does_not_end_times_out_and_goes_on() {
     assert_eq!(link.quiesce(1, 200).unwrap_err(), Refusal::Timeout);
     assert!(start.elapsed() < Duration::from_millis(3000));
     puppet.ok("nap s 1");
-    // The thread that waits is still busy, within this timeout it ends.
-    assert!(link.quiesce(2, 8000).is_ok());
-    link.send(&ToShim::Resume { seq: 2 });
+    // The thread that waits is still busy: until it has ended, a try is refused at once and the gate stays open.
+    let mut seq = 1;
+    until("the work has ended", || {
+        seq += 1;
+        match link.quiesce(seq, 8000) {
+            Ok(_) => true,
+            Err(refusal) => {
+                assert_eq!(refusal, Refusal::Timeout);
+                false
+            }
+        }
+    });
+    link.send(&ToShim::Resume { seq });
     puppet.check("a", 4_000_000, 7);
 }
 
@@ -596,6 +605,96 @@ fn threads_that_never_stop_working_see_nothing_of_a_checkpoint() {
 }
 
 #[test]
+fn calls_past_the_wrappers_are_noticed_and_named() {
+    let world = World::new(&[128]);
+    let agent = world.agent();
+    let (mut puppet, mut link) = started(&world, &agent);
+    puppet.ok("alloc a 4000000");
+    assert_eq!(puppet.ok("bypass cuStreamQuery"), "1");
+    match link.quiesce(1, 5000) {
+        Err(Refusal::Unsupported(reason)) => {
+            assert!(
+                reason.contains("the program itself calls the driver past phos-ft"),
+                "{reason}"
+            );
+        }
+        other => panic!("{other:?}"),
+    }
+    // The job is not held.
+    puppet.ok("fill a 4000000 7");
+}
+
+/// As [`cycle`], with the driver's own checkpoint of the process in between, made by another process.
+fn cycle_with_control(
+    mut agent: Agent,
+    mut link: Link,
+    seq: u64,
+    puppet: &Puppet,
+    controller: &mut Puppet,
+) -> (Agent, Link) {
+    let known = std::mem::take(&mut link.vault);
+    link.quiesce(seq, 5000).unwrap();
+    link.vault.extend(known);
+    let vault = link.detach(&agent, seq);
+    for step in ["lock", "checkpoint", "restore", "unlock"] {
+        controller.ok(&format!("control {step} {}", puppet.pid()));
+    }
+    agent = agent.again();
+    let mut link = agent.accept();
+    link.send(&ToShim::Welcome {
+        held: vault.keys().map(|k| k.id).collect(),
+    });
+    assert_eq!(link.attach(seq, &vault), Ok(()));
+    link.send(&ToShim::Resume { seq });
+    link.vault = vault;
+    (agent, link)
+}
+
+#[test]
+fn no_thread_is_inside_the_driver_while_it_is_checkpointed() {
+    let world = World::new(&[128]);
+    let mut agent = world.agent();
+    let mut controller = world.puppet_with(&[]);
+    controller.ok("init");
+    let (mut puppet, mut link) = started(&world, &agent);
+    puppet.all(&["alloc a 4000000", "fill a 4000000 7", "pollall", "pollall"]);
+    let mut before = 0;
+    for seq in 1..=10 {
+        (agent, link) = cycle_with_control(agent, link, seq, &puppet, &mut controller);
+        until("polling", || {
+            puppet.ok("spins").parse::<u64>().unwrap() > before + 10
+        });
+        before = puppet.ok("spins").parse().unwrap();
+    }
+    puppet.ok("stopspin");
+    puppet.check("a", 4_000_000, 7);
+    let _ = (agent, link);
+}
+
+#[test]
+fn threads_compute_on_pinned_memory_through_a_checkpoint() {
+    // Ordinary, and write-combined, which the driver takes away.
+    for flags in [0, 4] {
+        let world = World::new(&[128]);
+        let mut agent = world.agent();
+        let mut controller = world.puppet_with(&[]);
+        controller.ok("init");
+        let (mut puppet, mut link) = started(&world, &agent);
+        puppet.ok(&format!("count {flags}"));
+        let mut before = 0;
+        for seq in 1..=5 {
+            (agent, link) = cycle_with_control(agent, link, seq, &puppet, &mut controller);
+            until("counting", || {
+                puppet.ok("spins").parse::<u64>().unwrap() > before + 10
+            });
+            before = puppet.ok("spins").parse().unwrap();
+        }
+        assert_eq!(puppet.ok("stopcount"), format!("0 {flags}"));
+        let _ = (agent, link);
+    }
+}
+
+#[test]
 fn more_allocations_than_fit_a_packet() {
     let world = World::new(&[1024]);
     let agent = world.agent();
@@ -612,6 +711,262 @@ fn more_allocations_than_fit_a_packet() {
 }
 
 #[test]
+fn more_allocations_than_the_process_may_have_open_files() {
+    const MANY: u64 = 3000;
+    if support::real_gpu().is_some() {
+        return;
+    }
+    let world = World::new(&[64]);
+    let agent = world.agent();
+    let socket = world.socket();
+    let mut puppet = world.puppet_with(&[
+        ("PHOS_SHIM_SOCKET", socket.to_str().unwrap()),
+        ("PHOS_SIM_SPARSE", "1"),
+    ]);
+    puppet.all(&["nofile 64", "init", "device 0"]);
+    let link = agent.accept().welcome(&[]);
+    puppet.ok(&format!("bulk {MANY} 1100000"));
+    let (agent, link) = cycle(agent, link, 1);
+    assert_eq!(link.vault.len() as u64, MANY);
+    assert_eq!(puppet.ok("bulkcheck"), format!("0 of {MANY}"));
+    // What was attached once is not exported again, and a reconnect changes nothing about it.
+    let vault = link.vault;
+    drop(link.socket);
+    let mut link = agent.accept();
+    assert_eq!(Link::greeting().0, ShimState::Running);
+    link.vault = vault;
+    let held = link.vault.keys().map(|k| k.id).collect::<Vec<_>>();
+    let mut link = link.welcome(&held);
+    let (_, table, _) = link.quiesce(2, 5000).unwrap();
+    assert_eq!(table.len() as u64, MANY);
+    assert!(table.iter().all(|entry| !entry.with_fd));
+    link.send(&ToShim::Resume { seq: 2 });
+    let (agent, mut link) = cycle(agent, link, 3);
+    assert_eq!(puppet.ok("bulkcheck"), format!("0 of {MANY}"));
+    assert_eq!(puppet.ok("limitis"), "64");
+    // Without any left the checkpoint is refused, and the reason named.
+    puppet.ok("openall");
+    let refusal = link.quiesce(4, 5000).unwrap_err().to_string();
+    assert!(refusal.contains("ulimit -n"), "{refusal}");
+    puppet.all(&["closeall 64"]);
+    let (_agent, _link) = cycle(agent, link, 5);
+    assert_eq!(puppet.ok("bulkcheck"), format!("0 of {MANY}"));
+}
+
+/// The list of a `Welcome` may take several packets.
+#[test]
+fn more_allocations_than_fit_the_welcome() {
+    const MANY: u64 = 14_000;
+    if support::real_gpu().is_some() {
+        return;
+    }
+    let world = World::new(&[128]);
+    let agent = world.agent();
+    let socket = world.socket();
+    let mut puppet = world.puppet_with(&[
+        ("PHOS_SHIM_SOCKET", socket.to_str().unwrap()),
+        ("PHOS_SIM_SPARSE", "1"),
+    ]);
+    puppet.all(&["init", "device 0"]);
+    let link = agent.accept().welcome(&[]);
+    puppet.ok(&format!("bulk {MANY} 1100000"));
+    let (agent, link) = cycle(agent, link, 1);
+    let held = link.vault.keys().map(|k| k.id).collect::<Vec<_>>();
+    drop(link);
+    let mut link = agent.accept().welcome(&held);
+    // Nothing that is held is exported, which it could not be a second time.
+    let (_, table, _) = link.quiesce(2, 20_000).unwrap();
+    assert_eq!(table.len() as u64, MANY);
+    assert!(table.iter().all(|entry| !entry.with_fd));
+}
+
+#[test]
+fn two_threads_that_import_one_descriptor_have_one_allocation() {
+    if support::real_gpu().is_some() {
+        return;
+    }
+    let world = World::new(&[128]);
+    let agent = world.agent();
+    let (mut owner, mut first) = started(&world, &agent);
+    let socket = world.socket();
+    let mut user = world.puppet_with(&[
+        ("PHOS_SHIM_SOCKET", socket.to_str().unwrap()),
+        // Both threads are in the driver's import at once.
+        ("PHOS_SIM_IMPORT_US", "200000"),
+    ]);
+    user.all(&["init", "device 0"]);
+    let mut second = agent.accept().welcome(&[]);
+    let size = 2 * MIB;
+    owner.ok(&format!("alloc a {size}"));
+    owner.ok(&format!("fill a {size} 3"));
+    let (_, table, _) = first.quiesce(1, 5000).unwrap();
+    first.send(&ToShim::Resume { seq: 1 });
+    let allocation = table[0].allocation;
+    let fd = std::os::fd::AsRawFd::as_raw_fd(&first.vault[&allocation.key]);
+    user.ok(&format!("getfd got {} {fd}", std::process::id()));
+    user.send("importtwice g h got");
+    for _ in 0..2 {
+        assert_eq!(second.receive().0, ToAgent::Identify);
+        second.send(&ToShim::Identified(Some(allocation)));
+    }
+    assert_eq!(user.answer(), "ok 1", "the same handle, as from one import");
+    user.all(&[
+        "close got",
+        "release g",
+        &format!("reserve r {size}"),
+        &format!("map r 0 {size} 0 h"),
+        &format!("access r 0 {size} 0"),
+    ]);
+    let vault = std::mem::take(&mut first.vault);
+    second.vault = vault;
+    let (agent, mut second) = cycle(agent, second, 2);
+    user.check("r", size, 3);
+    user.all(&[&format!("unmap r 0 {size}"), "release h"]);
+    let (_, _, imported) = second.quiesce(3, 5000).unwrap();
+    assert!(imported.is_empty(), "released as often as imported");
+    let _ = (agent, owner);
+}
+
+/// Answers a `Share` with the fd that it brings, which the test keeps.
+fn take_shared(link: &mut Link) -> (phos_protocol::types::Allocation, std::os::fd::OwnedFd) {
+    let (message, fds) = link.receive();
+    let ToAgent::Share {
+        allocation,
+        with_fd: true,
+    } = message
+    else {
+        panic!("{message:?}")
+    };
+    let fd = fds.into_iter().next().unwrap();
+    let shared = ToShim::Shared(Ok(()));
+    phos_protocol::channel::send(&link.socket, &shared, &[std::os::fd::AsFd::as_fd(&fd)]).unwrap();
+    (allocation, fd)
+}
+
+#[test]
+fn shared_events_say_what_the_host_knows_and_stand_in_no_checkpoints_way() {
+    let world = World::new(&[128]);
+    let agent = world.agent();
+    let (mut owner, mut first) = started(&world, &agent);
+    let mut user = world.puppet();
+    user.all(&["init", "device 0"]);
+    let mut second = agent.accept().welcome(&[]);
+    owner.all(&["stream s", "event e", "nap s 300", "record e s"]);
+    // The record came back when its work was done.
+    owner.ok("query e");
+    let handle = owner.ok("ipcevent e");
+    assert_eq!(owner.ask(&format!("openevent own {handle}")), "err 201");
+    user.ok(&format!("openevent e {handle}"));
+    user.all(&["stream s", "waitevent s e", "query e"]);
+    // The other way round, and again.
+    user.all(&["nap s 300", "record e s", "query e"]);
+    owner.all(&["waitevent s e", "nap s 300", "record e s", "query e"]);
+    for link in [&mut first, &mut second] {
+        link.quiesce(1, 5000).unwrap();
+        link.send(&ToShim::Resume { seq: 1 });
+    }
+}
+
+#[test]
+fn legacy_ipc_goes_through_the_vault_and_survives_a_checkpoint() {
+    if support::real_gpu().is_some() {
+        return;
+    }
+    let world = World::new(&[128]);
+    let mut agent = world.agent();
+    let (mut owner, mut first) = started(&world, &agent);
+    let mut user = world.puppet();
+    user.all(&["init", "device 0"]);
+    let mut second = agent.accept().welcome(&[]);
+    // What its context takes.
+    let before = user.device_memory();
+    // One in a slab that it does not begin, and one of its own.
+    owner.all(&["alloc a 1000", "alloc b 5000", "alloc c 3000000"]);
+    owner.all(&["fill b 5000 4", "fill c 3000000 5"]);
+    let mut vault = BTreeMap::new();
+    let mut handles = Vec::new();
+    for name in ["b", "c"] {
+        owner.send(&format!("ipcget {name}"));
+        let (allocation, fd) = take_shared(&mut first);
+        vault.insert(allocation.key, fd);
+        let handle = owner.answer().strip_prefix("ok ").unwrap().to_owned();
+        handles.push((handle, allocation));
+    }
+    // What the agent has is not exported again, and the owner cannot open its own.
+    assert_eq!(owner.ok("ipcget c"), handles[1].0);
+    assert_eq!(owner.ask(&format!("ipcopen x {}", handles[1].0)), "err 201");
+    for (name, (handle, allocation)) in ["b", "c"].iter().zip(&handles) {
+        user.send(&format!("ipcopen {name} {handle}"));
+        let message = second.receive().0;
+        assert!(
+            matches!(message, ToAgent::Fetch { key, .. } if key == allocation.key),
+            "{message:?}"
+        );
+        let answer = ToShim::Identified(Some(*allocation));
+        let fd = std::os::fd::AsFd::as_fd(&vault[&allocation.key]);
+        phos_protocol::channel::send(&second.socket, &answer, &[fd]).unwrap();
+        let opened = user.answer();
+        assert!(opened.starts_with("ok"), "{opened}");
+        // The same pointer again, closed as often.
+        assert_eq!(user.ask(&format!("ipcopen again {handle}")), opened);
+        user.ok("ipcclose again");
+    }
+    user.check("b", 5000, 4);
+    user.check("c", 3_000_000, 5);
+    assert_eq!(user.ok("range c 10"), "0 3000000");
+
+    for (link, imports) in [(&mut first, 0), (&mut second, 2)] {
+        let (_, table, imported) = link.quiesce(1, 5000).unwrap();
+        assert_eq!(imported.len(), imports);
+        assert!(table.iter().all(|e| !e.with_fd));
+    }
+    agent.remove_path();
+    for link in [&mut first, &mut second] {
+        link.send(&ToShim::Detach { seq: 1 });
+        let answer = link.receive().0;
+        assert!(
+            matches!(
+                answer,
+                ToAgent::Detached {
+                    outcome: Ok(()),
+                    ..
+                }
+            ),
+            "{answer:?}"
+        );
+    }
+    assert_eq!(user.device_memory(), before);
+    drop((first, second, agent));
+    agent = world.agent();
+    let mut links = Vec::new();
+    for _ in 0..2 {
+        let mut link = agent.accept();
+        let own = link.pid == owner.pid();
+        let held: Vec<u64> = vault.keys().filter(|_| own).map(|k| k.id).collect();
+        link = link.welcome(&held);
+        link.attach(1, &vault).unwrap();
+        link.send(&ToShim::Resume { seq: 1 });
+        links.push(link);
+    }
+    user.check("b", 5000, 4);
+    user.ok("fill c 3000000 6");
+    owner.check("c", 3_000_000, 6);
+    user.ok("ipcclose b");
+    let link = links.iter_mut().find(|l| l.pid == user.pid()).unwrap();
+    let let_go = ToAgent::LetGo {
+        keys: vec![handles[0].1.key],
+    };
+    assert_eq!(link.receive().0, let_go);
+    assert_eq!(user.ask("ipcclose b"), "err 1");
+    // What is not there any more is not opened.
+    user.send(&format!("ipcopen b {}", handles[0].0));
+    assert!(matches!(link.receive().0, ToAgent::Fetch { .. }));
+    link.send(&ToShim::Identified(None));
+    assert_eq!(user.answer(), "err 205");
+    let _ = agent;
+}
+
+#[test]
 fn addresses_answer_as_the_drivers_own_would() {
     let world = World::new(&[128]);
     let agent = world.agent();
@@ -622,10 +977,9 @@ fn addresses_answer_as_the_drivers_own_would() {
     assert_eq!(puppet.ok("range b 3000000"), "0 3000001");
     assert_eq!(puppet.ok("attrs b"), "0 3000001");
     assert_eq!(puppet.ok("attr b 12"), format!("{:x}", 3_000_001));
-    assert_eq!(puppet.ok("attr b 10"), "0", "no legacy IPC");
+    assert_eq!(puppet.ok("attr b 10"), "1", "legacy IPC");
     let context = puppet.ok("attr b 1");
     assert_ne!(context, "0");
-    assert_eq!(puppet.ask("ipc a"), "err 801");
     assert_eq!(
         puppet.ask("retain h b 0"),
         "err 1",

@@ -152,6 +152,10 @@ fn messages() -> Vec<Seed> {
                 export_ns: 3,
             }),
         },
+        shim::ToAgent::Quiesced {
+            seq: 3,
+            outcome: Err(Refusal::Slow { needs_ms: 3000 }),
+        },
         shim::ToAgent::Detached {
             seq: 3,
             outcome: Err(Refusal::Driver {
@@ -203,6 +207,13 @@ fn messages() -> Vec<Seed> {
         agent::ToSidecar::Quiesced {
             seq: 3,
             outcome: Err(agent::AttemptError::Criu("no criu".into())),
+        },
+        agent::ToSidecar::Quiesced {
+            seq: 3,
+            outcome: Err(agent::AttemptError::Soon("not yet".into())),
+        },
+        agent::ToSidecar::NotRestorable {
+            reason: "304".into(),
         },
         agent::ToSidecar::JobExited {
             exit: agent::Exit::Signal(9),

@@ -23,7 +23,8 @@ unsafe impl Sync for Entry {}
 /// Defines exported driver functions and the table of them.
 ///
 /// `since fn name(args) |driver| { body }` passes the gate. With `@query` before `|driver|` the call goes on while a
-/// checkpoint has the process locked, as plain questions do on the real driver. `@free` needs no driver at all.
+/// checkpoint has the process locked, as plain questions do on the real driver. `@polled` goes on as well, and the process
+/// dies of it once it is checkpointed. `@free` needs no driver at all.
 macro_rules! api {
     (@one $name:ident ($($a:ident : $t:ty),*) |$d:ident| $body:block) => {
         #[unsafe(no_mangle)]
@@ -35,6 +36,12 @@ macro_rules! api {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($a: $t),*) -> $crate::error::CUresult {
             $crate::gate::question(|$d| -> $crate::error::Res { $body })
+        }
+    };
+    (@one $name:ident ($($a:ident : $t:ty),*) @polled |$d:ident| $body:block) => {
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($a: $t),*) -> $crate::error::CUresult {
+            $crate::gate::polled(|$d| -> $crate::error::Res { $body })
         }
     };
     (@one $name:ident ($($a:ident : $t:ty),*) @free $body:block) => {

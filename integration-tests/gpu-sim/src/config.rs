@@ -26,6 +26,10 @@ pub struct Config {
     pub late_imports: bool,
     /// `PHOS_SIM_POISON`: new device memory holds 0xA5 instead of zeroes.
     pub poison: bool,
+    /// `PHOS_SIM_SPARSE`: device memory is taken when it is touched: more of it can be allocated than there is.
+    pub sparse: bool,
+    /// `PHOS_SIM_IMPORT_US`: how long every import takes at least.
+    pub import_us: u64,
 }
 
 /// Where the node is, also before `cuInit`.
@@ -47,7 +51,17 @@ pub fn driver_version() -> Option<i32> {
 /// `PHOS_SIM_HANG`: `<call>=<file>`: a checkpoint call that hangs, once, when the file is there. It is removed when the
 /// call is made. The call ends when its process does; with `<call>!=<file>` not even then.
 pub fn hang() -> Option<(String, PathBuf)> {
-    let setting = std::env::var("PHOS_SIM_HANG").ok()?;
+    call_and_file("PHOS_SIM_HANG")
+}
+
+/// `PHOS_SIM_FAIL`: `<call>=<file>`: a checkpoint call that fails with 304 for as long as the file is there, as a restore
+/// does whose communicators the driver cannot bring back.
+pub fn fail() -> Option<(String, PathBuf)> {
+    call_and_file("PHOS_SIM_FAIL")
+}
+
+fn call_and_file(variable: &str) -> Option<(String, PathBuf)> {
+    let setting = std::env::var(variable).ok()?;
     let (call, file) = setting.split_once('=')?;
     Some((call.to_owned(), file.into()))
 }
@@ -72,6 +86,8 @@ impl Config {
                 .unwrap_or_else(|_| "phos simulated GPU".to_owned()),
             late_imports: flag("PHOS_SIM_LATE_IMPORTS"),
             poison: flag("PHOS_SIM_POISON"),
+            sparse: flag("PHOS_SIM_SPARSE"),
+            import_us: number("PHOS_SIM_IMPORT_US").map_or(0, |us| us.max(0.0) as u64),
         }
     }
 }

@@ -335,8 +335,8 @@ api! { TABLE;
         Ok(())
     }
     12000 fn cuCtxGetId(context: u64, id: Out<u64>) @query |d| { id.set(named(d, context)?.handle >> 4 & 0xffff) }
-    2000 fn cuCtxSynchronize() |d| { synchronize(d, &*current(d)?) }
-    13000 fn cuCtxSynchronize_v2(context: u64) |d| { synchronize(d, &*named(d, context)?) }
+    2000 fn cuCtxSynchronize() @polled |d| { synchronize(d, &*current(d)?) }
+    13000 fn cuCtxSynchronize_v2(context: u64) @polled |d| { synchronize(d, &*named(d, context)?) }
     3010 fn cuCtxGetLimit(value: Out<usize>, limit: i32) |d| {
         let context = current_any(d)?;
         let found = lock(&context.limits).get(&limit).copied();

@@ -82,7 +82,6 @@ fn init(flags: u32) -> Res {
     if devices.is_empty() {
         return Err(ERROR_NO_DEVICE);
     }
-    raise_fd_limit();
     let driver = Driver {
         space: Space::new(devices.len()),
         config,
@@ -115,20 +114,6 @@ fn init(flags: u32) -> Res {
         Ok(())
     } else {
         Err(ERROR_OPERATING_SYSTEM)
-    }
-}
-
-/// Device memory is a file descriptor each here; a real driver has no such limit, so take what the system grants.
-fn raise_fd_limit() {
-    // SAFETY: plain calls on a local structure.
-    unsafe {
-        let mut limit: libc::rlimit = std::mem::zeroed();
-        if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0
-            && limit.rlim_cur < limit.rlim_max.min(65536)
-        {
-            limit.rlim_cur = limit.rlim_max.min(65536);
-            libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
-        }
     }
 }
 

@@ -174,9 +174,9 @@ api! { TABLE;
     11010 fn cuEventRecordWithFlags_ptsz(event: u64, stream: u64, flags: u32) |d| {
         record(d, event, stream, flags, Null::PerThread)
     }
-    2000 fn cuEventQuery(event: u64) |d| { query(d, event) }
-    2000 fn cuEventSynchronize(event: u64) |d| { synchronize(d, event) }
+    2000 fn cuEventQuery(event: u64) @polled |d| { query(d, event) }
+    2000 fn cuEventSynchronize(event: u64) @polled |d| { synchronize(d, event) }
     4000 fn cuEventDestroy_v2(event: u64) |d| { destroy(d, event) }
-    2000 fn cuEventElapsedTime(ms: Out<f32>, start: u64, end: u64) |d| { elapsed(d, ms, start, end) }
-    12080 fn cuEventElapsedTime_v2(ms: Out<f32>, start: u64, end: u64) |d| { elapsed(d, ms, start, end) }
+    2000 fn cuEventElapsedTime(ms: Out<f32>, start: u64, end: u64) @polled |d| { elapsed(d, ms, start, end) }
+    12080 fn cuEventElapsedTime_v2(ms: Out<f32>, start: u64, end: u64) @polled |d| { elapsed(d, ms, start, end) }
 }

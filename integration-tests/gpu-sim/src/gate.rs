@@ -2,7 +2,8 @@
 //!
 //! Rules. `cuCheckpointProcessLock` closes the gate: a call that has not entered waits until it opens again, a call
 //! that is inside is let finish; questions about devices and the current context are answered at any time (measured on
-//! an H200). Calls made from a host callback are refused. After `fork` the child holds no driver.
+//! an H200). Calls that look at what the GPU has finished are not held back either: they read pages that a checkpoint takes
+//! away, so a process with a thread in one of them is killed by it. Calls made from a host callback are refused. After `fork` the child holds no driver.
 
 use crate::driver::{self, Driver};
 use crate::error::{CUresult, ERROR_NOT_PERMITTED, Res};
@@ -113,6 +114,22 @@ pub fn question(body: impl FnOnce(&'static Driver) -> Res) -> CUresult {
         Ok(driver) => code(body(driver)),
         Err(error) => error.0,
     }
+}
+
+/// Runs the body of a call that polls or waits for what the GPU has finished: the lock does not hold it back, and the
+/// process dies if it is checkpointed at the beginning or the end of the call (measured on an H200).
+pub fn polled(body: impl FnOnce(&'static Driver) -> Res) -> CUresult {
+    let driver = match driver::get() {
+        Ok(driver) => driver,
+        Err(error) => return error.0,
+    };
+    if IN_CALLBACK.try_with(Cell::get).unwrap_or(false) {
+        return ERROR_NOT_PERMITTED.0;
+    }
+    driver.checkpoint.touch_pages();
+    let result = code(body(driver));
+    driver.checkpoint.touch_pages();
+    result
 }
 
 /// Runs a host callback, in which driver calls are refused.

@@ -756,10 +756,10 @@ api! { TABLE;
     12080 fn cuStreamGetDevice_ptsz(stream: u64, device: Out<i32>) |d| {
         device.set(get(d, stream, Null::PerThread)?.context.ordinal as i32)
     }
-    2000 fn cuStreamQuery(stream: u64) |d| { query(d, stream, Null::Legacy) }
-    7000 fn cuStreamQuery_ptsz(stream: u64) |d| { query(d, stream, Null::PerThread) }
-    2000 fn cuStreamSynchronize(stream: u64) |d| { synchronize(d, stream, Null::Legacy) }
-    7000 fn cuStreamSynchronize_ptsz(stream: u64) |d| { synchronize(d, stream, Null::PerThread) }
+    2000 fn cuStreamQuery(stream: u64) @polled |d| { query(d, stream, Null::Legacy) }
+    7000 fn cuStreamQuery_ptsz(stream: u64) @polled |d| { query(d, stream, Null::PerThread) }
+    2000 fn cuStreamSynchronize(stream: u64) @polled |d| { synchronize(d, stream, Null::Legacy) }
+    7000 fn cuStreamSynchronize_ptsz(stream: u64) @polled |d| { synchronize(d, stream, Null::PerThread) }
     3020 fn cuStreamWaitEvent(stream: u64, event: u64, _flags: u32) |d| { wait_event(d, stream, event, Null::Legacy) }
     7000 fn cuStreamWaitEvent_ptsz(stream: u64, event: u64, _flags: u32) |d| {
         wait_event(d, stream, event, Null::PerThread)

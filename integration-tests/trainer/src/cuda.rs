@@ -27,6 +27,13 @@ pub(crate) struct CudaError {
     code: sys::CUresult,
 }
 
+impl CudaError {
+    /// What the driver answered.
+    pub(crate) const fn code(&self) -> sys::CUresult {
+        self.code
+    }
+}
+
 impl fmt::Display for CudaError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {:?}", self.call, self.code)

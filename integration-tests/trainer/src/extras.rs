@@ -4,13 +4,11 @@
 use std::fmt;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
-use cudarc::driver::sys::{CUcontext, CUstream};
+use cudarc::driver::sys::CUstream;
 
 use crate::cuda::{Buffer, Gpu, Pinned, alloc, checksum, cu, free, pattern, stream, synchronize};
 use crate::processes::{Child, fork_child};
@@ -133,53 +131,9 @@ impl Content {
     }
 }
 
-/// A thread that copies a counter to the device, there from place to place, and back, and compares.
-#[derive(Debug)]
-pub(crate) struct Noise {
-    stop: Arc<AtomicBool>,
-    thread: JoinHandle<Result<u64>>,
-}
-
-/// Carries the handle to the thread; contexts may be used from any.
-struct SharedContext(CUcontext);
-// SAFETY: the driver allows a context to be current on any thread.
-unsafe impl Send for SharedContext {}
-
-impl Noise {
-    pub(crate) fn start(gpu: &Gpu) -> Result<Self> {
-        let stop = Arc::new(AtomicBool::new(false));
-        let (context, stopped) = (SharedContext(gpu.context), Arc::clone(&stop));
-        let thread = std::thread::Builder::new()
-            .name("noise".into())
-            .spawn(move || {
-                let context = context;
-                make_noise(&context, &stopped)
-            })?;
-        Ok(Self { stop, thread })
-    }
-
-    /// Fails when the thread has found a difference.
-    pub(crate) fn check(&self) -> Result<()> {
-        // It ends before it is told to only by failing; `stop` says why.
-        if self.thread.is_finished() {
-            Err(anyhow!("the noise thread has ended"))
-        } else {
-            Ok(())
-        }
-    }
-
-    /// Stops the thread; the number of rounds it made.
-    pub(crate) fn stop(self) -> Result<u64> {
-        self.stop.store(true, Ordering::Relaxed);
-        self.thread
-            .join()
-            .map_err(|_| anyhow!("the noise thread panicked"))?
-    }
-}
-
-fn make_noise(context: &SharedContext, stop: &AtomicBool) -> Result<u64> {
+/// Copies a counter to the device, there from place to place, and back, and compares, until it is told to stop.
+pub(crate) fn make_noise(stop: &AtomicBool) -> Result<u64> {
     const WORDS: usize = 5000;
-    cu!(cuCtxSetCurrent(context.0))?;
     let stream = stream()?;
     let (mut out, mut back) = (Pinned::new(WORDS)?, Pinned::new(WORDS)?);
     let (first, second) = (alloc(WORDS * 4)?, alloc(WORDS * 4)?);

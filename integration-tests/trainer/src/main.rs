@@ -9,9 +9,12 @@
 //!
 //! It knows nothing of phos-ft.
 
+mod beside;
 mod cuda;
 mod data;
 mod extras;
+mod hold;
+mod many;
 mod model;
 mod processes;
 mod rng;
@@ -45,6 +48,9 @@ pub(crate) struct Args {
     /// No pause from when FILE is there: who started it has seen enough and waits for its end
     #[arg(long, value_name = "FILE")]
     pub hurry_at: Option<PathBuf>,
+    /// The step at which FILE is there is the last one
+    #[arg(long, value_name = "FILE")]
+    pub finish_at: Option<PathBuf>,
     /// Spend the pause computing instead of sleeping
     #[arg(long)]
     pub spin: bool,
@@ -104,6 +110,16 @@ pub(crate) struct Args {
     /// Copy to and fro on a second thread all the time and verify what comes back
     #[arg(long)]
     pub noise_thread: bool,
+    /// Ask the driver on two further threads, without pause: about streams and events, about all else
+    #[arg(long)]
+    pub polling_thread: bool,
+    /// Count in pinned, write-combined and registered host memory on a further thread, without pause, and verify that no write
+    /// is lost
+    #[arg(long)]
+    pub counting_thread: bool,
+    /// Hold so many small allocations on the first device, one of which is verified and replaced at each step
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub allocations: usize,
     /// Data-generating child processes, forked before CUDA is initialised
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=256))]
     pub workers: u32,
@@ -116,6 +132,13 @@ pub(crate) struct Args {
     /// Keep a socket, a named pipe and a mapped file in a directory of our own in $TMPDIR, in use at each step
     #[arg(long)]
     pub scratch: bool,
+    /// While FILE is there, stand in a checkpoint's way: "work" keeps GPU work in flight that waits for the host, "capture" a
+    /// stream capture, the path of a device keeps that open
+    #[arg(long, value_name = "KIND", requires = "hold_while")]
+    pub hold: Option<hold::Kind>,
+    /// The file for --hold
+    #[arg(long, value_name = "FILE")]
+    pub hold_while: Option<PathBuf>,
     /// Start this many further trainers, ranks 1 to N, each a process with CUDA of its own; this one is rank 0
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=64))]
     pub rank_processes: u32,

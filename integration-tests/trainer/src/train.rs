@@ -8,9 +8,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use crate::Args;
+use crate::beside::{self, Beside};
 use crate::cuda::{self, CudaUnavailable, Gpu};
 use crate::data::Loader;
-use crate::extras::{Content, Link, Noise, VerificationFailed};
+use crate::extras::{Content, Link, VerificationFailed, make_noise};
+use crate::hold::Hold;
+use crate::many::Many;
 use crate::model::{HISTORY, Replica, SLOTS, Shape, StepParameters};
 use crate::processes::{Ranks, ShortLived};
 use crate::rng::{Pcg, mix};
@@ -121,18 +124,25 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         });
         replicas.push(replica);
     }
-    let noise = if args.noise_thread {
-        Some(Noise::start(&replicas[0].gpu)?)
-    } else {
-        None
-    };
+    let mut many = Many::new(&replicas[0].gpu, args.allocations, replicas[0].compute)?;
+    let threads = threads(args, &replicas[0].gpu)?;
+    let mut hold = args
+        .hold
+        .clone()
+        .zip(args.hold_while.clone())
+        .map(|(kind, file)| Hold::new(kind, file));
     let mut children = ShortLived::default();
     let mut report = Report::open(args)?;
     // Dropout's seeds: drawn one a step, so the state of this generator is part of the result.
     let mut rng = Pcg::new(seed, 1 << 40);
 
     let mut shown = Vec::new();
+    let mut steps = 0;
     for step in 0..args.steps {
+        if args.finish_at.as_deref().is_some_and(Path::exists) {
+            break;
+        }
+        steps = step + 1;
         let slot = step as usize % SLOTS;
         let parameters = step_parameters(step, args.learning_rate, rng.next_u64());
         for replica in &mut replicas {
@@ -159,11 +169,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         if let Some(scratch) = &mut scratch {
             scratch.step(step)?;
         }
-        if let Some(noise) = &noise
-            && noise.check().is_err()
-        {
+        if threads.iter().any(Beside::has_failed) {
             break;
         }
+        many.step(&replicas[0].gpu, step, replicas[0].compute)?;
         for (replica, extra) in replicas.iter().zip(&mut extras) {
             let (gpu, stream) = (&replica.gpu, replica.compute);
             if args.churn_mib > 0 {
@@ -184,28 +193,53 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             }
         }
         surge(args, &replicas[0], step)?;
+        if let Some(hold) = &mut hold {
+            replicas[0].gpu.select()?;
+            hold.step()?;
+        }
         if !args.hurry_at.as_deref().is_some_and(Path::exists) {
             pause(Duration::from_millis(args.step_ms), args.spin);
         }
     }
-    if let Some(noise) = noise {
-        let rounds = noise.stop()?;
-        eprintln!("phos-trainer: noise thread: {rounds} rounds of copies verified");
+    for thread in threads {
+        let (name, rounds) = thread.stop()?;
+        eprintln!("phos-trainer: {name} thread: {rounds} rounds");
     }
-    if let Some(last) = args.steps.checked_sub(1) {
+    many.finish(&replicas[0].gpu, replicas[0].compute)?;
+    if let Some(last) = steps.checked_sub(1) {
         let loss = mean_loss(&mut replicas, last)?;
         report.step(last, loss)?;
         remember(&mut shown, loss);
     }
     children.reap(true);
+    if let Some(hold) = hold {
+        replicas[0].gpu.select()?;
+        hold.finish()?;
+    }
     if let Some(scratch) = scratch {
         scratch.finish()?;
     }
     if let Some(link) = &link {
         eprintln!("phos-trainer: TCP: {} reconnects", link.reconnects());
     }
-    finish(replicas, extras, &shown, args.steps)?;
+    finish(replicas, extras, &shown, steps)?;
     ranks.finish()
+}
+
+/// The threads that work beside the training.
+fn threads(args: &Args, gpu: &Gpu) -> Result<Vec<Beside>> {
+    let mut threads = Vec::new();
+    if args.noise_thread {
+        threads.push(Beside::start("noise", gpu, make_noise)?);
+    }
+    if args.polling_thread {
+        threads.push(Beside::start("polling", gpu, beside::poll)?);
+        threads.push(Beside::start("asking", gpu, beside::ask)?);
+    }
+    if args.counting_thread {
+        threads.push(Beside::start("counting", gpu, beside::count)?);
+    }
+    Ok(threads)
 }
 
 fn due(step: u64, every: u64) -> bool {

@@ -277,6 +277,12 @@ pub enum ToSidecar {
     },
     /// Outcome of `CheckFiles`: what is missing or differs, and the remedy.
     FilesChecked(Result<(), String>),
+    /// Answer to `Restore` in place of `Restored`: every process came back, and the driver cannot bring back what it saved
+    /// of one. That will not change: trying it over and over costs the job only time.
+    NotRestorable {
+        /// Why.
+        reason: String,
+    },
 }
 
 /// How long each step of a restore took, in ns.
@@ -314,6 +320,8 @@ pub enum AttemptError {
     Abandoned,
     /// The request does not fit the state the agent is in.
     OutOfOrder(String),
+    /// Not at this moment: a process is just beginning to use the GPU, say. Worth trying again at once.
+    Soon(String),
 }
 
 impl AttemptError {
@@ -321,7 +329,10 @@ impl AttemptError {
     pub fn is_transient(&self) -> bool {
         match self {
             AttemptError::Shim { refusal, .. } => refusal.is_transient(),
-            AttemptError::Abandoned | AttemptError::OutOfOrder(_) | AttemptError::JobEnded => true,
+            AttemptError::Abandoned
+            | AttemptError::OutOfOrder(_)
+            | AttemptError::JobEnded
+            | AttemptError::Soon(_) => true,
             AttemptError::Control(_) | AttemptError::Criu(_) | AttemptError::Files(_) => false,
         }
     }
@@ -336,7 +347,7 @@ impl std::fmt::Display for AttemptError {
             AttemptError::Criu(what) => write!(f, "CRIU: {what}"),
             AttemptError::Files(what) => write!(f, "files of the job: {what}"),
             AttemptError::Abandoned => f.write_str("the attempt was abandoned"),
-            AttemptError::OutOfOrder(what) => f.write_str(what),
+            AttemptError::OutOfOrder(what) | AttemptError::Soon(what) => f.write_str(what),
         }
     }
 }

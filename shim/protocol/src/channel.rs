@@ -33,6 +33,10 @@ pub const MAX_FDS: usize = 128;
 /// Entries of a list that go into one packet, so that neither limit is met.
 pub const BATCH: usize = 100;
 
+/// Most fds in a packet from or to a shim: so many descriptors the job's process needs free at once, whatever its
+/// `ulimit -n` and however much memory it has.
+pub const SHIM_FDS: usize = 16;
+
 const MAGIC: [u8; 4] = *b"PHOS";
 const HEADER: usize = 8;
 
@@ -62,6 +66,9 @@ pub enum RecvError {
     /// Not a packet of this protocol, or cut off.
     #[error("not a phos-ft packet: {0}")]
     Malformed(&'static str),
+    /// The fds beside the packet did not fit into this process: the kernel dropped them.
+    #[error("the process has no file descriptors left: raise ulimit -n")]
+    NoDescriptors,
     /// The peer speaks another version.
     #[error(
         "the peer speaks protocol version {0}, this program version {VERSION}: run the shim, \
@@ -177,10 +184,11 @@ pub fn recv<M: DeserializeOwned>(socket: impl AsFd) -> Result<(M, Vec<OwnedFd>),
     if received.bytes == 0 {
         return Err(RecvError::Closed);
     }
-    if received
-        .flags
-        .intersects(ReturnFlags::TRUNC | ReturnFlags::CTRUNC)
-    {
+    // There is always room for the numbers of MAX_FDS: what is cut off are descriptors that could not be made.
+    if received.flags.contains(ReturnFlags::CTRUNC) {
+        return Err(RecvError::NoDescriptors);
+    }
+    if received.flags.contains(ReturnFlags::TRUNC) {
         return Err(RecvError::Malformed("truncated"));
     }
     Ok((decode(&buffer[..received.bytes])?, fds))
@@ -230,6 +238,33 @@ mod tests {
         }
         drop(a);
         assert!(matches!(recv::<ToShim>(&b), Err(RecvError::Closed)));
+    }
+
+    // Lowers the limit of its process for a moment: nextest gives each test a process.
+    #[test]
+    fn descriptors_that_do_not_fit_are_told_from_a_broken_packet() {
+        let (a, b) = pair();
+        let files: Vec<_> = (0..SHIM_FDS)
+            .map(|_| rustix::fs::memfd_create("x", rustix::fs::MemfdFlags::CLOEXEC).unwrap())
+            .collect();
+        let borrowed: Vec<_> = files.iter().map(|f| f.as_fd()).collect();
+        send(&a, &ToShim::MemoryReleased, &borrowed).unwrap();
+        // The kernel gives out the lowest number that is free: with the limit below it, it gives out none.
+        let free = files[0].try_clone().unwrap();
+        let next = std::os::fd::AsRawFd::as_raw_fd(&free) as u64;
+        drop(free);
+        let before = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+        let low = rustix::process::Rlimit {
+            current: Some(next),
+            ..before
+        };
+        rustix::process::setrlimit(rustix::process::Resource::Nofile, low).unwrap();
+        let received = recv::<ToShim>(&b);
+        rustix::process::setrlimit(rustix::process::Resource::Nofile, before).unwrap();
+        assert!(
+            matches!(received, Err(RecvError::NoDescriptors)),
+            "{received:?}"
+        );
     }
 
     #[test]

@@ -20,12 +20,22 @@
 //! * `Resume` without `Detach` abandons a checkpoint: the gate opens, nothing was unmapped.
 //! * If the agent vanishes between `Quiesced` and `Detach`, the shim opens the gate by itself: a
 //!   gate may only stay closed while somebody who can open it is connected, or while detached.
+//! * `Memory` brings at most [`crate::channel::SHIM_FDS`] fds at a time, and the shim imports and closes them before it
+//!   takes the next; so does a table. A process needs so many free descriptors, not one per allocation.
 //! * A detach that fails half way is answered `Detached(Err)` with the connection kept; the agent
 //!   answers with `Memory*`, `Attach`, `Resume` for what was unmapped.
 
 use serde::{Deserialize, Serialize};
 
 use crate::types::{Allocation, AllocationId, AllocationKey, Device, ProcessId};
+
+/// Numbers in one [`ToShim::Welcome`], at most; as many mean that another follows. Each takes ten bytes at most.
+///
+/// A shim of before, in a restored image, takes the first for the whole and ignores the others: it exports again what
+/// they name.
+pub const HELD: usize = 6_000;
+
+const _: () = assert!(HELD * 10 + 64 < crate::channel::MAX_PACKET);
 
 /// Number of a checkpoint attempt, chosen by the agent, growing.
 pub type Sequence = u64;
@@ -61,12 +71,21 @@ pub enum Refusal {
     },
     /// Anything else, in words.
     Other(String),
+    /// Nothing was held back: work in flight takes longer than the time given to end, as was seen after an earlier
+    /// request, whose gate was open again. Worth trying again with more time.
+    Slow {
+        /// The time with which it should end, in ms.
+        needs_ms: u32,
+    },
 }
 
 impl Refusal {
     /// Whether the same request may succeed later.
     pub fn is_transient(&self) -> bool {
-        matches!(self, Refusal::Timeout | Refusal::Capturing)
+        matches!(
+            self,
+            Refusal::Timeout | Refusal::Capturing | Refusal::Slow { .. }
+        )
     }
 }
 
@@ -78,6 +97,10 @@ impl std::fmt::Display for Refusal {
             Refusal::Unsupported(what) => f.write_str(what),
             Refusal::Driver { call, result } => write!(f, "{call} failed with CUresult {result}"),
             Refusal::Other(what) => f.write_str(what),
+            Refusal::Slow { needs_ms } => write!(
+                f,
+                "GPU work in flight did not end in time: it takes about {needs_ms} ms, which --quiesce-timeout must allow"
+            ),
         }
     }
 }
@@ -174,6 +197,20 @@ pub enum ToAgent {
         /// In bytes, over all devices.
         bytes: u64,
     },
+    /// The application opens memory of another process by a handle that this one got from it. The agent answers with
+    /// [`ToShim::Identified`], the fd beside it, and counts the process as one that imports the allocation.
+    Fetch {
+        /// The allocation.
+        key: AllocationKey,
+        /// `instance` of the owner's `Hello`: a handle of a process that has ended is none of another with its PID.
+        instance: u64,
+    },
+    /// The process does not import these allocations of others any more. At most [`crate::channel::BATCH`] per message;
+    /// no answer.
+    LetGo {
+        /// The allocations.
+        keys: Vec<AllocationKey>,
+    },
 }
 
 /// An allocation in [`ToAgent::Table`].
@@ -201,7 +238,7 @@ pub struct QuiesceFacts {
 /// What the agent tells a shim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToShim {
-    /// Answer to `Hello`.
+    /// Answer to `Hello`. Several, when the list is longer than [`HELD`]: one with fewer numbers is the last.
     Welcome {
         /// Allocations of this process whose fds the agent holds.
         held: Vec<AllocationId>,
@@ -240,6 +277,7 @@ pub enum ToShim {
     MemoryReleased,
     /// Answer to `Share`; the fd is beside the message, unless the agent could not take it.
     Shared(Result<(), String>),
-    /// Answer to `Identify`: the allocation, or none if the agent does not know the fd.
+    /// Answer to `Identify`: the allocation, or none if the agent does not know the fd. And to `Fetch`, with the fd beside
+    /// it, or none if the allocation is not there.
     Identified(Option<Allocation>),
 }

@@ -1,7 +1,8 @@
 //! Attach: memory imported from the agent's fds and mapped where it was. What is attached already is left alone, so that
 //! an attach after half a detach, or after half an attach, does the rest.
+//!
+//! Fds are imported and closed as they come, a packet at a time: the process never has more of them than a packet brings.
 
-use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
 
 use phos_protocol::shim::Refusal;
@@ -9,16 +10,91 @@ use phos_protocol::types::AllocationKey;
 
 use super::stack;
 use crate::abi::{self, AccessDesc};
-use crate::registry::{self, Origin, Registry};
+use crate::registry::{self, Origin};
 use crate::table::real;
 use crate::{instances, log, mode};
 
-/// Imports, maps and opens. The fds used are closed.
-pub fn attach(memory: &mut BTreeMap<AllocationKey, OwnedFd>) -> Result<(), Refusal> {
-    stack::take_back();
-    instances::forget_machine();
+/// An attach that began with the first packet of memory.
+#[derive(Debug)]
+pub struct Attaching {
+    /// The first failure.
+    outcome: Result<(), Refusal>,
+}
+
+impl Attaching {
+    /// Before anything is imported.
+    pub fn new() -> Self {
+        stack::take_back();
+        instances::forget_machine();
+        Self { outcome: Ok(()) }
+    }
+
+    /// Imports a packet of memory; the fds are closed.
+    pub fn import(&mut self, keys: Vec<AllocationKey>, fds: Vec<OwnedFd>) {
+        if self.outcome.is_err() {
+            return;
+        }
+        self.outcome = if keys.len() == fds.len() {
+            keys.into_iter()
+                .zip(fds)
+                .try_for_each(|(key, fd)| import(key, fd))
+        } else {
+            Err(Refusal::Other(format!(
+                "{} fds came for {} allocations",
+                fds.len(),
+                keys.len()
+            )))
+        };
+    }
+
+    /// Everything has come: maps it and sets the rights.
+    pub fn finish(self) -> Result<(), Refusal> {
+        self.outcome?;
+        map()
+    }
+}
+
+fn import(key: AllocationKey, fd: OwnedFd) -> Result<(), Refusal> {
     let mut registry = registry::lock();
-    import(&mut registry, memory)?;
+    // What the agent has and the process does not any more is no fault: it may have freed it just before.
+    let Some(physical) = registry
+        .by_key(key, mode::process())
+        .and_then(|id| registry.physical_mut(id))
+    else {
+        return Ok(());
+    };
+    if physical.real.is_some() {
+        return Ok(());
+    }
+    // An import of another process's memory is on whichever of our devices it was found on before.
+    let device = matches!(physical.origin, Origin::Own).then_some(physical.device);
+    let (result, handle) = instances::import(device, physical.instance, fd.as_fd());
+    if result != abi::SUCCESS {
+        return Err(refused("cuMemImportFromShareableHandle", result));
+    }
+    physical.real = Some(handle);
+    physical.held = true;
+    Ok(())
+}
+
+fn map() -> Result<(), Refusal> {
+    let mut registry = registry::lock();
+    for (id, physical) in registry.all() {
+        let key = match physical.origin {
+            Origin::Own => AllocationKey {
+                owner: mode::process(),
+                id,
+            },
+            Origin::Imported(key) => key,
+            Origin::Foreign(_) => continue,
+        };
+        if physical.real.is_none() {
+            return Err(Refusal::Other(format!(
+                "no fd came for allocation {} of process {}",
+                key.id, key.owner
+            )));
+        }
+    }
     let missing = registry.unmapped();
     for (base, mapping) in &missing {
         let handle = registry
@@ -47,40 +123,6 @@ pub fn attach(memory: &mut BTreeMap<AllocationKey, OwnedFd>) -> Result<(), Refus
                 return Err(refused("cuMemSetAccess", result));
             }
         }
-    }
-    Ok(())
-}
-
-fn import(
-    registry: &mut Registry,
-    memory: &mut BTreeMap<AllocationKey, OwnedFd>,
-) -> Result<(), Refusal> {
-    for (id, physical) in registry.all_mut() {
-        if physical.real.is_some() {
-            continue;
-        }
-        let key = match physical.origin {
-            Origin::Own => AllocationKey {
-                owner: mode::process(),
-                id,
-            },
-            Origin::Imported(key) => key,
-            Origin::Foreign(_) => continue,
-        };
-        let fd = memory.remove(&key).ok_or_else(|| {
-            Refusal::Other(format!(
-                "no fd came for allocation {} of process {}",
-                key.id, key.owner
-            ))
-        })?;
-        // An import of another process's memory is on whichever of our devices it was found on before.
-        let device = matches!(physical.origin, Origin::Own).then_some(physical.device);
-        let (result, handle) = instances::import(device, physical.instance, fd.as_fd());
-        if result != abi::SUCCESS {
-            return Err(refused("cuMemImportFromShareableHandle", result));
-        }
-        physical.real = Some(handle);
-        physical.held = true;
     }
     Ok(())
 }

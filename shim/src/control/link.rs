@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use phos_protocol::channel::{self, BATCH, SendError};
 use phos_protocol::shim::ToAgent;
-use phos_protocol::types::{Allocation, AllocationId};
+use phos_protocol::types::{Allocation, AllocationId, AllocationKey};
 
 use crate::log;
 use crate::sync::{lock, wait};
@@ -39,8 +39,10 @@ struct State {
     /// How often the agent said that memory was given back.
     released: u64,
     shared: Option<Result<OwnedFd, String>>,
-    identified: Option<Option<Allocation>>,
+    identified: Option<(Option<Allocation>, Option<OwnedFd>)>,
     freed: VecDeque<AllocationId>,
+    /// Allocations of others that are imported no more.
+    let_go: VecDeque<AllocationKey>,
 }
 
 static STATE: Mutex<State> = Mutex::new(State {
@@ -50,6 +52,7 @@ static STATE: Mutex<State> = Mutex::new(State {
     shared: None,
     identified: None,
     freed: VecDeque::new(),
+    let_go: VecDeque::new(),
 });
 static CHANGED: Condvar = Condvar::new();
 
@@ -84,6 +87,7 @@ pub fn connected(socket: Arc<OwnedFd>) {
     state.identified = None;
     // A new table says what is left.
     state.freed.clear();
+    state.let_go.clear();
     drop(state);
     CHANGED.notify_all();
 }
@@ -120,6 +124,13 @@ pub fn send_on(
     let start = Instant::now();
     loop {
         match channel::send(socket, message, fds) {
+            // The kernel counts the fds under way per user, against this process's limit of open files.
+            Err(SendError::Io(error))
+                if error.raw_os_error() == Some(libc::ETOOMANYREFS)
+                    && start.elapsed() < SEND_WAIT =>
+            {
+                std::thread::sleep(Duration::from_millis(1));
+            }
             Err(SendError::Io(error))
                 if error.kind() == std::io::ErrorKind::WouldBlock
                     && start.elapsed() < SEND_WAIT =>
@@ -159,8 +170,37 @@ pub fn freed(id: AllocationId) {
     flush_freed();
 }
 
+/// Memory of another process is imported no more.
+pub fn let_go(key: AllocationKey) {
+    lock(&STATE).let_go.push_back(key);
+    flush_freed();
+}
+
+/// Sends what was let go and not sent.
+fn flush_let_go() {
+    loop {
+        let (socket, keys) = {
+            let mut state = lock(&STATE);
+            let Some(socket) = state.socket.clone() else {
+                return;
+            };
+            let count = state.let_go.len().min(BATCH);
+            (socket, state.let_go.drain(..count).collect::<Vec<_>>())
+        };
+        if keys.is_empty() {
+            return;
+        }
+        if let Err(error) = channel::send(&*socket, &ToAgent::LetGo { keys: keys.clone() }, &[]) {
+            log::debug!("cannot tell the agent what was let go: {error}");
+            lock(&STATE).let_go.extend(keys);
+            return;
+        }
+    }
+}
+
 /// Sends what was freed and not sent.
 pub fn flush_freed() {
+    flush_let_go();
     loop {
         let (socket, ids) = {
             let mut state = lock(&STATE);
@@ -258,9 +298,18 @@ pub fn share(allocation: Allocation, fd: Option<BorrowedFd<'_>>) -> Result<Owned
 
 /// Asks whose memory a descriptor is.
 pub fn identify(fd: BorrowedFd<'_>) -> Result<Option<Allocation>, AskError> {
-    question(&ToAgent::Identify, &[fd.as_fd()], |state| {
+    let (allocation, _) = question(&ToAgent::Identify, &[fd.as_fd()], |state| {
         state.identified.take()
-    })
+    })?;
+    Ok(allocation)
+}
+
+/// Gets memory of another process: the allocation and its fd; none if it is not there.
+pub fn fetch(key: AllocationKey, instance: u64) -> Result<Option<(Allocation, OwnedFd)>, AskError> {
+    let (allocation, fd) = question(&ToAgent::Fetch { key, instance }, &[], |state| {
+        state.identified.take()
+    })?;
+    Ok(allocation.zip(fd))
 }
 
 /// An answer came (control thread).
@@ -276,7 +325,7 @@ pub fn shared(answer: Result<OwnedFd, String>) {
 }
 
 /// An answer came (control thread).
-pub fn identified(answer: Option<Allocation>) {
-    lock(&STATE).identified = Some(answer);
+pub fn identified(answer: Option<Allocation>, fd: Option<OwnedFd>) {
+    lock(&STATE).identified = Some((answer, fd));
     CHANGED.notify_all();
 }

@@ -18,18 +18,21 @@ mod quiesce;
 mod stack;
 mod synchronizer;
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use phos_protocol::channel::{self, RecvError};
-use phos_protocol::shim::{Refusal, Sequence, ShimState, ToAgent, ToShim};
-use phos_protocol::types::{AllocationKey, Device, GpuUuid};
+use phos_protocol::shim::{HELD, Refusal, Sequence, ShimState, ToAgent, ToShim};
+use phos_protocol::types::{AllocationId, Device, GpuUuid};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+
+use attach::Attaching;
 
 use crate::interpose::guard;
 use crate::memory::Relaxed;
@@ -58,7 +61,10 @@ pub fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> std::io::Resul
     let result = std::thread::Builder::new()
         .name(name.to_owned())
         .stack_size(512 << 10)
-        .spawn(body);
+        .spawn(move || {
+            gate::exempt();
+            body();
+        });
     // SAFETY: puts back the mask that was there.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut()) };
     result.map(drop)
@@ -77,6 +83,13 @@ pub fn start(path: PathBuf) -> std::io::Result<()> {
         Control::new(path).run();
         drop(relaxed);
     })
+}
+
+static INSTANCE: AtomicU64 = AtomicU64::new(0);
+
+/// The number that tells this process from another that gets its PID, as the agent was told it.
+pub fn instance() -> u64 {
+    INSTANCE.load(Ordering::Relaxed)
 }
 
 /// What the gate is closed for.
@@ -106,8 +119,8 @@ struct Control {
     devices: Vec<Device>,
     phase: Phase,
     fresh: bool,
-    /// Fds for the attach to come.
-    memory: BTreeMap<AllocationKey, OwnedFd>,
+    /// Memory has begun to come.
+    attaching: Option<Attaching>,
 }
 
 impl Control {
@@ -118,13 +131,15 @@ impl Control {
             let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
             random = now.map_or(0, |d| d.as_nanos() as u64).to_ne_bytes();
         }
+        let instance = u64::from_ne_bytes(random);
+        INSTANCE.store(instance, Ordering::Relaxed);
         Self {
             path,
-            instance: u64::from_ne_bytes(random),
+            instance,
             devices: devices(),
             phase: Phase::Running,
             fresh: true,
-            memory: BTreeMap::new(),
+            attaching: None,
         }
     }
 
@@ -152,7 +167,7 @@ impl Control {
             said = false;
             let end = self.serve(&socket);
             link::disconnected();
-            self.memory.clear();
+            self.attaching = None;
             close(socket);
             match end {
                 End::Detached => log::debug!("detached: waiting for {}", self.path.display()),
@@ -200,20 +215,25 @@ impl Control {
             return End::Lost(error.to_string());
         }
         let start = Instant::now();
+        let mut known = BTreeSet::<AllocationId>::new();
         loop {
             match receive(socket, TICK) {
                 Ok(Some((ToShim::Welcome { held }, _))) => {
-                    for (id, physical) in registry::lock().all_mut() {
-                        if physical.origin == registry::Origin::Own {
-                            physical.held = held.binary_search(&id).is_ok() || held.contains(&id);
-                        }
+                    let last = held.len() < HELD;
+                    known.extend(held);
+                    if last {
+                        break;
                     }
-                    break;
                 }
                 Ok(Some(_)) => return End::Lost("it did not answer Hello with Welcome".to_owned()),
                 Ok(None) if start.elapsed() < WELCOME => {}
                 Ok(None) => return End::Lost("it did not answer Hello".to_owned()),
                 Err(end) => return end,
+            }
+        }
+        for (id, physical) in registry::lock().all_mut() {
+            if physical.origin == registry::Origin::Own {
+                physical.held = known.contains(&id);
             }
         }
         self.fresh = false;
@@ -255,7 +275,7 @@ impl Control {
                 return None;
             }
             ToShim::Identified(allocation) => {
-                link::identified(allocation);
+                link::identified(allocation, fds.into_iter().next());
                 return None;
             }
             ToShim::Quiesce { seq, timeout_ms } => {
@@ -272,7 +292,7 @@ impl Control {
                         gate::open();
                     }
                 }
-                self.memory.clear();
+                self.attaching = None;
                 return None;
             }
             ToShim::Detach { seq } => {
@@ -293,12 +313,14 @@ impl Control {
                 return detached.then_some(End::Detached);
             }
             ToShim::Memory { keys, .. } => {
-                self.memory.extend(keys.into_iter().zip(fds));
+                self.attaching
+                    .get_or_insert_with(Attaching::new)
+                    .import(keys, fds);
                 return None;
             }
             ToShim::Attach { seq } => {
-                let outcome = attach::attach(&mut self.memory);
-                self.memory.clear();
+                let attaching = self.attaching.take();
+                let outcome = attaching.unwrap_or_else(Attaching::new).finish();
                 if outcome.is_ok()
                     && let Phase::Detached(_) = self.phase
                 {

@@ -4,11 +4,12 @@ use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use phos_protocol::channel::BATCH;
+use phos_protocol::channel::{BATCH, SHIM_FDS};
 use phos_protocol::shim::{QuiesceFacts, Refusal, Sequence, TableEntry, ToAgent, ToShim};
 use phos_protocol::types::AllocationKey;
 
 use super::{Control, End, Phase, link, receive, synchronizer};
+use crate::interpose::bypass;
 use crate::registry::{self, Origin};
 use crate::table::real;
 use crate::unsupported::{self, Reason};
@@ -40,10 +41,12 @@ impl Control {
         seq: Sequence,
         timeout_ms: u32,
     ) -> Result<(), End> {
+        let timeout = Duration::from_millis(timeout_ms.into());
         let outcome = match self.phase {
-            Phase::Running => {
-                self.try_quiesce(socket, seq, Duration::from_millis(timeout_ms.into()))
-            }
+            Phase::Running => match hopeless(timeout) {
+                Some(refusal) => Err(refusal.into()),
+                None => self.try_quiesce(socket, seq, timeout),
+            },
             _ => {
                 let refusal = Refusal::Other(format!("Quiesce({seq}) during another attempt"));
                 return send(
@@ -84,22 +87,13 @@ impl Control {
         if driver::copies_mapped() > 1 {
             unsupported::set(Reason::SeveralDrivers, true);
         }
+        unsupported::set_bypassed(bypass::objects());
         supported()?;
         let start = Instant::now();
-        gate::close();
-        loop {
-            if gate::is_idle() {
-                break;
-            }
-            if start.elapsed() >= timeout {
-                return Err(Refusal::Timeout.into());
-            }
-            if start.elapsed() < SPIN {
-                std::hint::spin_loop();
-            } else {
-                self.listen(socket, STEP)?;
-            }
+        if !gate::close() {
+            return Err(cannot_tell());
         }
+        self.wait_for_calls(socket, start, timeout, gate::is_quiet)?;
         let gate_ns = start.elapsed();
         if capture::any() {
             return Err(Refusal::Capturing.into());
@@ -108,13 +102,62 @@ impl Control {
         supported()?;
 
         let sync_start = Instant::now();
-        while synchronizer::is_busy() {
+        context::find_primary_contexts(self.devices.len() as i32);
+        self.wait_for_contexts(socket, start, timeout)?;
+        // No work is enqueued any more, so what blocks until it is done ends now; then queries are held as well.
+        if !gate::close_entirely() {
+            return Err(cannot_tell());
+        }
+        self.wait_for_calls(socket, start, timeout, gate::is_idle)?;
+        if gate::was_nested() {
+            self.wait_for_contexts(socket, start, timeout)?;
+        }
+        let sync_ns = sync_start.elapsed();
+        memory::plain::free_deferred_while_closed();
+
+        let export_start = Instant::now();
+        let bytes = memory::native::reserved_bytes(self.devices.len() as i32);
+        if bytes > 0 {
+            send(socket, &ToAgent::Native { seq, bytes }).map_err(Stop::End)?;
+        }
+        send_table(socket, seq)?;
+        Ok(QuiesceFacts {
+            gate_ns: gate_ns.as_nanos() as u64,
+            sync_ns: sync_ns.as_nanos() as u64,
+            export_ns: export_start.elapsed().as_nanos() as u64,
+        })
+    }
+
+    /// Waits until the calls that the gate no longer lets in have left.
+    fn wait_for_calls(
+        &mut self,
+        socket: &Arc<OwnedFd>,
+        start: Instant,
+        timeout: Duration,
+        left: impl Fn() -> bool,
+    ) -> Result<(), Stop> {
+        let spin = Instant::now();
+        while !left() {
             if start.elapsed() >= timeout {
                 return Err(Refusal::Timeout.into());
             }
-            self.listen(socket, STEP)?;
+            if spin.elapsed() < SPIN {
+                std::hint::spin_loop();
+            } else {
+                self.listen(socket, STEP)?;
+                gate::forget_the_dead();
+            }
         }
-        context::find_primary_contexts(self.devices.len() as i32);
+        Ok(())
+    }
+
+    /// Waits until no context has work.
+    fn wait_for_contexts(
+        &mut self,
+        socket: &Arc<OwnedFd>,
+        start: Instant,
+        timeout: Duration,
+    ) -> Result<(), Stop> {
         synchronizer::begin(context::live())
             .map_err(|error| Refusal::Other(format!("cannot start a thread: {error}")))?;
         let result = loop {
@@ -131,32 +174,16 @@ impl Control {
             }
         };
         match result {
-            abi::SUCCESS => {}
+            abi::SUCCESS => Ok(()),
             abi::STREAM_CAPTURE_UNSUPPORTED..=abi::STREAM_CAPTURE_WRONG_THREAD => {
-                return Err(Refusal::Capturing.into());
+                Err(Refusal::Capturing.into())
             }
-            result => {
-                return Err(Refusal::Driver {
-                    call: "cuCtxSynchronize".to_owned(),
-                    result,
-                }
-                .into());
+            result => Err(Refusal::Driver {
+                call: "cuCtxSynchronize".to_owned(),
+                result,
             }
+            .into()),
         }
-        let sync_ns = sync_start.elapsed();
-        memory::plain::free_deferred_while_closed();
-
-        let export_start = Instant::now();
-        let bytes = memory::native::reserved_bytes(self.devices.len() as i32);
-        if bytes > 0 {
-            send(socket, &ToAgent::Native { seq, bytes }).map_err(Stop::End)?;
-        }
-        send_table(socket, seq)?;
-        Ok(QuiesceFacts {
-            gate_ns: gate_ns.as_nanos() as u64,
-            sync_ns: sync_ns.as_nanos() as u64,
-            export_ns: export_start.elapsed().as_nanos() as u64,
-        })
     }
 
     /// Serves what must not wait for the quiesce, for at most `limit`.
@@ -184,6 +211,30 @@ impl Control {
     }
 }
 
+fn cannot_tell() -> Stop {
+    Refusal::Other(
+        "the kernel refuses membarrier, which it offered before, so it cannot be told which threads are inside the \
+         driver: allow the system call in the seccomp profile"
+            .to_owned(),
+    )
+    .into()
+}
+
+/// Why a quiesce would come to nothing, as far as that is known without closing the gate.
+fn hopeless(timeout: Duration) -> Option<Refusal> {
+    if capture::any() {
+        return Some(Refusal::Capturing);
+    }
+    if synchronizer::is_busy() {
+        // What the last one gave up waiting for has not ended yet.
+        return Some(Refusal::Timeout);
+    }
+    let needs = synchronizer::take_needs()?;
+    (needs > timeout).then(|| Refusal::Slow {
+        needs_ms: u32::try_from(needs.as_millis()).unwrap_or(u32::MAX),
+    })
+}
+
 fn supported() -> Result<(), Refusal> {
     unsupported::text().map_or(Ok(()), |text| Err(Refusal::Unsupported(text)))
 }
@@ -206,12 +257,17 @@ fn send_table(socket: &OwnedFd, seq: Sequence) -> Result<(), Stop> {
     }
     imported.sort_unstable();
     imported.dedup();
+    if !own.is_empty() || !imported.is_empty() {
+        descriptors_left(socket)?;
+    }
     let mut imported = imported.chunks(BATCH);
-    for ids in own.chunks(BATCH) {
+    let mut own = own.into_iter().peekable();
+    while own.peek().is_some() {
         let mut entries = Vec::new();
         let mut fds: Vec<OwnedFd> = Vec::new();
         let mut sent: Vec<u64> = Vec::new();
-        for &id in ids {
+        while entries.len() < BATCH && fds.len() < SHIM_FDS {
+            let Some(id) = own.next() else { break };
             let Some(physical) = registry.physical_mut(id) else {
                 continue;
             };
@@ -247,6 +303,33 @@ fn send_table(socket: &OwnedFd, seq: Sequence) -> Result<(), Stop> {
             imported: rest.to_vec(),
         };
         link::send_on(socket, &message, &[]).map_err(|e| Stop::End(End::Lost(e.to_string())))?;
+    }
+    Ok(())
+}
+
+/// Descriptors that an attach needs beside a packet of fds: the socket and what the driver opens.
+const SPARE: usize = 8;
+
+/// Whether the process has the descriptors that an export and the attach take. Found out before anything is let go: a
+/// process that could not take its memory back would be lost.
+fn descriptors_left(socket: &OwnedFd) -> Result<(), Refusal> {
+    let wanted = SHIM_FDS + SPARE;
+    let mut tried: Vec<OwnedFd> = Vec::with_capacity(wanted);
+    for _ in 0..wanted {
+        match rustix::io::fcntl_dupfd_cloexec(socket, 0) {
+            Ok(fd) => tried.push(fd),
+            Err(error) => {
+                let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+                return Err(Refusal::Other(format!(
+                    "the process has {} file descriptors left of {} ({error}), and a checkpoint needs {wanted}: raise \
+                     ulimit -n, or have it close files",
+                    tried.len(),
+                    limit
+                        .current
+                        .map_or("unlimited".to_owned(), |n| n.to_string()),
+                )));
+            }
+        }
     }
     Ok(())
 }

@@ -1,7 +1,11 @@
 //! A thread that waits for contexts, so that the control thread can give up waiting.
+//!
+//! A wait that was given up goes on, since nothing can end it, with the gate open again. When it ends it has told how long
+//! the work that was in flight takes: that is the only evidence that a job that did not fall quiet in a short time will do
+//! so in a longer one, and is no persistent kernel.
 
 use std::sync::{Condvar, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::sync::{lock, wait};
 use crate::{abi, context, memory};
@@ -14,6 +18,11 @@ struct State {
     cancelled: bool,
     /// First result that is not success.
     result: u32,
+    began: Option<Instant>,
+    /// From its begin until it was given up: the gate was closed.
+    closed: Option<Duration>,
+    /// See [`take_needs`].
+    needs: Option<Duration>,
 }
 
 static STATE: Mutex<State> = Mutex::new(State {
@@ -22,6 +31,9 @@ static STATE: Mutex<State> = Mutex::new(State {
     busy: false,
     cancelled: false,
     result: 0,
+    began: None,
+    closed: None,
+    needs: None,
 });
 static CHANGED: Condvar = Condvar::new();
 
@@ -38,6 +50,8 @@ pub fn begin(contexts: Vec<usize>) -> std::io::Result<()> {
         state.busy = true;
         state.cancelled = false;
         state.result = abi::SUCCESS;
+        state.began = Some(Instant::now());
+        state.closed = None;
         !std::mem::replace(&mut state.started, true)
     };
     CHANGED.notify_all();
@@ -64,7 +78,22 @@ pub fn outcome(limit: Duration) -> Option<u32> {
 
 /// Nobody waits for the outcome any more: contexts not begun are left alone, since the application may destroy them.
 pub fn cancel() {
-    lock(&STATE).cancelled = true;
+    let mut state = lock(&STATE);
+    state.cancelled = true;
+    state.closed = state.began.map(|began| began.elapsed());
+}
+
+/// How long a quiesce should be given, going by the last wait that came to an end; told once, so that it does not outlive
+/// what it was seen of.
+pub fn take_needs() -> Option<Duration> {
+    lock(&STATE).needs.take()
+}
+
+/// Twice what it took. Of a wait that was given up, the time until then counts once: what ended because the gate was
+/// opened (ranks that wait for each other) would else be given longer each time.
+fn needs(took: Duration, closed: Option<Duration>) -> Duration {
+    took.saturating_mul(2)
+        .saturating_sub(closed.unwrap_or_default().min(took))
 }
 
 fn run() {
@@ -95,6 +124,27 @@ fn run() {
             }
         }
         state.busy = false;
+        state.needs = state
+            .began
+            .take()
+            .map(|began| needs(began.elapsed(), state.closed));
         CHANGED.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_open_gate_ended_needs_no_longer_a_time() {
+        let ms = Duration::from_millis;
+        // A deep queue: two seconds, of which the gate was closed for a quarter.
+        assert_eq!(needs(ms(2000), Some(ms(250))), ms(3750));
+        // Ranks that went on as soon as they could.
+        assert_eq!(needs(ms(255), Some(ms(250))), ms(260));
+        // One that fell quiet in time.
+        assert_eq!(needs(ms(100), None), ms(200));
+        assert_eq!(needs(ms(1), Some(ms(2))), ms(1));
     }
 }

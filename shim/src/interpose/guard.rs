@@ -1,30 +1,38 @@
-//! Functions of the driver that the table does not know and that may enqueue work: a newer driver's versions of what is
-//! gated. libcudart looks up everything at its start, so a look-up alone says nothing. The application gets a stub; its
-//! first call is noted, which rules checkpoints out from then on, and no call passes while the gate is closed.
+//! Functions of the driver that the table does not know: a newer driver's. The application gets a stub, which counts the
+//! call in and out of the gate as work, without knowing its arguments. libcudart looks up everything at its start, so a
+//! look-up alone says nothing; the first call of one that may enqueue, allocate or share rules checkpoints out from then
+//! on, and says which library made it. The others are noted in the log.
 
 use std::ffi::{CStr, c_void};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
-use crate::gate;
 use crate::table::{self, Outside};
+use crate::{driver, gate, log};
 
-/// How many unknown functions can be told apart. More of them rule checkpoints out at look-up.
-const STUBS: usize = 64;
+/// How many unknown functions can be told apart: more than any driver exports, known and unknown (707 on 580).
+const STUBS: usize = 1024;
 
 static TARGET: [AtomicPtr<c_void>; STUBS] = [const { AtomicPtr::new(std::ptr::null_mut()) }; STUBS];
-/// The loader's or the application's string; see [`name`].
+/// See [`name`].
 static NAME: [[AtomicUsize; 8]; STUBS] = [const { [const { AtomicUsize::new(0) }; 8] }; STUBS];
-static CALLED: [AtomicBool; STUBS] = [const { AtomicBool::new(false) }; STUBS];
-static ANNOUNCED: AtomicUsize = AtomicUsize::new(0);
+/// Where the first call came from; 0: none yet.
+static CALLER: [AtomicUsize; STUBS] = [const { AtomicUsize::new(0) }; STUBS];
+/// Calls of how many functions came; of how many the control thread has heard.
+static CALLED: AtomicUsize = AtomicUsize::new(0);
+static HEARD: AtomicUsize = AtomicUsize::new(0);
 static OVERFLOW: AtomicBool = AtomicBool::new(false);
 
+/// An unknown function that was called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    /// The function's name.
+    pub name: String,
+    /// The file name of the library or program that called it first.
+    pub caller: String,
+}
+
 /// What the application gets for `found`, a function of libcuda called `symbol` that is not in the table.
-pub fn substitute(found: *mut c_void, symbol: &CStr, asked: &CStr) -> *mut c_void {
-    if table::outside(symbol) == Outside::Pass
-        || (symbol != asked && table::outside(asked) == Outside::Pass)
-    {
-        return found;
-    }
+pub fn substitute(found: *mut c_void, symbol: &CStr) -> *mut c_void {
     for (i, target) in TARGET.iter().enumerate() {
         let claimed = target.compare_exchange(
             std::ptr::null_mut(),
@@ -45,22 +53,72 @@ pub fn substitute(found: *mut c_void, symbol: &CStr, asked: &CStr) -> *mut c_voi
     found
 }
 
-/// Names of those that were called.
-pub fn called() -> Vec<String> {
-    let mut names: Vec<String> = (0..STUBS)
-        .filter(|&i| CALLED[i].load(Ordering::SeqCst))
-        .map(name)
-        .collect();
-    if OVERFLOW.load(Ordering::SeqCst) {
-        names.push("more than 64 functions of a newer driver".to_owned());
-    }
-    names
+/// Those that were called.
+fn called() -> impl Iterator<Item = (usize, Call)> {
+    (0..STUBS).filter_map(|i| {
+        let caller = CALLER[i].load(Ordering::SeqCst);
+        (caller != 0).then(|| {
+            let call = Call {
+                name: name(i),
+                caller: file_of(caller),
+            };
+            (i, call)
+        })
+    })
 }
 
-/// Whether more were called than the agent was told of; the control thread asks now and then.
+/// Those that rule checkpoints out.
+pub fn not_understood() -> Vec<Call> {
+    let mut calls: Vec<Call> = called()
+        .filter(|(i, _)| judge(*i) == Outside::NotUnderstood)
+        .map(|(_, call)| call)
+        .collect();
+    if OVERFLOW.load(Ordering::SeqCst) {
+        calls.push(Call {
+            name: format!("one of more than {STUBS} functions of a newer driver"),
+            caller: "the process".to_owned(),
+        });
+    }
+    calls
+}
+
+/// Whether more were called since this was asked last, by the control thread; those that are only held are put into the
+/// log.
 pub fn changed() -> bool {
-    let now = called().len();
-    ANNOUNCED.swap(now, Ordering::Relaxed) != now
+    let now = CALLED.load(Ordering::SeqCst);
+    if HEARD.swap(now, Ordering::SeqCst) == now {
+        return false;
+    }
+    for (i, call) in called() {
+        static SAID: [AtomicBool; STUBS] = [const { AtomicBool::new(false) }; STUBS];
+        if judge(i) == Outside::Held && !SAID[i].swap(true, Ordering::Relaxed) {
+            log::info!(
+                "{} calls {}, which this version of phos-ft does not know: it is held back for checkpoints like any other",
+                call.caller,
+                call.name
+            );
+        }
+    }
+    true
+}
+
+fn judge(stub: usize) -> Outside {
+    std::ffi::CString::new(name(stub)).map_or(Outside::NotUnderstood, |name| table::outside(&name))
+}
+
+fn file_of(address: usize) -> String {
+    let file = driver::object_of(address)
+        .filter(|object| !object.file.is_null())
+        .map(|object| {
+            // SAFETY: the loader's string; the library is in use, since it has just called.
+            let path = unsafe { CStr::from_ptr(object.file) };
+            path.to_string_lossy().into_owned()
+        })
+        .unwrap_or_default();
+    match file.rsplit('/').next() {
+        Some(name) if !name.is_empty() => name.to_owned(),
+        _ => "code outside every library".to_owned(),
+    }
 }
 
 // A name of up to 63 bytes, stored in words: no allocation, no locks.
@@ -81,28 +139,40 @@ fn name(stub: usize) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Runs before the call behind a stub, with the call's arguments saved. Returns where to go on.
-unsafe extern "C" fn before_call(stub: usize) -> *mut c_void {
-    // Marked first, then looked at the gate: the closer does it the other way round, so one sees the other.
-    CALLED[stub].store(true, Ordering::SeqCst);
-    if gate::is_closed() {
-        gate::wait_until_open();
+/// Runs before the call behind a stub, with the call's arguments saved. Returns what to call.
+unsafe extern "C" fn before_call(stub: usize, caller: usize) -> *mut c_void {
+    if CALLER[stub].load(Ordering::Relaxed) == 0
+        && CALLER[stub]
+            .compare_exchange(0, caller, Ordering::SeqCst, Ordering::Relaxed)
+            .is_ok()
+    {
+        // Marked before the gate is looked at: the closer does it the other way round, so one sees the other.
+        CALLED.fetch_add(1, Ordering::SeqCst);
     }
+    gate::enter_unscoped();
     TARGET[stub].load(Ordering::Acquire)
 }
 
+/// Runs after the call, with its result saved.
+unsafe extern "C" fn after_call() {
+    gate::leave();
+}
+
+// The call is made from a frame of its own with the first 256 bytes of the caller's stack arguments: no entry point takes
+// more than a third of that. What lies above a caller's arguments is its own frame, so those bytes can be read.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 unsafe extern "C" fn go_on() {
-    // rax: number of the stub. Arguments in registers are kept over before_call; those on the stack are not touched.
+    // rax: number of the stub. Saved around before_call: everything that can hold an argument.
     std::arch::naked_asm!(
+        "push rbp",
+        "mov rbp, rsp",
         "push rdi",
         "push rsi",
         "push rdx",
         "push rcx",
         "push r8",
         "push r9",
-        "push r10",
         "sub rsp, 128",
         "movups [rsp], xmm0",
         "movups [rsp + 16], xmm1",
@@ -113,6 +183,7 @@ unsafe extern "C" fn go_on() {
         "movups [rsp + 96], xmm6",
         "movups [rsp + 112], xmm7",
         "mov rdi, rax",
+        "mov rsi, [rbp + 8]",
         "call {before}",
         "mov r11, rax",
         "movups xmm0, [rsp]",
@@ -124,15 +195,32 @@ unsafe extern "C" fn go_on() {
         "movups xmm6, [rsp + 96]",
         "movups xmm7, [rsp + 112]",
         "add rsp, 128",
-        "pop r10",
-        "pop r9",
-        "pop r8",
-        "pop rcx",
-        "pop rdx",
-        "pop rsi",
-        "pop rdi",
-        "jmp r11",
+        "sub rsp, 256",
+        // Stack arguments, from the last to the first.
+        "mov ecx, 32",
+        "2:",
+        "mov rax, [rbp + 8 + rcx * 8]",
+        "mov [rsp - 8 + rcx * 8], rax",
+        "dec ecx",
+        "jnz 2b",
+        "mov rdi, [rbp - 8]",
+        "mov rsi, [rbp - 16]",
+        "mov rdx, [rbp - 24]",
+        "mov rcx, [rbp - 32]",
+        "mov r8, [rbp - 40]",
+        "mov r9, [rbp - 48]",
+        // How many vector registers a function of variable arguments has to look at: all.
+        "mov eax, 8",
+        "call r11",
+        "mov [rbp - 8], rax",
+        "mov [rbp - 16], rdx",
+        "call {after}",
+        "mov rax, [rbp - 8]",
+        "mov rdx, [rbp - 16]",
+        "leave",
+        "ret",
         before = sym before_call,
+        after = sym after_call,
     )
 }
 
@@ -153,37 +241,55 @@ unsafe extern "C" fn go_on() {
         "stp q4, q5, [sp, #160]",
         "stp q6, q7, [sp, #192]",
         "mov x0, x16",
+        "mov x1, x30",
         "bl {before}",
         "mov x16, x0",
-        "ldp x0, x1, [sp, #16]",
-        "ldp x2, x3, [sp, #32]",
-        "ldp x4, x5, [sp, #48]",
-        "ldp x6, x7, [sp, #64]",
-        "ldr x8, [sp, #80]",
-        "ldp q0, q1, [sp, #96]",
-        "ldp q2, q3, [sp, #128]",
-        "ldp q4, q5, [sp, #160]",
-        "ldp q6, q7, [sp, #192]",
+        "sub sp, sp, #256",
+        // Stack arguments, which begin above this frame.
+        "add x9, x29, #224",
+        "mov x10, sp",
+        "mov x11, #32",
+        "2:",
+        "ldr x12, [x9], #8",
+        "str x12, [x10], #8",
+        "subs x11, x11, #1",
+        "b.ne 2b",
+        "ldp x0, x1, [x29, #16]",
+        "ldp x2, x3, [x29, #32]",
+        "ldp x4, x5, [x29, #48]",
+        "ldp x6, x7, [x29, #64]",
+        "ldr x8, [x29, #80]",
+        "ldp q0, q1, [x29, #96]",
+        "ldp q2, q3, [x29, #128]",
+        "ldp q4, q5, [x29, #160]",
+        "ldp q6, q7, [x29, #192]",
+        "blr x16",
+        "stp x0, x1, [x29, #16]",
+        "bl {after}",
+        "ldp x0, x1, [x29, #16]",
+        "mov sp, x29",
         "ldp x29, x30, [sp], #224",
-        "br x16",
+        "ret",
         before = sym before_call,
+        after = sym after_call,
     )
 }
 
-// 64 entries of 16 bytes each: load the number, go on.
+// Entries of 16 bytes each: load the number, go on.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 unsafe extern "C" fn stubs() {
     std::arch::naked_asm!(
         ".balign 16",
         ".set phos_stub, 0",
-        ".rept 64",
+        ".rept {count}",
         ".balign 16",
         "endbr64",
         "mov eax, phos_stub",
         "jmp {go_on}",
         ".set phos_stub, phos_stub + 1",
         ".endr",
+        count = const STUBS,
         go_on = sym go_on,
     )
 }
@@ -194,13 +300,14 @@ unsafe extern "C" fn stubs() {
     std::arch::naked_asm!(
         ".balign 16",
         ".set phos_stub, 0",
-        ".rept 64",
+        ".rept {count}",
         ".balign 16",
         "hint #34", // bti c
         "mov x16, phos_stub",
         "b {go_on}",
         ".set phos_stub, phos_stub + 1",
         ".endr",
+        count = const STUBS,
         go_on = sym go_on,
     )
 }
@@ -217,33 +324,54 @@ mod tests {
 
     use super::*;
 
-    extern "C" fn seven(a: u64, b: u64, c: u64, d: u64, e: u64, f: u64, g: u64, h: f64) -> u64 {
-        a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f + 7 * g + h as u64
+    #[allow(clippy::too_many_arguments)]
+    extern "C" fn eleven(
+        a: u64,
+        b: u64,
+        c: u64,
+        d: u64,
+        e: u64,
+        f: u64,
+        g: u64,
+        h: f64,
+        i: u64,
+        j: u64,
+        k: u64,
+    ) -> u64 {
+        a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f + 7 * g + h as u64 + 8 * i + 9 * j + 10 * k
     }
 
     #[test]
     fn a_stub_passes_all_arguments_and_is_noted_when_called() {
-        let target = seven as *const () as *mut c_void;
-        let stub = substitute(target, c"cuMemcpyFuture_v7", c"cuMemcpyFuture");
+        let target = eleven as *const () as *mut c_void;
+        let stub = substitute(target, c"cuTensorAllocFuture_v7");
         assert_ne!(stub, target);
+        assert_eq!(stub, substitute(target, c"cuTensorAllocFuture_v7"));
+        assert!(not_understood().is_empty());
+        type Eleven = extern "C" fn(u64, u64, u64, u64, u64, u64, u64, f64, u64, u64, u64) -> u64;
+        // SAFETY: the stub calls `eleven`.
+        let call: Eleven = unsafe { std::mem::transmute(stub) };
         assert_eq!(
-            stub,
-            substitute(target, c"cuMemcpyFuture_v7", c"cuMemcpyFuture")
+            call(1, 2, 3, 4, 5, 6, 7, 0.5 + 9.0, 10, 11, 12),
+            eleven(1, 2, 3, 4, 5, 6, 7, 9.0, 10, 11, 12)
         );
-        assert!(!called().contains(&"cuMemcpyFuture_v7".to_owned()));
-        // SAFETY: the stub jumps to `seven`.
-        let call: extern "C" fn(u64, u64, u64, u64, u64, u64, u64, f64) -> u64 =
-            unsafe { std::mem::transmute(stub) };
+        let calls = not_understood();
+        assert_eq!(calls.len(), 1, "{calls:?}");
+        assert_eq!(calls[0].name, "cuTensorAllocFuture_v7");
+        let program = std::env::current_exe().unwrap();
         assert_eq!(
-            call(1, 2, 3, 4, 5, 6, 7, 0.5 + 9.0),
-            seven(1, 2, 3, 4, 5, 6, 7, 9.0)
+            Some(calls[0].caller.as_str()),
+            program.file_name().and_then(|n| n.to_str())
         );
-        assert!(called().contains(&"cuMemcpyFuture_v7".to_owned()));
+    }
 
-        let passing = stubs as *const () as *mut c_void;
-        assert_eq!(
-            substitute(passing, c"cuDeviceGetTomorrow", c"cuDeviceGetTomorrow"),
-            passing
-        );
+    #[test]
+    fn looking_up_every_function_of_a_driver_leaves_room() {
+        // Look-ups alone: none is called, so none is noted.
+        for i in 0..900 {
+            let found = (0x1000 + i) as *mut c_void;
+            assert_ne!(substitute(found, c"cuSomethingTomorrow"), found);
+        }
+        assert!(!OVERFLOW.load(Ordering::SeqCst));
     }
 }

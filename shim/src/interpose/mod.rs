@@ -4,6 +4,7 @@
 //! come out right whatever the name asked for was. libcudart's `cudaGetDriverEntryPoint*` and everything else that looks
 //! a driver function up resolves `cuGetProcAddress` itself by `dlsym` through its PLT, hence through here.
 
+pub mod bypass;
 pub mod guard;
 pub mod proc_address;
 
@@ -36,14 +37,11 @@ unsafe extern "C" fn dlsym_by_handle(handle: *mut c_void, name: *const c_char) -
 pub fn substitute(found: *mut c_void, asked: &CStr) -> *mut c_void {
     let address = found.cast_const().cast::<()>();
     if let Some(entry) = driver::entry_at(address) {
-        return match crate::table::wrapper(entry) {
-            Some(wrapper) => wrapper.cast_mut().cast(),
-            None => found,
-        };
+        return crate::table::wrapper(entry).map_or(found, |w| w.cast_mut().cast());
     }
     match driver::in_libcuda(address) {
         None => found,
-        Some(symbol) => guard::substitute(found, symbol.unwrap_or(asked), asked),
+        Some(symbol) => guard::substitute(found, symbol.unwrap_or(asked)),
     }
 }
 

@@ -4,7 +4,7 @@
 use std::ffi::{CStr, c_char, c_void};
 
 use crate::table::{Entry, tracked};
-use crate::{abi, driver};
+use crate::{abi, driver, gate};
 
 /// See the driver's documentation.
 ///
@@ -17,6 +17,7 @@ pub unsafe fn cuGetProcAddress(
     version: i32,
     flags: u64,
 ) -> u32 {
+    let _inside = gate::enter_query();
     // SAFETY: the caller's promise.
     let result = unsafe { tracked::cuGetProcAddress(entry, symbol, function, version, flags) };
     // SAFETY: the caller's promise.
@@ -36,6 +37,7 @@ pub unsafe fn cuGetProcAddress_v2(
     flags: u64,
     status: *mut u32,
 ) -> u32 {
+    let _inside = gate::enter_query();
     // SAFETY: the caller's promise.
     let result =
         unsafe { tracked::cuGetProcAddress_v2(entry, symbol, function, version, flags, status) };

@@ -5,7 +5,6 @@
 use std::collections::BTreeSet;
 use std::ffi::c_void;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use phos_protocol::types::AllocationKind;
 
@@ -14,27 +13,31 @@ use crate::registry::{self, Origin, Physical};
 use crate::sync::lock;
 use crate::table::{Entry, tracked};
 use crate::unsupported::{self, Reason};
-use crate::{gate, log, mode};
+use crate::{gate, mode};
+
+use super::ipc;
 
 static IPC_OPEN: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
-static IPC_SAID: AtomicBool = AtomicBool::new(false);
 
 /// See the driver's documentation.
 ///
 /// # Safety
 /// As the driver's.
 pub unsafe fn cuIpcGetMemHandle(entry: Entry, handle: *mut IpcHandle, pointer: u64) -> u32 {
-    let _inside = gate::enter();
-    if mode::active() && registry::lock().plain_at(pointer).is_some() {
-        if !IPC_SAID.swap(true, Ordering::Relaxed) {
-            log::error!(
-                "cuIpcGetMemHandle (cudaIpcGetMemHandle) is refused under phos-ft: the driver cannot checkpoint \
-                 memory shared that way. Share through cuMemExportToShareableHandle (in PyTorch: \
-                 PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True)"
-            );
-        }
-        return abi::NOT_SUPPORTED;
+    if mode::active()
+        && !handle.is_null()
+        && let Some(made) = ipc::make(pointer)
+    {
+        return match made {
+            Ok(made) => {
+                // SAFETY: the caller's promise that it can be written; checked for null above.
+                unsafe { *handle = made };
+                abi::SUCCESS
+            }
+            Err(result) => result,
+        };
     }
+    let _inside = gate::enter();
     // SAFETY: the caller's promise.
     unsafe { tracked::cuIpcGetMemHandle(entry, handle, pointer) }
 }
@@ -46,6 +49,19 @@ macro_rules! ipc_open {
         /// # Safety
         /// As the driver's.
         pub unsafe fn $name(entry: Entry, pointer: *mut u64, handle: IpcHandle, flags: u32) -> u32 {
+            if mode::active()
+                && !pointer.is_null()
+                && let Some(opened) = ipc::open(&handle, flags)
+            {
+                return match opened {
+                    Ok(opened) => {
+                        // SAFETY: the caller's promise that it can be written; checked for null above.
+                        unsafe { *pointer = opened };
+                        abi::SUCCESS
+                    }
+                    Err(result) => result,
+                };
+            }
             let _inside = gate::enter();
             // SAFETY: the caller's promise.
             let result = unsafe { tracked::$name(entry, pointer, handle, flags) };
@@ -67,6 +83,11 @@ ipc_open!(cuIpcOpenMemHandle_v2);
 /// # Safety
 /// As the driver's.
 pub unsafe fn cuIpcCloseMemHandle(entry: Entry, pointer: u64) -> u32 {
+    if mode::active()
+        && let Some(result) = ipc::close(pointer)
+    {
+        return result;
+    }
     let _inside = gate::enter();
     // SAFETY: the caller's promise.
     let result = unsafe { tracked::cuIpcCloseMemHandle(entry, pointer) };
@@ -96,8 +117,6 @@ macro_rules! noted {
 }
 
 // Nothing tells when the other side lets go: these hold for good.
-noted!(cuIpcGetEventHandle(handle: *mut IpcHandle, event: Handle), add, Reason::Ipc);
-noted!(cuIpcOpenEventHandle(event: *mut Handle, handle: IpcHandle), add, Reason::Ipc);
 noted!(cuMemPoolExportToShareableHandle(out: *mut c_void, pool: Handle, kind: u32, flags: u64), add, Reason::SharedPool);
 noted!(cuMemPoolImportFromShareableHandle(pool: *mut Handle, handle: *mut c_void, kind: u32, flags: u64), add, Reason::SharedPool);
 noted!(cuMemPoolExportPointer(out: *mut c_void, pointer: u64), add, Reason::SharedPool);
@@ -153,12 +172,14 @@ fn real_handle(handle: u64) -> Option<u64> {
     }
 }
 
+// The driver's signatures are as long as they are.
 macro_rules! with_handles {
     ($name:ident($($argument:ident: $kind:ty),*), $($handle:ident),*) => {
         /// See the driver's documentation.
         ///
         /// # Safety
         /// As the driver's.
+        #[allow(clippy::too_many_arguments)]
         pub unsafe fn $name(entry: Entry, $($argument: $kind),*) -> u32 {
             let _inside = gate::enter();
             $(let Some($handle) = real_handle($handle) else { return abi::INVALID_VALUE };)*
@@ -170,4 +191,12 @@ macro_rules! with_handles {
 with_handles!(cuMulticastAddDevice(handle: u64, device: i32), handle);
 with_handles!(cuMulticastBindMem(handle: u64, offset: usize, memory: u64, memory_offset: usize, size: usize, flags: u64), handle, memory);
 with_handles!(cuMulticastBindAddr(handle: u64, offset: usize, pointer: u64, size: usize, flags: u64), handle);
+with_handles!(cuMulticastBindMem_v2(handle: u64, device: i32, offset: usize, memory: u64, memory_offset: usize, size: usize, flags: u64), handle, memory);
+with_handles!(cuMulticastBindAddr_v2(handle: u64, device: i32, offset: usize, pointer: u64, size: usize, flags: u64), handle);
 with_handles!(cuMulticastUnbind(handle: u64, device: i32, offset: usize, size: usize), handle);
+
+// Endpoints of NVLink fabrics (CUDA 13.4 and newer): what is bound to them is written by other nodes.
+noted!(cuLogicalEndpointCreate(endpoint: u32, properties: *const c_void), add, Reason::Endpoint);
+noted!(cuLogicalEndpointImport(endpoint: u32, handle: *const c_void, kind: u32), add, Reason::Endpoint);
+noted!(cuLogicalEndpointDestroy(endpoint: u32), remove, Reason::Endpoint);
+with_handles!(cuLogicalEndpointBindMem(endpoint: u32, device: i32, offset: u64, memory: u64, memory_offset: u64, size: u64, flags: u64), memory);

@@ -1,6 +1,8 @@
 //! Wrappers of everything that makes, maps, frees or shares device memory.
 
 pub mod foreign;
+pub mod host;
+pub mod ipc;
 pub mod native;
 pub mod plain;
 pub mod pointers;
@@ -15,7 +17,7 @@ use crate::control::link;
 use crate::registry::{Dropped, Origin};
 use crate::sync::lock;
 use crate::table::real;
-use crate::{log, mode, unsupported};
+use crate::{gate, log, mode, unsupported};
 
 /// While it lives, calls of this thread are no part of a stream capture and do not disturb one.
 pub struct Relaxed {
@@ -25,6 +27,7 @@ pub struct Relaxed {
 impl Relaxed {
     /// From now on.
     pub fn new() -> Self {
+        let _inside = gate::enter_query();
         let mut mode = abi::CAPTURE_RELAXED;
         // SAFETY: exchanges one integer; the setting is this thread's own.
         let result = unsafe { real::cuThreadExchangeStreamCaptureMode(&mut mode) };
@@ -37,6 +40,7 @@ impl Relaxed {
 impl Drop for Relaxed {
     fn drop(&mut self) {
         if let Some(mut mode) = self.before {
+            let _inside = gate::enter_query();
             // SAFETY: puts the value back that was there.
             unsafe { real::cuThreadExchangeStreamCaptureMode(&mut mode) };
         }
@@ -61,6 +65,7 @@ pub fn abilities(device: i32) -> Abilities {
     if let Some(known) = lock(&ABILITIES).get(&device) {
         return *known;
     }
+    let _inside = gate::enter_query();
     let attribute = |attribute| {
         let mut value = 0;
         // SAFETY: writes one integer.
@@ -116,6 +121,7 @@ pub fn give_back(dropped: Dropped) -> u32 {
     match dropped.origin {
         Origin::Foreign(reason) => unsupported::remove(reason),
         Origin::Own if dropped.held => link::freed(dropped.id),
+        Origin::Imported(key) => link::let_go(key),
         _ => {}
     }
     result

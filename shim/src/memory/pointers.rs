@@ -25,8 +25,22 @@ pub unsafe fn cuMemGetAddressRange_v2(
         None
     };
     match found {
-        // SAFETY: the caller's promise.
-        None => unsafe { tracked::cuMemGetAddressRange_v2(entry, base, size, pointer) },
+        None => match super::ipc::range_at(pointer) {
+            Some(range) => {
+                // SAFETY: the caller's promise; null means that it is not wanted.
+                unsafe {
+                    if !base.is_null() {
+                        *base = range.start;
+                    }
+                    if !size.is_null() {
+                        *size = (range.end - range.start) as usize;
+                    }
+                }
+                abi::SUCCESS
+            }
+            // SAFETY: the caller's promise.
+            None => unsafe { tracked::cuMemGetAddressRange_v2(entry, base, size, pointer) },
+        },
         Some(Err(())) => abi::NOT_FOUND,
         Some(Ok((start, plain))) => {
             // SAFETY: the caller's promise; null means that it is not wanted.
@@ -55,6 +69,8 @@ unsafe fn answer(attribute: u32, data: *mut c_void, base: u64, plain: &Plain) ->
     unsafe {
         match attribute {
             abi::POINTER_CONTEXT => data.cast::<usize>().write(plain.context),
+            // As the driver's own is: `ipc` hands it out.
+            abi::POINTER_LEGACY_IPC_CAPABLE => data.cast::<u32>().write(1),
             abi::POINTER_RANGE_START => data.cast::<u64>().write(base),
             abi::POINTER_RANGE_SIZE => data.cast::<usize>().write(plain.requested as usize),
             // Exporting what came from cuMemAlloc is not offered, as it is not for the driver's own.

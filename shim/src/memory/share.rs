@@ -11,15 +11,15 @@ use phos_protocol::types::{Allocation, AllocationKind};
 use crate::abi;
 use crate::control::link::{self, AskError};
 use crate::registry::{self, Origin, Physical};
-use crate::table::{Entry, tracked};
+use crate::table::{Entry, real, tracked};
 use crate::unsupported::{self, Reason};
 use crate::{gate, instances, log, mode};
 
 /// How often a question is repeated when checkpoints cut it off.
-const TRIES: u32 = 8;
+pub(super) const TRIES: u32 = 8;
 
 /// Asks the agent; when the connection goes because of a checkpoint, waits until that is over and asks again.
-fn ask<T>(mut question: impl FnMut() -> Result<T, AskError>) -> Result<T, AskError> {
+pub(super) fn ask<T>(mut question: impl FnMut() -> Result<T, AskError>) -> Result<T, AskError> {
     for _ in 0..TRIES {
         match question() {
             Err(AskError::Lost) => {
@@ -182,34 +182,68 @@ pub unsafe fn cuMemImportFromShareableHandle(
     if result != abi::SUCCESS {
         return result;
     }
-    let origin = match known {
+    // SAFETY: the driver has just written it.
+    let real = unsafe { *handle };
+    let id = match known {
         Some(allocation) if allocation.key.owner != mode::process() => {
-            Origin::Imported(allocation.key)
+            adopt(allocation, real, instance, kind)
         }
         _ => {
             unsupported::add(Reason::ForeignImport);
-            Origin::Foreign(Reason::ForeignImport)
+            registry::lock().add(Physical {
+                origin: Origin::Foreign(Reason::ForeignImport),
+                held: known.is_some(),
+                ..imported(known, real, instance, kind)
+            })
         }
     };
-    // SAFETY: the driver has just written it.
-    let real = unsafe { *handle };
-    let id = registry::lock().add(Physical {
-        origin,
-        instance,
-        device: known.map_or(0, |a| a.device),
-        bytes: known.map_or(0, |a| a.bytes),
-        requested: known.map_or(0, |a| a.bytes),
-        kind: AllocationKind::Vmm,
-        rdma: known.is_some_and(|a| a.rdma),
-        handle_types: kind,
-        real: Some(real),
-        exportable: false,
-        held: known.is_some(),
-        fd: None,
-        references: 1,
-        mappings: 0,
-    });
     // SAFETY: the caller's promise that it can be written.
     unsafe { *handle = registry::virtual_handle(id) };
     abi::SUCCESS
+}
+
+/// Notes an import of memory of another process of the job, with one reference: its number here. Inside the gate.
+///
+/// An allocation has one note, whoever imports it how often: where another thread was first meanwhile, its note gets the
+/// reference and this import goes back to the driver.
+pub fn adopt(allocation: Allocation, real: u64, instance: Option<u32>, kind: u32) -> u64 {
+    {
+        let mut registry = registry::lock();
+        let known = registry.by_key(allocation.key, mode::process());
+        match known.filter(|&id| registry.retain(id)) {
+            Some(id) => {
+                drop(registry);
+                // SAFETY: a handle that the driver made for this import and nobody else knows.
+                unsafe { real::cuMemRelease(real) };
+                id
+            }
+            None => registry.add(imported(Some(allocation), real, instance, kind)),
+        }
+    }
+}
+
+fn imported(
+    allocation: Option<Allocation>,
+    real: u64,
+    instance: Option<u32>,
+    kind: u32,
+) -> Physical {
+    Physical {
+        origin: allocation.map_or(Origin::Foreign(Reason::ForeignImport), |a| {
+            Origin::Imported(a.key)
+        }),
+        instance,
+        device: allocation.map_or(0, |a| a.device),
+        bytes: allocation.map_or(0, |a| a.bytes),
+        requested: allocation.map_or(0, |a| a.bytes),
+        kind: AllocationKind::Vmm,
+        rdma: allocation.is_some_and(|a| a.rdma),
+        handle_types: kind,
+        real: Some(real),
+        exportable: false,
+        held: allocation.is_some(),
+        fd: None,
+        references: 1,
+        mappings: 0,
+    }
 }

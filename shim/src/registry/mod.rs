@@ -17,7 +17,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use intervals::Intervals;
 use phos_protocol::types::{Allocation, AllocationId, AllocationKey, AllocationKind};
-use slab::Room;
+use slab::Slabs;
 
 use crate::abi::{self, AccessDesc, MemLocation};
 use crate::unsupported::Reason;
@@ -108,14 +108,6 @@ pub struct Plain {
     pub small: bool,
 }
 
-/// A slab and its room.
-#[derive(Debug)]
-struct Slab {
-    allocation: AllocationId,
-    base: u64,
-    room: Room,
-}
-
 /// Access rights of one range: sorted by location, never `ACCESS_NONE`.
 type Rights = Vec<(MemLocation, u32)>;
 
@@ -154,12 +146,14 @@ pub struct Dropped {
 pub struct Registry {
     next: AllocationId,
     physical: BTreeMap<AllocationId, Physical>,
+    /// Of those that were imported.
+    imported: BTreeMap<AllocationKey, AllocationId>,
     mappings: BTreeMap<u64, Mapping>,
     access: Intervals<Rights>,
     /// Reservations made by the application: start → end.
     reservations: BTreeMap<u64, u64>,
     plain: BTreeMap<u64, Plain>,
-    slabs: BTreeMap<(usize, i32), Vec<Slab>>,
+    slabs: BTreeMap<(usize, i32), Slabs>,
 }
 
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry::new());
@@ -174,6 +168,7 @@ impl Registry {
         Self {
             next: 1,
             physical: BTreeMap::new(),
+            imported: BTreeMap::new(),
             mappings: BTreeMap::new(),
             access: Intervals::new(),
             reservations: BTreeMap::new(),
@@ -186,6 +181,9 @@ impl Registry {
     pub fn add(&mut self, physical: Physical) -> AllocationId {
         let id = self.next;
         self.next += 1;
+        if let Origin::Imported(key) = physical.origin {
+            self.imported.insert(key, id);
+        }
         self.physical.insert(id, physical);
         id
     }
@@ -219,10 +217,7 @@ impl Registry {
                 .filter(|p| p.origin == Origin::Own)
                 .map(|_| key.id);
         }
-        self.physical
-            .iter()
-            .find(|(_, p)| p.origin == Origin::Imported(key))
-            .map(|(&id, _)| id)
+        self.imported.get(&key).copied()
     }
 
     // ---- references and mappings ----
@@ -251,6 +246,9 @@ impl Registry {
             return None;
         }
         let physical = self.physical.remove(&id)?;
+        if let Origin::Imported(key) = physical.origin {
+            self.imported.remove(&key);
+        }
         Some(Dropped {
             id,
             origin: physical.origin,
@@ -450,24 +448,18 @@ impl Registry {
 
     /// A place in a slab of that context.
     pub fn take_small(&mut self, context: usize, device: i32, bytes: u64) -> Option<u64> {
-        let slabs = self.slabs.get_mut(&(context, device))?;
-        for slab in slabs {
-            if let Some(offset) = slab.room.take(bytes) {
-                let base = slab.base + offset;
-                self.plain.insert(
-                    base,
-                    Plain {
-                        requested: bytes,
-                        allocation: slab.allocation,
-                        context,
-                        device,
-                        small: true,
-                    },
-                );
-                return Some(base);
-            }
-        }
-        None
+        let (allocation, base) = self.slabs.get_mut(&(context, device))?.take(bytes)?;
+        self.plain.insert(
+            base,
+            Plain {
+                requested: bytes,
+                allocation,
+                context,
+                device,
+                small: true,
+            },
+        );
+        Some(base)
     }
 
     /// A new slab, mapped at `base`.
@@ -479,11 +471,8 @@ impl Registry {
         bytes: u64,
         allocation: AllocationId,
     ) {
-        self.slabs.entry((context, device)).or_default().push(Slab {
-            allocation,
-            base,
-            room: Room::new(bytes),
-        });
+        let slabs = self.slabs.entry((context, device)).or_default();
+        slabs.add(allocation, base, bytes);
     }
 
     /// Takes out what `cuMemAlloc` returned as `base`: the caller frees it, or puts it back by [`Self::add_plain`].
@@ -514,24 +503,8 @@ impl Registry {
             return self.gone(base, plain.allocation);
         }
         let slabs = self.slabs.get_mut(&(plain.context, plain.device))?;
-        let at = slabs
-            .iter()
-            .position(|s| s.allocation == plain.allocation)?;
-        let slab = slabs.get_mut(at)?;
-        slab.room.give(base - slab.base, plain.requested);
-        if !slab.room.is_empty() {
-            return None;
-        }
-        // One empty slab stays for the next request.
-        let others_empty = slabs
-            .iter()
-            .enumerate()
-            .any(|(i, s)| i != at && s.room.is_empty());
-        if !others_empty {
-            return None;
-        }
-        let slab = slabs.remove(at);
-        self.gone(slab.base, slab.allocation)
+        let slab = slabs.give(plain.allocation, base, plain.requested)?;
+        self.gone(slab, plain.allocation)
     }
 
     fn gone(&mut self, base: u64, id: AllocationId) -> Option<Gone> {
@@ -571,8 +544,8 @@ impl Registry {
             .copied()
             .collect();
         for key in keys {
-            for slab in self.slabs.remove(&key).unwrap_or_default() {
-                gone.extend(self.gone(slab.base, slab.allocation));
+            for (allocation, base) in self.slabs.remove(&key).unwrap_or_default().all() {
+                gone.extend(self.gone(base, allocation));
             }
         }
         gone
@@ -589,7 +562,7 @@ impl Registry {
             .slabs
             .iter()
             .filter(|(k, _)| k.0 == context)
-            .flat_map(|(_, slabs)| slabs.iter().map(|s| s.base));
+            .flat_map(|(_, slabs)| slabs.all().map(|(_, base)| base));
         whole
             .chain(slabs)
             .filter_map(|base| self.mappings.get(&base).map(|m| base..base + m.bytes))

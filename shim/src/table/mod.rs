@@ -25,38 +25,36 @@ pub struct Wrapper(pub *const ());
 // SAFETY: the address of a function; nothing is written through it.
 unsafe impl Sync for Wrapper {}
 
-/// What takes the place of an entry point; none if it is only called by the shim itself.
+/// What takes the place of an entry point.
 pub fn wrapper(entry: Entry) -> Option<*const ()> {
-    let address = generated::WRAPPERS.get(entry.index())?.0;
-    (!address.is_null()).then_some(address)
+    generated::WRAPPERS.get(entry.index()).map(|w| w.0)
 }
 
 /// What a function of the driver is that is not in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outside {
-    /// It may pass.
-    Pass,
-    /// It may enqueue work or change memory: a newer version of something guarded, or unknown.
-    Guard,
+    /// Holding it back as work is all that it takes: a newer version of something that is only held, or unknown and by
+    /// its name nothing that enqueues, allocates or shares.
+    Held,
+    /// Its first call rules checkpoints out.
+    NotUnderstood,
 }
 
 /// Judges a function of the driver by its name.
 pub fn outside(name: &CStr) -> Outside {
     let Ok(name) = name.to_str() else {
-        return Outside::Guard;
+        return Outside::NotUnderstood;
     };
     let base = base(name);
-    if generated::GUARDED.binary_search(&base).is_ok() {
-        return Outside::Guard;
+    if generated::TRACKED.binary_search(&base).is_ok() {
+        return Outside::NotUnderstood;
     }
-    if generated::PASSED.binary_search(&base).is_ok()
-        || generated::PASSED_PREFIXES
-            .iter()
-            .any(|p| base.starts_with(p))
-    {
-        return Outside::Pass;
+    let harmless = || generated::HARMLESS.iter().any(|p| base.starts_with(p));
+    let refused = || generated::REFUSED.iter().any(|w| base.contains(w));
+    if generated::HELD.binary_search(&base).is_ok() || harmless() || !refused() {
+        return Outside::Held;
     }
-    Outside::Guard
+    Outside::NotUnderstood
 }
 
 /// The name without its stream suffix (`_ptds`, `_ptsz`) and version (`_v2`).
@@ -100,26 +98,35 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_version_of_a_guarded_name_is_guarded() {
-        assert_eq!(outside(c"cuMemcpyBatchAsync_v9_ptsz"), Outside::Guard);
-        assert_eq!(outside(c"cuMemAlloc_v3"), Outside::Guard);
-        assert_eq!(outside(c"cuSomethingNobodyKnows"), Outside::Guard);
-        assert_eq!(outside(c"cuEventElapsedTime_v3"), Outside::Pass);
-        assert_eq!(outside(c"cuDeviceGetTomorrow"), Outside::Pass);
+    fn only_what_enqueues_allocates_or_shares_and_is_unknown_is_not_understood() {
+        for name in [
+            c"cuMemAlloc_v3",
+            c"cuMemExportToShareableHandle_v2",
+            c"cuStreamLaunchTomorrow",
+            c"cuTensorAllocTomorrow",
+            c"cuGraphicsGLRegisterBuffer",
+            c"cuEGLStreamConsumerConnect",
+        ] {
+            assert_eq!(outside(name), Outside::NotUnderstood, "{name:?}");
+        }
+        for name in [
+            c"cuMemcpyBatchAsync_v9_ptsz",
+            c"cuLaunchKernelEx_v2",
+            c"cuEventElapsedTime_v3",
+            c"cuDeviceGetTomorrow",
+            c"cuDeviceGetFabricTomorrow",
+            c"cuSomethingNobodyKnows",
+            c"cuProfilerStart",
+        ] {
+            assert_eq!(outside(name), Outside::Held, "{name:?}");
+        }
     }
 
     #[test]
-    fn blocking_calls_do_not_hold_the_gate() {
-        for name in [
-            c"cuCtxSynchronize",
-            c"cuStreamSynchronize",
-            c"cuEventSynchronize",
-        ] {
-            let wrapped = NAMES
-                .binary_search(&name)
-                .ok()
-                .and_then(|i| wrapper(Entry(u16::try_from(i).unwrap())));
-            assert!(wrapped.is_none(), "{name:?}");
+    fn every_entry_point_has_a_wrapper() {
+        for (i, name) in NAMES.iter().enumerate() {
+            let wrapped = wrapper(Entry(u16::try_from(i).unwrap()));
+            assert!(wrapped.is_some_and(|w| !w.is_null()), "{name:?}");
         }
     }
 }

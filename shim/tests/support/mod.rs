@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use phos_gpu_sim::Node;
 use phos_protocol::channel as wire;
 use phos_protocol::shim::{
-    QuiesceFacts, Refusal, Sequence, ShimState, TableEntry, ToAgent, ToShim,
+    HELD, QuiesceFacts, Refusal, Sequence, ShimState, TableEntry, ToAgent, ToShim,
 };
 use phos_protocol::types::{AllocationKey, Device};
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -343,10 +343,18 @@ impl Link {
     }
 
     pub fn welcome(self, held: &[u64]) -> Self {
-        self.send(&ToShim::Welcome {
-            held: held.to_vec(),
-        });
-        self
+        let mut rest = held;
+        loop {
+            let (part, more) = rest.split_at(rest.len().min(HELD));
+            let last = part.len() < HELD;
+            self.send(&ToShim::Welcome {
+                held: part.to_vec(),
+            });
+            rest = more;
+            if last {
+                return self;
+            }
+        }
     }
 
     /// Quiesces and takes the table and its fds.
@@ -388,7 +396,10 @@ impl Link {
                     assert_eq!(s, seq);
                     return outcome.map(|facts| (facts, table, all_imported));
                 }
-                ToAgent::Freed { .. } | ToAgent::Unsupported { .. } | ToAgent::Supported => {}
+                ToAgent::Freed { .. }
+                | ToAgent::LetGo { .. }
+                | ToAgent::Unsupported { .. }
+                | ToAgent::Supported => {}
                 other => panic!("unexpected {other:?}"),
             }
         }
@@ -416,7 +427,7 @@ impl Link {
 
     pub fn send_memory(&self, seq: Sequence, vault: &BTreeMap<AllocationKey, OwnedFd>) {
         let all: Vec<(&AllocationKey, &OwnedFd)> = vault.iter().collect();
-        for part in all.chunks(wire::BATCH) {
+        for part in all.chunks(wire::SHIM_FDS) {
             let keys = part.iter().map(|(k, _)| **k).collect();
             let fds: Vec<BorrowedFd<'_>> = part.iter().map(|(_, f)| f.as_fd()).collect();
             wire::send(&self.socket, &ToShim::Memory { seq, keys }, &fds).unwrap();
@@ -437,7 +448,10 @@ impl Link {
                     assert_eq!(s, seq);
                     return outcome;
                 }
-                ToAgent::Freed { .. } | ToAgent::Unsupported { .. } | ToAgent::Supported => {}
+                ToAgent::Freed { .. }
+                | ToAgent::LetGo { .. }
+                | ToAgent::Unsupported { .. }
+                | ToAgent::Supported => {}
                 other => panic!("unexpected {other:?}"),
             }
         }

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -36,7 +37,17 @@ R cuMemRetainAllocationHandle(u64 *, void *); R cuMemGetAllocationPropertiesFrom
 R cuMemExportToShareableHandle(void *, u64, int, u64); R cuMemImportFromShareableHandle(u64 *, void *, int);
 R cuStreamCreate(void **, unsigned); R cuStreamBeginCapture_v2(void *, int); R cuStreamEndCapture(void *, void **);
 R cuStreamSynchronize(void *); R cuStreamDestroy_v2(void *); R cuLaunchHostFunc(void *, void (*)(void *), void *);
+typedef struct { unsigned char b[64]; } Ipc;
+R cuIpcOpenMemHandle_v2(u64 *, Ipc, unsigned); R cuIpcCloseMemHandle(u64);
 R cuGetProcAddress_v2(const char *, void **, int, u64, int *); R cuIpcGetMemHandle(void *, u64);
+
+R cuCheckpointProcessLock(int, void *); R cuCheckpointProcessCheckpoint(int, void *);
+R cuCheckpointProcessRestore(int, void *); R cuCheckpointProcessUnlock(int, void *);
+R cuMemHostAlloc(void **, size_t, unsigned); R cuMemHostGetFlags(unsigned *, void *); R cuMemFreeHost(void *);
+R cuStreamQuery(void *); R cuEventCreate(void **, unsigned); R cuEventQuery(void *); R cuEventRecord(void *, void *);
+R cuEventElapsedTime(float *, void *, void *); R cuEventSynchronize(void *); R cuCtxGetCurrent(void **);
+
+R cuIpcGetEventHandle(void *, void *); R cuIpcOpenEventHandle(void **, Ipc); R cuStreamWaitEvent(void *, void *, unsigned);
 
 static struct { char name[32]; u64 value; } vars[256];
 static int nvars;
@@ -61,8 +72,35 @@ static void *find(char how, const char *symbol, const char *base) {
 }
 static unsigned char pattern(u64 seed, size_t i) { u64 x = (i / 8 + 1) * 0x9e3779b97f4a7c15ull + seed * 0x2545f4914f6cdd1dull; x ^= x >> 29; return x >> (i % 8 * 8); }
 static void nap(void *ms) { usleep((uintptr_t)ms * 1000); }
+static u64 *many, nmany;
 static volatile int spinning; static volatile u64 spins;
 static void *spin(void *p) { u64 at = *(u64 *)p; cuCtxSetCurrent((void *)*var("ctx0")); char b[8]; while (spinning) { if (cuMemcpyDtoH_v2(b, at, 8)) abort(); spins++; } return 0; }
+static void *importing(void *p) { u64 *at = p; cuCtxSetCurrent((void *)*var("ctx0")); at[1] = cuMemImportFromShareableHandle(at, (void *)(uintptr_t)at[0], 1); return 0; }
+
+// Polls, and waits for what is done, without pause, and makes no call that is held back as work.
+static void *poll_all(void *p) {
+    void *stream = 0, *event = 0, *later = 0, *current; float ms;
+    (void)p;
+    if (cuCtxSetCurrent((void *)*var("ctx0")) || cuStreamCreate(&stream, 1) || cuEventCreate(&event, 0) || cuEventCreate(&later, 0)
+        || cuEventRecord(event, stream) || cuEventRecord(later, stream) || cuStreamSynchronize(stream)) abort();
+    while (spinning) {
+        if (cuStreamQuery(stream) || cuEventQuery(event) || cuEventElapsedTime(&ms, event, later) || cuCtxGetCurrent(&current)
+            || cuEventSynchronize(event) || cuStreamSynchronize(stream) || cuCtxSynchronize()) abort();
+        spins++;
+    }
+    return 0;
+}
+// Counts in pinned memory, one word a page, and beside it.
+static volatile u64 *counted; static u64 lost;
+enum { COUNTED = 64 };
+static void *count(void *p) {
+    u64 mine = 0;
+    (void)p;
+    while (spinning) { for (int i = 0; i < COUNTED; i++) counted[i * 512]++; spins = ++mine; }
+    for (int i = 0; i < COUNTED; i++) lost += counted[i * 512] != mine;
+    return 0;
+}
+static pthread_t spinner;
 
 int main(void) {
     char line[512];
@@ -75,6 +113,18 @@ int main(void) {
 #define NUM(i) (a[i] ? strtoull(a[i], 0, 0) : 0)
 #define V(i) (*var(a[i]))
         if (!strcmp(a[0], "quit")) { reply(0, ""); return 0; }
+        // As a library loaded with RTLD_DEEPBIND, or one that knows dlvsym, would find it.
+        IS("bypass") { static void *volatile slot; void *(*find)(void *, const char *) = dlvsym(dlopen("libc.so.6", RTLD_NOW), "dlsym", "GLIBC_2.2.5"); slot = find(libcuda(), a[1]); snprintf(text, sizeof text, "%d", slot != 0); }
+        IS("pollall") { spinning = 1; pthread_create(&spinner, 0, poll_all, 0); }
+        IS("count") { void *m = 0; r = cuMemHostAlloc(&m, COUNTED * 4096, NUM(1)); if (!r) { memset(m, 0, COUNTED * 4096); counted = m; spinning = 1; pthread_create(&spinner, 0, count, 0); } }
+        IS("stopcount") { unsigned flags = 0; spinning = 0; pthread_join(spinner, 0); r = cuMemHostGetFlags(&flags, (void *)counted); if (!r) r = cuMemFreeHost((void *)counted); snprintf(text, sizeof text, "%llu %u", lost, flags); }
+        IS("control") {
+            unsigned lock[16] = {10000}; int pid = NUM(2);
+            if (!strcmp(a[1], "lock")) r = cuCheckpointProcessLock(pid, lock);
+            else if (!strcmp(a[1], "checkpoint")) r = cuCheckpointProcessCheckpoint(pid, 0);
+            else if (!strcmp(a[1], "restore")) r = cuCheckpointProcessRestore(pid, 0);
+            else r = cuCheckpointProcessUnlock(pid, 0);
+        }
         IS("init") { r = cuInit(0); }
         IS("initby") { R (*f)(unsigned) = find(*a[1], "cuInit", "cuInit"); r = f(0); }
         IS("device") { void *c = 0; char name[16]; r = cuDevicePrimaryCtxRetain(&c, NUM(1)); if (!r) r = cuCtxSetCurrent(c); snprintf(name, 16, "ctx%s", a[1]); *var(name) = (u64)c; }
@@ -102,6 +152,15 @@ int main(void) {
         IS("attr") { u64 v = 0; r = cuPointerGetAttribute(&v, NUM(2), V(1)); snprintf(text, 400, "%llx", v); }
         IS("attrs") { u64 v[2] = {0}; int k[2] = {11, 12}; void *d[2] = {&v[0], &v[1]}; r = cuPointerGetAttributes(2, k, d, V(1)); snprintf(text, 400, "%lld %llu", (long long)(v[0] - V(1)), v[1]); }
         IS("ipc") { char h[64]; r = cuIpcGetMemHandle(h, V(1)); }
+        IS("ipcget") { unsigned char h[64]; r = cuIpcGetMemHandle(h, V(1)); for (int i = 0; i < 64; i++) sprintf(text + 2 * i, "%02x", h[i]); }
+        IS("ipcopen") { Ipc h; for (int i = 0; i < 64; i++) { unsigned b = 0; sscanf(a[2] + 2 * i, "%2x", &b); h.b[i] = b; } u64 p = 0; r = cuIpcOpenMemHandle_v2(&p, h, 1); V(1) = p; snprintf(text, 400, "%llx", p); }
+        IS("event") { void *e = 0; r = cuEventCreate(&e, 6); V(1) = (u64)e; }
+        IS("record") { r = cuEventRecord((void *)V(1), (void *)V(2)); }
+        IS("query") { r = cuEventQuery((void *)V(1)); }
+        IS("ipcevent") { unsigned char h[64]; r = cuIpcGetEventHandle(h, (void *)V(1)); for (int i = 0; i < 64; i++) sprintf(text + 2 * i, "%02x", h[i]); }
+        IS("openevent") { Ipc h; void *e = 0; for (int i = 0; i < 64; i++) { unsigned b = 0; sscanf(a[2] + 2 * i, "%2x", &b); h.b[i] = b; } r = cuIpcOpenEventHandle(&e, h); V(1) = (u64)e; }
+        IS("waitevent") { r = cuStreamWaitEvent((void *)V(1), (void *)V(2), 0); }
+        IS("ipcclose") { r = cuIpcCloseMemHandle(V(1)); }
         IS("create") { Prop p = {.type = 1, .types = NUM(4), .loc = {1, NUM(3)}}; r = cuMemCreate(&V(1), NUM(2), &p, 0); snprintf(text, 400, "%llx", V(1)); }
         IS("types") { Prop p; r = cuMemGetAllocationPropertiesFromHandle(&p, V(1)); snprintf(text, 400, "%d", p.types); }
         IS("release") { r = cuMemRelease(V(1)); }
@@ -116,6 +175,18 @@ int main(void) {
         IS("export") { int fd = -1; r = cuMemExportToShareableHandle(&fd, V(2), 1, 0); V(1) = fd; snprintf(text, 400, "%d", fd); }
         IS("import") { r = cuMemImportFromShareableHandle(&V(1), (void *)(uintptr_t)NUM(2), 1); snprintf(text, 400, "%llx", V(1)); }
         IS("importvar") { r = cuMemImportFromShareableHandle(&V(1), (void *)(uintptr_t)V(2), 1); snprintf(text, 400, "%llx", V(1)); }
+        IS("importtwice") { // two threads at once
+            u64 at[2][2] = {{V(3)}, {V(3)}}; pthread_t t[2];
+            for (int i = 0; i < 2; i++) pthread_create(&t[i], 0, importing, at[i]);
+            for (int i = 0; i < 2; i++) pthread_join(t[i], 0);
+            V(1) = at[0][0]; V(2) = at[1][0]; r = at[0][1] ? at[0][1] : at[1][1]; snprintf(text, 400, "%d", V(1) == V(2));
+        }
+        IS("nofile") { struct rlimit l; getrlimit(RLIMIT_NOFILE, &l); l.rlim_cur = NUM(1); r = setrlimit(RLIMIT_NOFILE, &l); }
+        IS("limitis") { struct rlimit l; r = getrlimit(RLIMIT_NOFILE, &l); snprintf(text, 400, "%llu", (u64)l.rlim_cur); }
+        IS("openall") { while (open("/dev/null", O_RDONLY) >= 0); }
+        IS("closeall") { for (int i = 3; i < (int)NUM(1); i++) { char p[64], l[64] = ""; snprintf(p, 64, "/proc/self/fd/%d", i); if (readlink(p, l, 63) > 0 && !strcmp(l, "/dev/null")) close(i); } }
+        IS("bulk") { many = calloc(NUM(1), 8); for (nmany = 0; nmany < NUM(1) && !r; nmany++) { r = cuMemAlloc_v2(&many[nmany], NUM(2)); if (!r) r = cuMemcpyHtoD_v2(many[nmany], &nmany, 8); } }
+        IS("bulkcheck") { u64 bad = 0; for (u64 i = 0; i < nmany && !r; i++) { u64 v = ~0ull; r = cuMemcpyDtoH_v2(&v, many[i], 8); bad += v != i; } snprintf(text, 400, "%llu of %llu", bad, nmany); }
         IS("getfd") { int p = syscall(SYS_pidfd_open, (pid_t)NUM(2), 0); int fd = syscall(SYS_pidfd_getfd, p, (int)NUM(3), 0); close(p); V(1) = fd; r = fd < 0; }
         IS("forknvidia") { // what of the driver a forked child has
             int q[2]; if (pipe(q)) abort();

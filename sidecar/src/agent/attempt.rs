@@ -10,7 +10,8 @@
 //!
 //! * Once begun, an attempt ends with the job running, whoever fails or vanishes: a failure is noted and the machine
 //!   takes the shortest way to the end that gives every process its memory back.
-//! * The gate opens everywhere at once, when every process has attached.
+//! * The gate opens everywhere at once, when every process has attached, or when one says that it cannot fall quiet.
+//! * What can be known to fail is refused before anything is asked of the job (`survey`).
 //! * A process that cannot attach loses the job: it is ended and resumed from a checkpoint.
 //! * A farewell is an attempt whose end is SIGKILL: quiesce, detach, save the control state. A failure only makes it
 //!   shorter.
@@ -26,7 +27,7 @@
 //! | after `Dump` was asked for, before `Dumped` was sent | `Dumped(Err)`, when the job runs again |
 //! | by `Abandon`, or in any other stage | `Resumed` |
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,12 +37,12 @@ use phos_protocol::agent::{AttemptError, DumpFacts, JobState, ToSidecar};
 use phos_protocol::shim::{Refusal, Sequence, ShimState, TableEntry, ToShim};
 use phos_protocol::types::{AllocationKey, ProcessId};
 
-use super::dump::{DumpFailure, DumpPlan, dump};
+use super::dump::{self, DumpFailure, DumpPlan, dump};
 use super::image::{ImageDirectory, VaultImage};
 use super::init::{Done, Init};
 use super::shims::{ConnectionId, list};
 use super::vault::Table;
-use super::{criu, failpoint, tree};
+use super::{criu, failpoint, survey, tree};
 
 /// Where an attempt is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -163,7 +164,12 @@ impl Attempt {
 
     fn fail(&mut self, error: AttemptError) {
         if self.failure.is_none() {
-            tracing::warn!(seq = self.seq, stage = ?self.stage, cause = %error, "the checkpoint attempt is undone");
+            // The sidecar says what becomes of a try that only began.
+            if self.stage == Stage::Quiescing && error.is_transient() {
+                tracing::debug!(seq = self.seq, cause = %error, "the job does not fall quiet");
+            } else {
+                tracing::warn!(seq = self.seq, stage = ?self.stage, cause = %error, "the checkpoint attempt is undone");
+            }
             self.failure = Some(error);
             self.cancelled.store(true, Ordering::Release);
         }
@@ -257,7 +263,7 @@ impl Init {
             .collect();
         for pid in unconnected {
             if tree::maps_library(pid, "libcuda.so") {
-                return Err(AttemptError::OutOfOrder(format!(
+                return Err(AttemptError::Soon(format!(
                     "the shim of process {pid} has lost its connection and is not back yet"
                 )));
             }
@@ -274,7 +280,17 @@ impl Init {
                 .get()
                 .map_err(|e| AttemptError::Control(e.to_string()))?;
         }
-        Ok(())
+        let Some(root) = self.job.root else {
+            return Err(AttemptError::JobEnded);
+        };
+        let with_shim: BTreeSet<ProcessId> = self.processes.keys().copied().collect();
+        let job = survey::Job {
+            root,
+            with_shim: &with_shim,
+            control: &self.control,
+            image_limit: self.config.image_limit,
+        };
+        self.survey.look(&job, Instant::now())
     }
 
     /// `Dump`.
@@ -312,9 +328,7 @@ impl Init {
             Err(e) => attempt.fail(AttemptError::Files(e.to_string())),
         }
         if let Some(pid) = newcomer {
-            attempt.fail(AttemptError::OutOfOrder(format!(
-                "process {pid} began to use CUDA during the attempt"
-            )));
+            attempt.fail(dump::newcomer(pid));
         }
         if attempt.failure.is_some() {
             self.advance();
@@ -342,7 +356,7 @@ impl Init {
                 Some(id) => {
                     self.tell_shim(id, &ToShim::Detach { seq });
                 }
-                None => self.attempt_connection_lost(pid),
+                None => self.attempt_connection_lost(pid, None),
             }
         }
     }
@@ -383,13 +397,22 @@ impl Init {
         imported: Vec<AllocationKey>,
         fds: Vec<OwnedFd>,
     ) {
-        let Some(attempt) = self.attempt.as_mut().filter(|a| a.seq == seq) else {
+        let member = self
+            .attempt
+            .as_mut()
+            .filter(|a| a.seq == seq && a.stage == Stage::Quiescing)
+            .and_then(|a| a.members.get_mut(&pid));
+        let Some(member) = member else {
+            // Of an attempt that is over: the process has sent it, and will not do so again.
+            let mut table = Table::default();
+            if let Err(e) = table.add(entries, imported, fds) {
+                tracing::warn!(pid, cause = %e, "a table of a process is unusable");
+            }
+            self.vault.keep(pid, table);
             return;
         };
-        let Some(member) = attempt.members.get_mut(&pid) else {
-            return;
-        };
-        if let Err(e) = member.table.add(entries, imported, fds) {
+        let added = member.table.add(entries, imported, fds);
+        if let (Err(e), Some(attempt)) = (added, &mut self.attempt) {
             attempt.fail(AttemptError::Shim {
                 pid,
                 refusal: Refusal::Other(e.to_string()),
@@ -555,7 +578,7 @@ impl Init {
     }
 
     /// A connection ended.
-    pub(super) fn attempt_connection_lost(&mut self, pid: ProcessId) {
+    pub(super) fn attempt_connection_lost(&mut self, pid: ProcessId, why: Option<&str>) {
         let Some(attempt) = &mut self.attempt else {
             return;
         };
@@ -569,8 +592,9 @@ impl Init {
             Phase::Asked | Phase::Quiet => {
                 // Without the agent a quiesced shim opens its gate by itself.
                 member.phase = Phase::Refused;
+                let why = why.map_or_else(String::new, |why| format!(": {why}"));
                 attempt.fail(AttemptError::OutOfOrder(format!(
-                    "process {pid} lost its connection during the attempt"
+                    "process {pid} lost its connection during the attempt{why}"
                 )));
             }
             Phase::Detaching | Phase::Stuck | Phase::Sent | Phase::Back => {
@@ -703,10 +727,11 @@ impl Init {
             }
             match attempt.stage {
                 Stage::Quiescing => {
-                    if !attempt.all(|p| *p != Phase::Asked) {
-                        return;
-                    }
+                    // One that cannot ends it for all: nobody is held back for the others' answers.
                     if attempt.failure.is_none() {
+                        if !attempt.all(|p| *p != Phase::Asked) {
+                            return;
+                        }
                         self.take_tables();
                     }
                     if self.attempt.as_ref().is_some_and(|a| a.failure.is_some()) {
@@ -763,6 +788,17 @@ impl Init {
                 return;
             }
         }
+        // A process whose memory nobody could give back to it must not let go of it.
+        if let Some((pid, key)) = self.vault.missing_import() {
+            let refusal = Refusal::Other(format!(
+                "it uses allocation {} of process {}, which the agent does not hold",
+                key.id, key.owner
+            ));
+            attempt.fail(AttemptError::Shim { pid, refusal });
+            return;
+        }
+        self.survey
+            .native_bytes(attempt.members.values().map(|m| m.native).sum());
         failpoint::hit("agent:after-quiesce");
     }
 
@@ -894,8 +930,15 @@ impl Init {
                 self.begin_attach();
                 self.advance();
             }
-            Err(DumpFailure { error, lost }) => {
+            Err(DumpFailure {
+                error,
+                lost,
+                device,
+            }) => {
                 attempt.fail(error);
+                if let Some(device) = device {
+                    self.survey.blocked_by(*device, Instant::now());
+                }
                 match lost {
                     Some(why) => {
                         attempt.dump_over = true;
@@ -926,7 +969,7 @@ impl Init {
         }
         for pid in stuck {
             let Some(id) = self.connection_of(pid) else {
-                self.attempt_connection_lost(pid);
+                self.attempt_connection_lost(pid, None);
                 continue;
             };
             if let Some(member) = self.attempt.as_mut().and_then(|a| a.members.get_mut(&pid)) {
@@ -954,11 +997,14 @@ impl Init {
             return;
         };
         let seq = attempt.seq;
-        for (&pid, member) in &attempt.members {
-            let closed = matches!(member.phase, Phase::Quiet | Phase::Back);
+        for (pid, member) in attempt.members {
+            // One that has not answered yet takes its request back.
+            let closed = matches!(member.phase, Phase::Asked | Phase::Quiet | Phase::Back);
             if closed && let Some(id) = self.connection_of(pid) {
                 self.tell_shim(id, &ToShim::Resume { seq });
             }
+            // Empty, unless the attempt ended before the tables were taken.
+            self.vault.keep(pid, member.table);
         }
         let stop_ns = ns(attempt.began.elapsed());
         let attach_ns = if attempt.stage == Stage::Attaching {
@@ -984,12 +1030,16 @@ impl Init {
                 attach_ns,
             },
         };
-        tracing::info!(
-            seq,
-            stop_ms = stop_ns / 1_000_000,
-            attach_ms = attach_ns / 1_000_000,
-            "the job runs again"
-        );
+        if attempt.stage == Stage::Quiescing {
+            tracing::debug!(seq, stop_ms = stop_ns / 1_000_000, "the job runs on");
+        } else {
+            tracing::info!(
+                seq,
+                stop_ms = stop_ns / 1_000_000,
+                attach_ms = attach_ns / 1_000_000,
+                "the job runs again"
+            );
+        }
         self.sidecar.send(&answer, &[]);
     }
 }

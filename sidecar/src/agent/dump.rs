@@ -18,20 +18,21 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use phos_protocol::agent::{AttemptError, DumpFacts, DumpTimes, Process};
-use phos_protocol::shim::Sequence;
+use phos_protocol::shim::{Refusal, Sequence};
 use phos_protocol::types::{AllocationKey, GpuUuid, ProcessId};
 
 use super::config::{Tcp, Timeouts};
 use super::control::{Control, checkpoint_all, restore_all};
 use super::criu::{self, Criu, DumpOptions};
+use super::devices::{self, InTheWay};
 use super::files::{self, Carry};
 use super::image::{
     AgentImage, CRIU_DIR, FILES_DIR, FORMAT, ImageDirectory, ShimImage, StdioPipe, VaultImage,
 };
 use super::places::{self, Around};
+use super::room::{self, Need};
 use super::spawn::InstalledShim;
-use super::{failpoint, netlock, shims, signals, temporary, tree};
-use crate::host_memory;
+use super::{failpoint, netlock, shims, signals, survey, temporary, tree};
 
 /// What a dump needs to know.
 #[derive(Debug)]
@@ -85,11 +86,17 @@ pub struct DumpFailure {
     pub error: AttemptError,
     /// Set when a process could not be brought back: the job has to be ended.
     pub lost: Option<String>,
+    /// Set when a device was in the way that cannot be told from CUDA's own before a dump.
+    pub device: Option<Box<InTheWay>>,
 }
 
 impl From<AttemptError> for DumpFailure {
     fn from(error: AttemptError) -> Self {
-        Self { error, lost: None }
+        Self {
+            error,
+            lost: None,
+            device: None,
+        }
     }
 }
 
@@ -107,7 +114,11 @@ pub fn dump(plan: &DumpPlan, saved: &dyn Fn()) -> Result<Box<DumpFacts>, DumpFai
         ..Default::default()
     };
     let tree = collect(plan.root)?;
-    check_room(&tree, plan)?;
+    room::check(&Need {
+        resident: tree.resident_bytes(),
+        native: plan.native_bytes,
+        image_room: Some(plan.image.free_bytes()),
+    })?;
     let without_shim = cuda_without_shim(&tree, plan)?;
     let mut pids: Vec<ProcessId> = plan.processes.iter().map(|p| p.pid).collect();
     pids.extend(&without_shim);
@@ -146,6 +157,7 @@ pub fn dump(plan: &DumpPlan, saved: &dyn Fn()) -> Result<Box<DumpFacts>, DumpFai
                 DumpFailure {
                     error: AttemptError::Control(undone.cause.to_string()),
                     lost: undone.lost.map(|l| l.to_string()),
+                    device: None,
                 }
             })?;
         }
@@ -170,7 +182,12 @@ pub fn dump(plan: &DumpPlan, saved: &dyn Fn()) -> Result<Box<DumpFacts>, DumpFai
     let outcome = match outcome {
         // Nothing to bring back.
         Err(failure) if failure.lost.is_some() => return Err(failure),
-        other => other.map_err(|failure| failure.error),
+        // What the driver has taken away is not back yet: what is there now was in the way.
+        Err(failure) => Err(match in_the_way(plan.root, &pids, &failure.error) {
+            Some(found) => found,
+            None => failure,
+        }),
+        Ok(()) => Ok(()),
     };
 
     let began = Instant::now();
@@ -179,11 +196,12 @@ pub fn dump(plan: &DumpPlan, saved: &dyn Fn()) -> Result<Box<DumpFacts>, DumpFai
     {
         let error = match outcome {
             Ok(()) => AttemptError::Control(e.to_string()),
-            Err(error) => error,
+            Err(failure) => failure.error,
         };
         return Err(DumpFailure {
             error,
             lost: Some(e.to_string()),
+            device: None,
         });
     }
     times.control_restore_ns = ns(began);
@@ -194,6 +212,37 @@ pub fn dump(plan: &DumpPlan, saved: &dyn Fn()) -> Result<Box<DumpFacts>, DumpFai
         image_bytes: plan.image.used_bytes(),
         driver_version: driver.map_or(0, |d| d.driver_version()),
     }))
+}
+
+/// Why CRIU failed, where that is a device of the NVIDIA driver: one that a process has besides those that CUDA opened, or
+/// one of a process that began to use CUDA after the tree was looked at.
+fn in_the_way(
+    root: ProcessId,
+    checkpointed: &[ProcessId],
+    error: &AttemptError,
+) -> Option<DumpFailure> {
+    if !matches!(error, AttemptError::Criu(_)) {
+        return None;
+    }
+    let tree = tree::collect(root).ok()?;
+    let (with, without): (Vec<ProcessId>, Vec<ProcessId>) = tree
+        .processes
+        .iter()
+        .partition(|pid| checkpointed.contains(pid));
+    if let Some(found) = with.into_iter().find_map(devices::left_behind) {
+        return Some(DumpFailure {
+            error: AttemptError::Shim {
+                pid: found.pid,
+                refusal: Refusal::Unsupported(found.to_string()),
+            },
+            lost: None,
+            device: Some(Box::new(found)),
+        });
+    }
+    let pid = without
+        .into_iter()
+        .find(|&pid| devices::nvidia(pid).is_some())?;
+    Some(newcomer(pid).into())
 }
 
 /// The tree, complete: without anything of the job outside it.
@@ -217,16 +266,8 @@ fn collect(root: ProcessId) -> Result<tree::Tree, AttemptError> {
             std::thread::sleep(Duration::from_millis(20));
             continue;
         }
-        let names: Vec<String> = tree
-            .strays
-            .iter()
-            .map(|(pid, name)| format!("{pid} ({name})"))
-            .collect();
-        return Err(AttemptError::Criu(format!(
-            "process {} left the job's tree (its parent ended, as with a daemon) and would not be in the image: start it in \
-             the foreground, or outside the job",
-            names.join(", ")
-        )));
+        let (pid, name) = &tree.strays[0];
+        return Err(AttemptError::Criu(survey::stray(*pid, name)));
     }
 }
 
@@ -238,42 +279,11 @@ fn cancelled(plan: &DumpPlan) -> Result<(), AttemptError> {
     }
 }
 
-/// Refuses before anything is frozen what would fail for lack of memory half way.
-fn check_room(tree: &tree::Tree, plan: &DumpPlan) -> Result<(), AttemptError> {
-    let native = plan.native_bytes;
-    let resident = tree.resident_bytes();
-    // Control state adds to it: measured 0.65 GB a process at most; an image is compact otherwise.
-    let image = resident + resident / 16 + native;
-    // What the driver saves is in the processes' memory as well, until they have it back.
-    let memory = image + native;
-    let mib = |bytes: u64| bytes >> 20;
-    let why = if native > 0 {
-        format!(
-            " ({} MiB of them are GPU memory in the driver's own pools, which phos-ft cannot take over: with PyTorch, use its \
-             own allocator instead of cudaMallocAsync)",
-            mib(native)
-        )
-    } else {
-        String::new()
-    };
-    let free = plan.image.free_bytes();
-    if free < image {
-        return Err(AttemptError::Criu(format!(
-            "the image needs about {} MiB{why} and its directory has room for {} MiB: raise --image-limit or free host memory",
-            mib(image),
-            mib(free)
-        )));
-    }
-    if let Some(available) = host_memory::available()
-        && available < memory
-    {
-        return Err(AttemptError::Criu(format!(
-            "the checkpoint needs about {} MiB of host memory{why} and {} MiB are available: free host memory",
-            mib(memory),
-            mib(available)
-        )));
-    }
-    Ok(())
+/// A process that began to use CUDA when it was too late for it to be in this image: it will be in the next.
+pub fn newcomer(pid: ProcessId) -> AttemptError {
+    AttemptError::Soon(format!(
+        "process {pid} began to use CUDA during the attempt"
+    ))
 }
 
 /// Processes with CUDA that no shim speaks for. Their memory is saved by the driver: slower, still right. One with
@@ -291,14 +301,12 @@ fn cuda_without_shim(tree: &tree::Tree, plan: &DumpPlan) -> Result<Vec<ProcessId
         if driver.state(pid).is_err() {
             continue;
         }
-        if plan.shim.is_some() && shims::has_shim(pid) {
-            return Err(AttemptError::OutOfOrder(format!(
-                "process {pid} began to use CUDA during the attempt"
-            )));
+        if plan.shim.is_some() && shims::is_about_to_connect(pid) {
+            return Err(newcomer(pid));
         }
         tracing::warn!(
             pid,
-            "a process uses CUDA without the shim: its GPU memory is saved by the driver, which is slow"
+            "a process uses the driver without the shim: what it has on the GPU is saved by the driver, which is slow if it is much"
         );
         found.push(pid);
     }
@@ -358,7 +366,11 @@ fn run_criu(
     if let Err(e) = dumped {
         keep_log(plan, "criu-dump-failed.log");
         let error = AttemptError::Criu(e.to_string());
-        return Err(DumpFailure { error, lost });
+        return Err(DumpFailure {
+            error,
+            lost,
+            device: None,
+        });
     }
     if tracing::enabled!(tracing::Level::DEBUG) {
         keep_log(plan, "criu-dump.log");

@@ -22,8 +22,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::signalfd::SignalFd;
 use nix::unistd::Pid;
 use phos_protocol::agent::{Exit, JobState, ToAgent, ToSidecar};
-use phos_protocol::shim::{Refusal, Sequence, ShimState, ToAgent as FromShim, ToShim};
-use phos_protocol::types::{Allocation, Device, GpuUuid, ProcessId};
+use phos_protocol::shim::{HELD, Refusal, Sequence, ShimState, ToAgent as FromShim, ToShim};
+use phos_protocol::types::{Allocation, AllocationKey, Device, GpuUuid, ProcessId};
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::attempt::Attempt;
@@ -33,7 +33,7 @@ use super::dump::DumpFailure;
 use super::fence;
 use super::image::ImageDirectory;
 use super::link::{Listener, timespec};
-use super::namespace::{FIRST_JOB_PID, PidCounter, all_ids, free_range};
+use super::namespace::{PidCounter, all_ids, first_job_pid, free_range};
 use super::restore::Restore;
 use super::revive::ReviveError;
 use super::shims::{ConnectionId, CudaProcess, ShimEvent, ShimServer, listen_paths, watch};
@@ -41,6 +41,7 @@ use super::sidecar_link::{SidecarEvent, SidecarServer};
 use super::signals;
 use super::spawn::{self, InstalledShim, NofileLimit};
 use super::stdio::{Generation, Stdio};
+use super::survey::Survey;
 use super::user::JobUser;
 use super::vault::Vault;
 use super::{AgentError, criu};
@@ -170,6 +171,7 @@ pub(super) struct Init {
     pub(super) incoming_memory: Vec<(Allocation, OwnedFd)>,
     /// Shims that wait for device memory.
     waiting_for_memory: Vec<ConnectionId>,
+    pub(super) survey: Survey,
     pub(super) last_seq: Sequence,
     stopping: Option<Stopping>,
     /// When the job was last sent SIGINT or SIGQUIT by somebody.
@@ -282,6 +284,7 @@ impl Init {
             incoming: None,
             incoming_memory: Vec::new(),
             waiting_for_memory: Vec::new(),
+            survey: Survey::default(),
             last_seq: 0,
             stopping: None,
             interrupted: None,
@@ -338,6 +341,9 @@ impl Init {
         while let Some(done) = self.worker.take() {
             self.on_done(done);
         }
+        for id in self.shims.flush(self.config.timeouts.send) {
+            self.on_shim_closed(id, None);
+        }
         self.shims.accept();
         while let Some(event) = self.shims.next_event() {
             match event {
@@ -365,6 +371,7 @@ impl Init {
             self.remind_at,
             self.saving,
             self.killing,
+            self.shims.deadline(self.config.timeouts.send),
             self.attempt.as_ref().and_then(|a| a.deadline),
             self.restore.as_ref().and_then(|r| r.deadline),
             self.stopping.as_ref().and_then(|s| {
@@ -391,7 +398,15 @@ impl Init {
             self.worker.wake.as_fd(),
             PollFlags::IN,
         ));
-        for fd in self.shims.fds().chain(self.sidecar.fds()) {
+        for (fd, full) in self.shims.fds() {
+            let room = if full {
+                PollFlags::OUT
+            } else {
+                PollFlags::empty()
+            };
+            fds.push(PollFd::from_borrowed_fd(fd, PollFlags::IN | room));
+        }
+        for fd in self.sidecar.fds() {
             fds.push(PollFd::from_borrowed_fd(fd, PollFlags::IN));
         }
         for process in self.processes.values() {
@@ -508,7 +523,7 @@ impl Init {
         self.listen()?;
         // Threads for the streams first: they live long and must not take PIDs of the job.
         let (ends, streams) = self.new_streams()?;
-        self.pids.set_next(FIRST_JOB_PID)?;
+        self.pids.set_next(first_job_pid())?;
         let shim = self.installed_shim.as_ref();
         let user = self.user.clone();
         let pid = spawn::start(&self.config, shim, user, ends, self.limit)?;
@@ -966,7 +981,11 @@ impl Init {
 
     /// Sends to a shim; a failure ends the connection as if it had been closed.
     pub(super) fn tell_shim(&mut self, id: ConnectionId, message: &ToShim) -> bool {
-        let sent = self.shims.send(id, message, &[], self.config.timeouts.send);
+        self.send_shim(id, message.clone(), Vec::new())
+    }
+
+    fn send_shim(&mut self, id: ConnectionId, message: ToShim, fds: Vec<Arc<OwnedFd>>) -> bool {
+        let sent = self.shims.send(id, message, fds);
         if !sent {
             self.on_shim_closed(id, None);
         }
@@ -975,19 +994,15 @@ impl Init {
 
     /// Sends a process all its memory and asks it to attach.
     pub(super) fn send_memory(&mut self, id: ConnectionId, pid: ProcessId, seq: Sequence) -> bool {
-        let bound = self.config.timeouts.send;
         let entries = self.vault.memory_of(pid);
-        for batch in entries.chunks(phos_protocol::channel::BATCH) {
+        for batch in entries.chunks(phos_protocol::channel::SHIM_FDS) {
             let keys = batch.iter().map(|e| e.allocation.key).collect();
-            let fds: Vec<_> = batch.iter().map(|e| e.fd()).collect();
-            if !self
-                .shims
-                .send(id, &ToShim::Memory { seq, keys }, &fds, bound)
-            {
+            let fds = batch.iter().map(|e| e.shared()).collect();
+            if !self.shims.send(id, ToShim::Memory { seq, keys }, fds) {
                 return false;
             }
         }
-        self.shims.send(id, &ToShim::Attach { seq }, &[], bound)
+        self.shims.send(id, ToShim::Attach { seq }, Vec::new())
     }
 
     fn on_shim(&mut self, id: ConnectionId, message: FromShim, fds: Vec<OwnedFd>) {
@@ -1035,7 +1050,17 @@ impl Init {
             } => self.on_share(id, pid, allocation, with_fd, fds),
             FromShim::Identify => {
                 let found = fds.first().and_then(|fd| self.vault.identify(fd.as_fd()));
+                if let Some(allocation) = found {
+                    self.vault.note_import(pid, allocation.key);
+                }
                 self.tell_shim(id, &ToShim::Identified(found));
+            }
+            FromShim::Fetch { key, instance } => self.on_fetch(id, pid, key, instance),
+            FromShim::LetGo { keys } => {
+                let keys = self.vault.let_go(pid, &keys);
+                if !keys.is_empty() {
+                    self.sidecar.send(&ToSidecar::Freed { keys }, &[]);
+                }
             }
             FromShim::Freed { ids } => {
                 let keys = self.vault.free(pid, &ids);
@@ -1111,11 +1136,41 @@ impl Init {
         }
     }
 
-    /// `Welcome`, whose list must fit into a packet.
-    fn welcome(&mut self, id: ConnectionId, mut held: Vec<u64>) -> bool {
-        // Ten bytes a number at most. What is left out is exported again: right, and slower.
-        held.truncate((phos_protocol::channel::MAX_PACKET - 64) / 10);
-        self.tell_shim(id, &ToShim::Welcome { held })
+    /// `Welcome`, in as many packets as the list takes: one that is not full is the last.
+    fn welcome(&mut self, id: ConnectionId, held: Vec<u64>) -> bool {
+        let mut rest = &held[..];
+        loop {
+            let (part, more) = rest.split_at(rest.len().min(HELD));
+            let message = ToShim::Welcome {
+                held: part.to_vec(),
+            };
+            if !self.tell_shim(id, &message) {
+                return false;
+            }
+            if part.len() < HELD {
+                return true;
+            }
+            rest = more;
+        }
+    }
+
+    /// A process opens memory that another one has given it a handle of.
+    fn on_fetch(&mut self, id: ConnectionId, pid: ProcessId, key: AllocationKey, instance: u64) {
+        // A PID may have been used again, and the number of an allocation with it.
+        let same = self
+            .processes
+            .get(&key.owner)
+            .is_some_and(|p| p.instance == instance);
+        let found = self.vault.get(&key).filter(|_| same);
+        let found = found.map(|entry| (entry.allocation, entry.shared()));
+        let (allocation, fds) = match found {
+            Some((allocation, fd)) => {
+                self.vault.note_import(pid, key);
+                (Some(allocation), vec![fd])
+            }
+            None => (None, Vec::new()),
+        };
+        self.send_shim(id, ToShim::Identified(allocation), fds);
     }
 
     fn on_out_of_memory(&mut self, id: ConnectionId, pid: ProcessId, device: i32, bytes: u64) {
@@ -1145,7 +1200,6 @@ impl Init {
         with_fd: bool,
         fds: Vec<OwnedFd>,
     ) {
-        let bound = self.config.timeouts.send;
         let answer = if allocation.key.owner != pid {
             Err(format!(
                 "process {pid} exports an allocation of process {}",
@@ -1166,15 +1220,11 @@ impl Init {
                 .get(&allocation.key)
                 .ok_or_else(|| "the agent does not hold this allocation".to_owned())
         });
-        let sent = match answer {
-            Ok(entry) => self
-                .shims
-                .send(id, &ToShim::Shared(Ok(())), &[entry.fd()], bound),
-            Err(e) => self.shims.send(id, &ToShim::Shared(Err(e)), &[], bound),
+        let (answer, fds) = match answer {
+            Ok(entry) => (Ok(()), vec![entry.shared()]),
+            Err(e) => (Err(e), Vec::new()),
         };
-        if !sent {
-            self.on_shim_closed(id, None);
-        }
+        self.send_shim(id, ToShim::Shared(answer), fds);
     }
 
     /// A connection ended.
@@ -1192,7 +1242,7 @@ impl Init {
         if let Some(why) = why {
             tracing::warn!(pid, why, "a shim's connection is unusable");
         }
-        self.attempt_connection_lost(pid);
+        self.attempt_connection_lost(pid, why);
         self.restore_connection_lost(pid);
     }
 

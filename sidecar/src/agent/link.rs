@@ -119,6 +119,17 @@ pub enum Received<M> {
     Gone(Option<String>),
 }
 
+/// What became of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sent {
+    /// It is on its way.
+    Yes,
+    /// The peer has to read first.
+    Full,
+    /// Too many fds are on their way to whomever.
+    Crowded,
+}
+
 impl Link {
     /// For polling.
     pub fn fd(&self) -> BorrowedFd<'_> {
@@ -135,6 +146,26 @@ impl Link {
                 Received::Gone(None)
             }
             Err(e) => Received::Gone(Some(e.to_string())),
+        }
+    }
+
+    /// Sends if the peer's queue has room.
+    ///
+    /// # Errors
+    /// [`SendError`]; the connection is of no more use then.
+    pub fn try_send<M: Serialize>(
+        &self,
+        message: &M,
+        fds: &[BorrowedFd<'_>],
+    ) -> Result<Sent, SendError> {
+        match channel::send(&self.socket, message, fds) {
+            Ok(()) => Ok(Sent::Yes),
+            Err(SendError::Io(e)) if e.kind() == io::ErrorKind::WouldBlock => Ok(Sent::Full),
+            // The kernel counts the fds under way per user, against our limit of open files.
+            Err(SendError::Io(e)) if e.raw_os_error() == Some(libc::ETOOMANYREFS) => {
+                Ok(Sent::Crowded)
+            }
+            Err(e) => Err(e),
         }
     }
 

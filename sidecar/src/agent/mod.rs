@@ -10,6 +10,8 @@
 //! | [`init`] | what the main loop listens to |
 //! | [`shims`], [`sidecar_link`], [`link`] | who may connect |
 //! | [`vault`] | which GPU memory is kept alive |
+//! | [`survey`], [`devices`], [`room`] | what is refused before anything stops |
+//! | [`environment`] | what the job's environment is given |
 //! | [`attempt`], [`dump`] | the steps of a checkpoint |
 //! | [`restore`], [`revive`], [`lingering`] | the steps of a restore |
 //! | [`netlock`], [`netlink`] | what CRIU leaves in the firewall |
@@ -31,7 +33,10 @@ mod attempt;
 pub mod config;
 pub mod control;
 pub mod criu;
+mod descriptions;
+mod devices;
 mod dump;
+mod environment;
 pub mod failpoint;
 mod fence;
 pub mod files;
@@ -48,11 +53,13 @@ mod paths;
 pub mod places;
 mod restore;
 mod revive;
+mod room;
 mod shims;
 mod sidecar_link;
 mod signals;
-mod spawn;
+pub mod spawn;
 mod stdio;
+mod survey;
 mod temporary;
 pub mod tree;
 mod user;

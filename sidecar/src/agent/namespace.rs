@@ -17,7 +17,7 @@
 //!
 //! # PIDs
 //!
-//! A restore needs the PIDs of the image free. So the job starts at [`FIRST_JOB_PID`], while everything the
+//! A restore needs the PIDs of the image free. So the job starts at [`first_job_pid`], while everything the
 //! agent runs around a restore gets lower numbers ([`PidCounter`]).
 
 use std::fs::File;
@@ -33,8 +33,19 @@ use nix::unistd::{ForkResult, Pid, fork, getpid, setsid};
 
 use super::signals;
 
-/// The PID at which the job starts.
-pub const FIRST_JOB_PID: u32 = 10_000;
+/// The job starts at one of so many PIDs from here on.
+const FIRST_JOB_PID: u32 = 10_000;
+const FIRST_JOB_PIDS: u32 = 10_000;
+
+/// A PID for the job to start at, chosen at random: the driver names an abstract socket of each process by its PID and the
+/// number of its PID namespace. A restored process keeps the name, the kernel gives the namespace's number away again, and
+/// the next job on this machine that began at the same PID in a namespace of that number could not initialise CUDA (304).
+pub fn first_job_pid() -> u32 {
+    let mut random = [0; 4];
+    // Without random bytes they all start at the same.
+    let _ = rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty());
+    FIRST_JOB_PID + u32::from_ne_bytes(random) % FIRST_JOB_PIDS
+}
 
 /// Why no namespace could be set up.
 #[derive(Debug, thiserror::Error)]

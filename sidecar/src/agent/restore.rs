@@ -14,7 +14,7 @@
 //!   started it starts another.
 //! * The sidecar is not needed after `Restore`: should it vanish, the restore goes on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -173,9 +173,10 @@ impl Init {
         let image = directory
             .read_agent_image()
             .map_err(|e| Refused::Image(e.to_string()))?;
+        let brought: BTreeSet<_> = self.incoming_memory.iter().map(|(a, _)| a.key).collect();
         for wanted in &image.vault {
             let key = wanted.allocation.key;
-            if !self.incoming_memory.iter().any(|(a, _)| a.key == key) {
+            if !brought.contains(&key) {
                 return Err(Refused::Image(format!(
                     "the memory of allocation {} of process {} was not brought",
                     key.id, key.owner
@@ -266,6 +267,16 @@ impl Init {
         let bound = self.config.timeouts.attach;
         let (root, times) = match outcome {
             Ok(done) => done,
+            Err(e) if e.is_final() => {
+                let reason = e.to_string();
+                self.restore_ends(
+                    &reason,
+                    ToSidecar::NotRestorable {
+                        reason: reason.clone(),
+                    },
+                );
+                return;
+            }
             Err(e) => {
                 self.restore_failed(&e.to_string());
                 return;
@@ -421,6 +432,10 @@ impl Init {
 
     /// Gives up a restore that is under way, if one is.
     pub(super) fn restore_failed(&mut self, reason: &str) {
+        self.restore_ends(reason, ToSidecar::Restored(Err(reason.to_owned())));
+    }
+
+    fn restore_ends(&mut self, reason: &str, answer: ToSidecar) {
         let Some(restore) = self.restore.take() else {
             return;
         };
@@ -442,8 +457,7 @@ impl Init {
             };
         }
         self.job.restored = false;
-        self.sidecar
-            .send(&ToSidecar::Restored(Err(reason.to_owned())), &[]);
+        self.sidecar.send(&answer, &[]);
         self.wait_for_decision();
     }
 }

@@ -81,6 +81,24 @@ pub enum ReviveError {
     Pipe(std::io::Error),
 }
 
+impl ReviveError {
+    /// Whether it would be no different at another try: the driver refuses to restore a process that is there. Without
+    /// memory for it, or without a GPU that is ready, it may.
+    pub fn is_final(&self) -> bool {
+        const MAY_PASS: [u32; 4] = [2, 46, 100, 802];
+        match self {
+            Self::Control(ControlError::Call {
+                call, pid, result, ..
+            }) => {
+                call.starts_with("cuCheckpointProcessRestore")
+                    && !MAY_PASS.contains(result)
+                    && super::tree::is_alive(*pid)
+            }
+            _ => false,
+        }
+    }
+}
+
 fn ns(since: Instant) -> u64 {
     u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }

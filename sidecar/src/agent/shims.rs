@@ -3,17 +3,22 @@
 //! Who may connect: processes of the job, that is descendants of this process, under their own PID; whatever user they
 //! have become. A process that somebody else started beside it in the container (`docker exec`) is none. While the job is
 //! detached nothing listens: shims wait for the path of the socket to appear.
+//!
+//! Sending never waits: a shim imports the memory of one packet before it takes the next, and all the others are to get
+//! theirs meanwhile. What a socket has no room for is queued.
 
-use std::collections::BTreeMap;
-use std::os::fd::OwnedFd;
+use std::collections::{BTreeMap, VecDeque};
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use phos_protocol::agent::Process;
+use phos_protocol::channel::SendError;
 use phos_protocol::shim::{ToAgent, ToShim};
 use phos_protocol::types::{Device, ProcessId};
 
-use super::link::{Link, Listener, Received};
+use super::link::{Link, Listener, Received, Sent};
 
 /// Number of a connection, never used twice.
 pub type ConnectionId = u64;
@@ -27,6 +32,31 @@ pub struct Connection {
     pub pid: ProcessId,
     /// Whether `Hello` came.
     pub greeted: bool,
+    /// What the socket had no room for.
+    queue: VecDeque<(ToShim, Vec<Arc<OwnedFd>>)>,
+    /// Since when nothing of it could be sent, and why.
+    blocked: Option<(Instant, Sent)>,
+}
+
+impl Connection {
+    /// Sends what there is room for.
+    fn flush(&mut self) -> Result<(), SendError> {
+        while let Some((message, fds)) = self.queue.front() {
+            let fds: Vec<_> = fds.iter().map(|fd| fd.as_fd()).collect();
+            match self.link.try_send(message, &fds)? {
+                Sent::Yes => {
+                    self.queue.pop_front();
+                    self.blocked = None;
+                }
+                why => {
+                    let since = self.blocked.map_or_else(Instant::now, |(since, _)| since);
+                    self.blocked = Some((since, why));
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 /// A process of the job that uses CUDA.
@@ -103,12 +133,54 @@ impl ShimServer {
         self.listeners.clear();
     }
 
-    /// What to poll.
-    pub fn fds(&self) -> impl Iterator<Item = std::os::fd::BorrowedFd<'_>> {
+    /// What to poll, and whether for room to send too.
+    pub fn fds(&self) -> impl Iterator<Item = (std::os::fd::BorrowedFd<'_>, bool)> {
+        let connections = self.connections.values().map(|c| {
+            let full = c.blocked.is_some_and(|(_, why)| why == Sent::Full);
+            (c.link.fd(), full)
+        });
         self.listeners
             .iter()
-            .map(Listener::fd)
-            .chain(self.connections.values().map(|c| c.link.fd()))
+            .map(|l| (l.fd(), false))
+            .chain(connections)
+    }
+
+    /// When to [`Self::flush`] at the latest, where shims get `bound` to read.
+    pub fn deadline(&self, bound: Duration) -> Option<Instant> {
+        self.connections
+            .values()
+            .filter_map(|c| c.blocked)
+            .map(|(since, why)| match why {
+                // No socket tells when others have read.
+                Sent::Crowded => Instant::now() + Duration::from_millis(1),
+                _ => since + bound,
+            })
+            .min()
+    }
+
+    /// Sends what there is room for now. Connections that failed, or took nothing for `bound`, are closed and returned.
+    pub fn flush(&mut self, bound: Duration) -> Vec<ConnectionId> {
+        let mut lost = Vec::new();
+        for (&id, connection) in &mut self.connections {
+            if connection.queue.is_empty() {
+                continue;
+            }
+            let failed = match connection.flush() {
+                Err(e) => Some(e.to_string()),
+                Ok(()) => connection
+                    .blocked
+                    .filter(|(since, _)| since.elapsed() >= bound)
+                    .map(|_| format!("it has read nothing for {bound:?}")),
+            };
+            if let Some(cause) = failed {
+                tracing::warn!(pid = connection.pid, cause, "cannot talk to a shim");
+                lost.push(id);
+            }
+        }
+        for id in &lost {
+            self.connections.remove(id);
+        }
+        lost
     }
 
     /// Takes new connections.
@@ -137,6 +209,8 @@ impl ShimServer {
                         link,
                         pid: peer.pid,
                         greeted: false,
+                        queue: VecDeque::new(),
+                        blocked: None,
                     },
                 );
             }
@@ -178,18 +252,17 @@ impl ShimServer {
         self.connections.clear();
     }
 
-    /// Sends; a connection that fails is closed and reported by `false`.
-    pub fn send(
-        &mut self,
-        id: ConnectionId,
-        message: &ToShim,
-        fds: &[std::os::fd::BorrowedFd<'_>],
-        bound: Duration,
-    ) -> bool {
-        let Some(connection) = self.connections.get(&id) else {
+    /// Sends, now or when the shim has read what was sent before; a connection that fails is closed and reported by
+    /// `false`.
+    pub fn send(&mut self, id: ConnectionId, message: ToShim, fds: Vec<Arc<OwnedFd>>) -> bool {
+        let Some(connection) = self.connections.get_mut(&id) else {
             return false;
         };
-        match connection.link.send(message, fds, bound) {
+        connection.queue.push_back((message, fds));
+        if connection.queue.len() > 1 {
+            return true;
+        }
+        match connection.flush() {
             Ok(()) => true,
             Err(e) => {
                 tracing::warn!(pid = connection.pid, cause = %e, "cannot talk to a shim");
@@ -217,9 +290,19 @@ pub fn watch(pid: ProcessId) -> Option<OwnedFd> {
     rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok()
 }
 
-/// Whether a shim's library is mapped in a process that has initialised nothing with us yet.
-pub fn has_shim(pid: ProcessId) -> bool {
-    super::tree::maps_library(pid, "libphos_shim")
+/// Whether a process that has not connected is about to: its shim's control thread, which the shim starts when the process
+/// initialises CUDA, is there. A process in which only NVML uses the driver (a GPU monitor) has the shim mapped as well
+/// and is known to the driver, but its shim sleeps.
+pub fn is_about_to_connect(pid: ProcessId) -> bool {
+    /// Its name, as `shim/src/control/mod.rs` gives it.
+    const CONTROL_THREAD: &str = "phos-control";
+    let Ok(tasks) = std::fs::read_dir(format!("/proc/{pid}/task")) else {
+        return false;
+    };
+    tasks.flatten().any(|task| {
+        std::fs::read_to_string(task.path().join("comm"))
+            .is_ok_and(|name| name.trim_end() == CONTROL_THREAD)
+    })
 }
 
 /// The paths to listen at: the agent's own, and the one an image was made with.

@@ -14,6 +14,7 @@ use std::process::{Command, Stdio};
 use phos_protocol::env;
 
 use super::config::AgentConfig;
+use super::environment;
 use super::signals;
 use super::stdio::JobEnds;
 use super::user::JobUser;
@@ -182,6 +183,14 @@ pub fn start(
             .env(env::SHIM_SOCKET, config.shim_socket());
     }
     set_home(&mut command, user.as_ref());
+    let home = command
+        .get_envs()
+        .find_map(|(name, value)| (name == "HOME").then(|| value.map(PathBuf::from))?)
+        .or_else(|| std::env::var_os("HOME").map(PathBuf::from));
+    let present =
+        |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
+    let configured = environment::nccl_configured(home.as_deref());
+    command.envs(environment::defaults(present, &configured));
     let filter = io_uring_filter();
     // SAFETY: between fork and exec only system calls are made, on data that was allocated before.
     unsafe {
@@ -270,8 +279,8 @@ pub struct NofileLimit {
 }
 
 impl NofileLimit {
-    /// Raises the agent's own limit as far as it may (the vault holds an fd per allocation) and returns what it
-    /// was.
+    /// Raises the process's own limit as far as it may and returns what it was: the vault holds an fd per allocation,
+    /// and so does the sidecar.
     pub fn raise() -> Self {
         let mut limit = libc::rlimit {
             rlim_cur: 0,
@@ -283,9 +292,19 @@ impl NofileLimit {
             soft: limit.rlim_cur,
             hard: limit.rlim_max,
         };
-        limit.rlim_cur = limit.rlim_max;
-        // SAFETY: as above; failing leaves the limit as it was.
-        unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
+        // With CAP_SYS_RESOURCE also the hard limit, as far as the kernel goes at all.
+        let most = std::fs::read_to_string("/proc/sys/fs/nr_open")
+            .ok()
+            .and_then(|text| text.trim().parse::<libc::rlim_t>().ok())
+            .unwrap_or(limit.rlim_max);
+        for hard in [most.max(limit.rlim_max), limit.rlim_max] {
+            limit.rlim_cur = hard;
+            limit.rlim_max = hard;
+            // SAFETY: as above; failing leaves the limit as it was.
+            if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) } == 0 {
+                break;
+            }
+        }
         before
     }
 

@@ -7,6 +7,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// A process as `/proc/PID/stat` has it.
@@ -96,6 +97,25 @@ impl Tree {
     pub fn resident_bytes(&self) -> u64 {
         self.processes.iter().map(|&pid| resident_bytes(pid)).sum()
     }
+
+    /// Anonymous bytes of all its processes: what CRIU will write at least. Shared memory is not among them, because
+    /// before a job is detached it may be memory of a GPU, as on the simulated one.
+    pub fn anonymous_bytes(&self) -> u64 {
+        self.processes
+            .iter()
+            .map(|&pid| status_bytes(pid, &["RssAnon:"]))
+            .sum()
+    }
+}
+
+/// Whether a process is there and has not ended.
+pub fn is_alive(pid: u32) -> bool {
+    stat(pid).is_some_and(|stat| !stat.zombie)
+}
+
+/// Name of a process, if it is there.
+pub fn name(pid: u32) -> Option<String> {
+    stat(pid).map(|stat| stat.name)
 }
 
 /// [`resident_bytes`] of a tree; 0 if it cannot be read.
@@ -105,15 +125,18 @@ pub fn image_bytes(root: u32) -> u64 {
 
 /// Resident bytes that are the process's own (anonymous and shared memory): what CRIU will write, about.
 pub fn resident_bytes(pid: u32) -> u64 {
+    status_bytes(pid, &["RssAnon:", "RssShmem:"])
+}
+
+/// The sum of lines of `/proc/PID/status`, in bytes; 0 if they cannot be read.
+fn status_bytes(pid: u32, names: &[&str]) -> u64 {
     let Ok(status) = std::fs::read_to_string(format!("/proc/{pid}/status")) else {
         return 0;
     };
     status
         .lines()
         .filter_map(|line| {
-            let value = line
-                .strip_prefix("RssAnon:")
-                .or_else(|| line.strip_prefix("RssShmem:"))?;
+            let value = names.iter().find_map(|name| line.strip_prefix(name))?;
             value
                 .trim()
                 .trim_end_matches(" kB")
@@ -348,6 +371,34 @@ pub struct OpenFile {
     /// What `/proc/PID/fd/N` points to.
     pub link: PathBuf,
 }
+
+/// A file that a process has open or mapped by a name that was removed while the file has another name: glibc makes named
+/// semaphores that way (`multiprocessing` under spawn has them). CRIU gives such a file a name for the dump and takes it away
+/// again where the processes live on, so that what it wrote can never be restored.
+pub fn file_by_another_name(pid: u32) -> Option<PathBuf> {
+    let has_another_name = |through: &Path, link: &Path| {
+        link.is_absolute()
+            && link.as_os_str().as_bytes().ends_with(DELETED)
+            && !link.exists()
+            && std::fs::metadata(through).is_ok_and(|meta| meta.is_file() && meta.nlink() > 0)
+    };
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let mapped = maps.lines().filter_map(|line| {
+        let range = line.split_ascii_whitespace().next()?;
+        let path = line.find('/').and_then(|at| line.get(at..))?;
+        Some((format!("/proc/{pid}/map_files/{range}"), path.into()))
+    });
+    let open = open_files(pid)
+        .into_iter()
+        .map(|file| (format!("/proc/{pid}/fd/{}", file.fd), file.link));
+    mapped
+        .chain(open)
+        .find(|(through, link): &(String, PathBuf)| has_another_name(Path::new(through), link))
+        .map(|(_, link)| link)
+}
+
+/// What the kernel appends to a name that was removed.
+const DELETED: &[u8] = b" (deleted)";
 
 /// Every open file of a process.
 pub fn open_files(pid: u32) -> Vec<OpenFile> {

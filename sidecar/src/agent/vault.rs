@@ -4,17 +4,21 @@
 //!
 //! # Rules
 //!
-//! * An entry is made by a complete table of its owner, by `Share`, or by a restore. It goes when its owner's
-//!   newer complete table does not list it, or its owner ends, **and** no live process imports it.
+//! * An entry is made by a complete table of its owner, by `Share`, or by a restore. It goes when its owner has freed it (by
+//!   `Freed`, or its newer complete table does not list it) or ended, **and** no live process imports it.
+//! * A process imports what its last complete table says, what it was told or given since, less what it let go since.
 //! * A part of a table changes nothing: [`Vault::apply`] takes it whole.
 //! * Every entry has a serial number, so that a key used again (a PID used twice) is not taken for the entry
 //!   that a sidecar was sent before.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
 use phos_protocol::shim::TableEntry;
 use phos_protocol::types::{Allocation, AllocationId, AllocationKey, ProcessId};
+
+use super::descriptions::Descriptions;
 
 /// An allocation and the fd that keeps it alive.
 #[derive(Debug)]
@@ -25,13 +29,18 @@ pub struct Entry {
     pub requested: u64,
     /// Distinguishes entries that had the same key one after the other.
     pub serial: u64,
-    fd: OwnedFd,
+    fd: Arc<OwnedFd>,
 }
 
 impl Entry {
     /// The fd.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
+    }
+
+    /// The fd, for a message that may have to wait.
+    pub fn shared(&self) -> Arc<OwnedFd> {
+        Arc::clone(&self.fd)
     }
 }
 
@@ -101,6 +110,9 @@ pub struct Vault {
     imports: BTreeMap<ProcessId, BTreeSet<AllocationKey>>,
     /// Owners that have ended while somebody imported memory of theirs.
     gone: BTreeSet<ProcessId>,
+    /// Allocations that their owner has freed while somebody imported them.
+    freed: BTreeSet<AllocationKey>,
+    descriptions: Descriptions,
     next_serial: u64,
 }
 
@@ -110,11 +122,16 @@ impl Vault {
         self.entries.clear();
         self.imports.clear();
         self.gone.clear();
+        self.freed.clear();
+        self.descriptions = Descriptions::default();
     }
 
     /// Takes an allocation in, in place of an older one of the same key.
     pub fn insert(&mut self, allocation: Allocation, requested: u64, fd: OwnedFd) {
         self.next_serial += 1;
+        let fd = Arc::new(fd);
+        self.freed.remove(&allocation.key);
+        self.descriptions.add(allocation.key, &fd);
         self.entries.insert(
             allocation.key,
             Entry {
@@ -161,10 +178,73 @@ impl Vault {
             }
         }
         let imported = self.all_imports();
-        self.entries
-            .retain(|key, _| key.owner != pid || listed.contains(key) || imported.contains(key));
+        let unlisted: Vec<AllocationKey> = self
+            .owned(pid)
+            .filter(|key| !listed.contains(key))
+            .collect();
+        for key in unlisted {
+            if imported.contains(&key) {
+                self.freed.insert(key);
+            } else {
+                self.entries.remove(&key);
+            }
+        }
         self.drop_orphans();
         Ok(())
+    }
+
+    /// Takes in what came of a table that was not completed, or whose attempt is over: its process counts on it that what
+    /// it sent is held, and does not send it again.
+    pub fn keep(&mut self, pid: ProcessId, table: Table) {
+        for (entry, fd) in table.entries {
+            if let Some(fd) = fd
+                && entry.allocation.key.owner == pid
+            {
+                self.insert(entry.allocation, entry.requested, fd);
+            }
+        }
+    }
+
+    /// Keys of the entries that `pid` owns or owned.
+    fn owned(&self, pid: ProcessId) -> impl Iterator<Item = AllocationKey> {
+        let key = |id| AllocationKey { owner: pid, id };
+        self.entries
+            .range(key(0)..=key(AllocationId::MAX))
+            .map(|(&key, _)| key)
+    }
+
+    /// `pid` was given that allocation, or told that a descriptor of its is it: until its next table it counts as imported,
+    /// and so outlives a free by its owner.
+    pub fn note_import(&mut self, pid: ProcessId, key: AllocationKey) {
+        if key.owner != pid && self.entries.contains_key(&key) {
+            self.imports.entry(pid).or_default().insert(key);
+        }
+    }
+
+    /// `pid` has let go of memory of others; returns what nobody has any more and was dropped.
+    pub fn let_go(&mut self, pid: ProcessId, keys: &[AllocationKey]) -> Vec<AllocationKey> {
+        let Some(imports) = self.imports.get_mut(&pid) else {
+            return Vec::new();
+        };
+        let gone: Vec<AllocationKey> = keys.iter().copied().filter(|k| imports.remove(k)).collect();
+        gone.into_iter()
+            .filter(|key| {
+                let unowned = self.freed.contains(key) || self.gone.contains(&key.owner);
+                let dropped = unowned && !self.is_imported(key);
+                if dropped {
+                    self.freed.remove(key);
+                }
+                dropped && self.entries.remove(key).is_some()
+            })
+            .collect()
+    }
+
+    /// A process and memory of another that it imports and nobody could give back to it.
+    pub fn missing_import(&self) -> Option<(ProcessId, AllocationKey)> {
+        self.imports.iter().find_map(|(&pid, keys)| {
+            let missing = keys.iter().find(|key| !self.entries.contains_key(key))?;
+            Some((pid, *missing))
+        })
     }
 
     /// Forgets a process: what it owned goes unless somebody imports it, what only it imported goes too.
@@ -176,11 +256,20 @@ impl Vault {
 
     /// Drops allocations that their owner freed, unless somebody imports them; returns those dropped.
     pub fn free(&mut self, pid: ProcessId, ids: &[AllocationId]) -> Vec<AllocationKey> {
-        let imported = self.all_imports();
-        ids.iter()
-            .map(|&id| AllocationKey { owner: pid, id })
-            .filter(|key| !imported.contains(key) && self.entries.remove(key).is_some())
-            .collect()
+        let mut dropped = Vec::new();
+        for &id in ids {
+            let key = AllocationKey { owner: pid, id };
+            if self.is_imported(&key) {
+                self.freed.insert(key);
+            } else if self.entries.remove(&key).is_some() {
+                dropped.push(key);
+            }
+        }
+        dropped
+    }
+
+    fn is_imported(&self, key: &AllocationKey) -> bool {
+        self.imports.values().any(|keys| keys.contains(key))
     }
 
     fn all_imports(&self) -> BTreeSet<AllocationKey> {
@@ -190,19 +279,18 @@ impl Vault {
     /// Drops entries of ended owners that nobody imports any more.
     fn drop_orphans(&mut self) {
         let imported = self.all_imports();
-        self.entries
-            .retain(|key, _| !self.gone.contains(&key.owner) || imported.contains(key));
+        self.entries.retain(|key, _| {
+            let unowned = self.gone.contains(&key.owner) || self.freed.contains(key);
+            !unowned || imported.contains(key)
+        });
+        self.freed.retain(|key| self.entries.contains_key(key));
         let owners: BTreeSet<ProcessId> = self.entries.keys().map(|k| k.owner).collect();
         self.gone.retain(|pid| owners.contains(pid));
     }
 
     /// Numbers of the allocations held for `pid`.
     pub fn held(&self, pid: ProcessId) -> Vec<AllocationId> {
-        self.entries
-            .keys()
-            .filter(|k| k.owner == pid)
-            .map(|k| k.id)
-            .collect()
+        self.owned(pid).map(|key| key.id).collect()
     }
 
     /// What `pid` needs to attach: its own allocations and those it imports.
@@ -247,30 +335,10 @@ impl Vault {
     }
 
     /// The allocation whose open file description `fd` is, if any.
-    pub fn identify(&self, fd: BorrowedFd<'_>) -> Option<Allocation> {
-        self.entries
-            .values()
-            .find(|entry| same_description(entry.fd(), fd))
-            .map(|entry| entry.allocation)
+    pub fn identify(&mut self, fd: BorrowedFd<'_>) -> Option<Allocation> {
+        let key = self.descriptions.find(fd)?;
+        self.entries.get(&key).map(|entry| entry.allocation)
     }
-}
-
-/// Whether two fds of this process are one open file description.
-fn same_description(a: BorrowedFd<'_>, b: BorrowedFd<'_>) -> bool {
-    const KCMP_FILE: libc::c_int = 0;
-    let pid = std::process::id();
-    // SAFETY: kcmp takes five integers and touches no memory of ours.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_kcmp,
-            pid,
-            pid,
-            KCMP_FILE,
-            a.as_raw_fd() as libc::c_ulong,
-            b.as_raw_fd() as libc::c_ulong,
-        )
-    };
-    result == 0
 }
 
 #[cfg(test)]
@@ -363,6 +431,58 @@ mod tests {
     }
 
     #[test]
+    fn what_came_of_an_attempt_that_failed_is_held() {
+        let mut vault = Vault::default();
+        vault
+            .apply(1, table(vec![entry(1, 1, true)], vec![]))
+            .unwrap();
+        // Not complete: what it does not list stays, what is somebody else's is not taken.
+        vault.keep(1, table(vec![entry(1, 2, true), entry(2, 1, true)], vec![]));
+        assert_eq!(vault.held(1), [1, 2]);
+        assert!(vault.held(2).is_empty());
+        // The process counts on it.
+        vault
+            .apply(1, table(vec![entry(1, 2, false)], vec![]))
+            .unwrap();
+        assert_eq!(vault.held(1), [2]);
+    }
+
+    #[test]
+    fn what_was_given_to_another_process_lives_until_that_lets_go() {
+        let mut vault = Vault::default();
+        let key = AllocationKey { owner: 1, id: 1 };
+        let kept = AllocationKey { owner: 1, id: 2 };
+        vault
+            .apply(1, table(vec![entry(1, 1, true), entry(1, 2, true)], vec![]))
+            .unwrap();
+        vault.note_import(2, key);
+        vault.note_import(2, kept);
+        // Before any table of the importer.
+        assert_eq!(vault.free(1, &[1]), []);
+        assert_eq!(vault.let_go(2, &[key, kept]), [key], "2 is its owner's");
+        assert_eq!(vault.let_go(2, &[key]), []);
+        assert_eq!(vault.held(1), [2]);
+        // The same, with the free said by the owner's table.
+        vault.note_import(2, kept);
+        vault.apply(1, table(vec![], vec![])).unwrap();
+        assert_eq!(vault.held(1), [2]);
+        assert_eq!(vault.let_go(2, &[kept]), [kept]);
+        assert!(vault.is_empty() && vault.missing_import().is_none());
+    }
+
+    #[test]
+    fn an_import_that_nobody_could_give_back_is_found() {
+        let mut vault = Vault::default();
+        let key = AllocationKey { owner: 1, id: 1 };
+        vault.apply(2, table(vec![], vec![key])).unwrap();
+        assert_eq!(vault.missing_import(), Some((2, key)));
+        vault
+            .apply(1, table(vec![entry(1, 1, true)], vec![]))
+            .unwrap();
+        assert_eq!(vault.missing_import(), None);
+    }
+
+    #[test]
     fn a_bad_table_changes_nothing() {
         let mut vault = Vault::default();
         vault
@@ -420,6 +540,19 @@ mod tests {
         vault.insert(allocation, 0, fd);
         assert_eq!(vault.identify(twin.as_fd()), Some(allocation));
         assert_eq!(vault.identify(memory().as_fd()), None);
+        // Among many, in whatever order they come and go.
+        for id in 100..400 {
+            vault.insert(entry(5, id, false).allocation, 0, memory());
+            if id % 3 == 0 {
+                assert_eq!(vault.identify(twin.as_fd()), Some(allocation));
+                vault.free(5, &[id - 1]);
+            }
+        }
+        assert_eq!(vault.identify(twin.as_fd()), Some(allocation));
+        assert_eq!(vault.identify(memory().as_fd()), None);
+        // What is no longer held is nobody's, though its descriptor is still open.
+        vault.free(5, &[7]);
+        assert_eq!(vault.identify(twin.as_fd()), None);
     }
 
     proptest! {

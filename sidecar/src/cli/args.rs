@@ -246,7 +246,8 @@ pub struct SidecarArgs {
     /// Most host memory, pinned, for GPU memory on its way to or from the store.
     #[arg(long, default_value = "4GiB", value_name = "SIZE", value_parser = host_buffer)]
     pub host_buffer: u64,
-    /// How long GPU work in flight may take to end when a checkpoint begins; it is tried again later.
+    /// How long a checkpoint may take to begin while GPU work is in flight: in tries of a quarter second with the job running
+    /// in between, longer ones only where its queued work was seen to end by itself.
     #[arg(long, default_value = "10s", value_name = "TIME", value_parser = duration)]
     pub quiesce_timeout: Duration,
     /// How often a crashed job is brought back within the window before phos-ft gives up.

@@ -139,6 +139,13 @@ fn print_status(report: &Report) {
             println!("collection   {reason}");
         }
     }
+    if let Some(unprotected) = &report.unprotected {
+        println!(
+            "UNPROTECTED  since {}, because {}",
+            time(unprotected.since_ms),
+            unprotected.because
+        );
+    }
     if let Some(reason) = &report.last_failure {
         println!("last failure {reason}");
     }

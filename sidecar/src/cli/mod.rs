@@ -188,6 +188,8 @@ fn run_sidecar(common: &Common, sidecar: &SidecarArgs) -> u8 {
         }),
         key,
     };
+    // An fd for every allocation of the job.
+    crate::agent::spawn::NofileLimit::raise();
     let outcome = runtime.block_on(engine::run(config));
     // Workers that still wait for a store must not hold the process back.
     runtime.shutdown_background();

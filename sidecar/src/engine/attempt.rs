@@ -30,7 +30,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use phos_policies::schedule::{FailureKind, Trigger};
+use phos_policies::tries::{Answer, Next, Tries, TriesConfig};
 use phos_protocol::agent::{AttemptError, DumpFacts, Process, ToAgent, ToSidecar};
+use phos_protocol::shim::Refusal;
 use phos_protocol::types::GpuUuid;
 use phos_storage::{
     CheckpointWriter, Digest, Durability, ImageFile, JobError, Naming, Timings, UnixMillis,
@@ -52,7 +54,9 @@ use crate::gpu::{GpuError, MemoryInfo, Range};
 
 /// So many snapshots in a row that had to make way for the job, and no more are made until a checkpoint is stored.
 const CROWDED: u32 = 2;
-/// Beyond that, for the agent's own work.
+/// How often a checkpoint is begun again at once that came at a bad moment.
+const AT_ONCE: u32 = 3;
+/// Beyond the time for the shims, for the agent's own work.
 const QUIESCE_MARGIN: Duration = Duration::from_secs(10);
 /// Control state and CRIU.
 const DUMP: Duration = Duration::from_secs(600);
@@ -153,6 +157,8 @@ enum HeldError {
     Fenced(EngineError),
     /// Not while the job is as it is.
     Refused(String),
+    /// It did not fall quiet; the job runs.
+    Unquiet(String),
     Task(String),
 }
 
@@ -179,7 +185,9 @@ impl HeldError {
     fn needs_abandon(&self) -> bool {
         !matches!(
             self,
-            HeldError::Ended(_) | HeldError::Wait(WaitError::Link(_) | WaitError::JobExited)
+            HeldError::Ended(_)
+                | HeldError::Unquiet(_)
+                | HeldError::Wait(WaitError::Link(_) | WaitError::JobExited)
         )
     }
 
@@ -235,7 +243,7 @@ impl HeldError {
                 failure
             }
             HeldError::Refused(e) => Failure::new(e, FailureKind::Permanent),
-            HeldError::Task(e) => Failure::new(e, FailureKind::Transient),
+            HeldError::Task(e) | HeldError::Unquiet(e) => Failure::new(e, FailureKind::Transient),
         }
     }
 }
@@ -276,23 +284,114 @@ fn ns(value: u64) -> f64 {
     value as f64 / 1e6
 }
 
+/// What a failed try says about the next one in the same checkpoint, if there is to be one.
+fn answer_of(error: &AttemptError) -> Option<Answer> {
+    match error {
+        AttemptError::Shim { refusal, .. } => match refusal {
+            Refusal::Timeout => Some(Answer::Busy),
+            Refusal::Capturing => Some(Answer::Capturing),
+            Refusal::Slow { needs_ms } => {
+                Some(Answer::Needs(Duration::from_millis((*needs_ms).into())))
+            }
+            _ => None,
+        },
+        // Nothing was asked of the job: waited for as a capture's end is.
+        AttemptError::Soon(_) => Some(Answer::Capturing),
+        _ => None,
+    }
+}
+
 impl Session<'_> {
     /// Takes a checkpoint up to the moment the job runs again; the rest goes on as the engine's flight.
     pub(super) async fn attempt(&mut self, trigger: Trigger) -> Result<(), Failure> {
-        for _ in 0..2 {
+        self.held_for = Duration::ZERO;
+        let (mut opened, mut again) = (false, 0);
+        loop {
             self.held_since = None;
-            match self.attempt_once(trigger).await {
-                Err(HeldError::Closed(gpus)) => self.open_gpus(gpus).await?,
+            let outcome = self.attempt_once(trigger).await;
+            if outcome.is_err() {
+                self.held_for += self.held_since.map_or(Duration::ZERO, |at| at.elapsed());
+            }
+            match outcome {
+                Err(HeldError::Closed(gpus)) if !opened => {
+                    opened = true;
+                    self.open_gpus(gpus).await?;
+                }
+                Err(HeldError::Ended(AttemptError::Soon(reason))) if again < AT_ONCE => {
+                    again += 1;
+                    tracing::info!(reason, "the checkpoint is begun again at once");
+                }
                 Err(e) => {
                     let mut failure = e.into_failure();
                     // It counts like any other stop, or failures would take the job's time.
-                    failure.stop = self.held_since.map_or(Duration::ZERO, |at| at.elapsed());
+                    failure.stop = self.held_for;
                     return Err(failure);
                 }
                 Ok(()) => return Ok(()),
             }
         }
-        Err(HeldError::Closed(Vec::new()).into_failure())
+    }
+
+    /// Asks the job to fall quiet, more than once if need be, and no longer at a time than the policy allows.
+    async fn fall_quiet(&mut self) -> Result<(Table, Vec<Process>), HeldError> {
+        let now = self.engine.now();
+        let mut tries = Tries::new(TriesConfig::within(self.engine.quiesce_timeout), now);
+        loop {
+            let began = Instant::now();
+            self.held_since = Some(began);
+            let outcome = self.quiesce(self.seq, tries.bound()).await;
+            let (error, answer) = match outcome {
+                Err(HeldError::Ended(e)) => match answer_of(&e) {
+                    Some(answer) => (e, answer),
+                    None => return Err(HeldError::Ended(e)),
+                },
+                outcome => {
+                    if outcome.is_ok() {
+                        self.engine.long_tries.succeeded();
+                    }
+                    return outcome;
+                }
+            };
+            let held = began.elapsed();
+            self.held_since = None;
+            self.held_for += held;
+            let now = self.engine.now();
+            match tries.after(answer, held, &mut self.engine.long_tries, now) {
+                Next::Try { after, bound } => {
+                    tracing::debug!(cause = %error, after_ms = after.as_millis() as u64, bound_ms = bound.as_millis() as u64, "the job is asked again");
+                    self.run_on(after).await?;
+                    self.seq += 1;
+                }
+                Next::GiveUp if tries.failed() > 1 => {
+                    return Err(HeldError::Unquiet(format!(
+                        "{error} ({} short tries within {:?}, with the job running in between)",
+                        tries.failed(),
+                        self.engine.quiesce_timeout
+                    )));
+                }
+                // It was waited for already.
+                Next::GiveUp => return Err(HeldError::Unquiet(error.to_string())),
+            }
+        }
+    }
+
+    /// Lets the job run between two tries; ends early when somebody wants an end.
+    async fn run_on(&mut self, time: Duration) -> Result<(), HeldError> {
+        let until = Instant::now() + time;
+        loop {
+            let time_is_up = self.exit_at();
+            let super::Engine { shutdown, .. } = &mut *self.engine;
+            tokio::select! {
+                packet = self.link.recv() => self.event_while_waiting(packet?).await?,
+                () = super::stop_wanted(shutdown, Duration::ZERO) => {
+                    return Err(HeldError::Task("the sidecar is to end, and the job has not fallen quiet".into()));
+                }
+                () = at(time_is_up) => {
+                    return Err(HeldError::Task("the job is to end, and has not fallen quiet".into()));
+                }
+                () = tokio::time::sleep_until(until.into()) => return Ok(()),
+            }
+        }
     }
 
     /// Opens GPUs, outside a stop.
@@ -370,15 +469,14 @@ impl Session<'_> {
             }
         };
         self.seq += 1;
-        let seq = self.seq;
         let _quiet = self.engine.gpus.pause_pinning();
         let control = Arc::new(Control::default());
         // So that a request for memory finds it.
         self.engine.held = Some(Arc::clone(&control));
-        let outcome = self
-            .hold(trigger, began, seq, writer.clone(), &control)
-            .await;
+        let outcome = self.hold(trigger, began, writer.clone(), &control).await;
         self.engine.held = None;
+        // Each try has its own.
+        let seq = self.seq;
         match outcome {
             Ok(work) => {
                 let control = Arc::clone(&work.control);
@@ -428,8 +526,11 @@ impl Session<'_> {
         }
     }
 
-    async fn quiesce(&mut self, seq: u64) -> Result<(Table, Vec<Process>), HeldError> {
-        let timeout = self.engine.quiesce_timeout;
+    async fn quiesce(
+        &mut self,
+        seq: u64,
+        timeout: Duration,
+    ) -> Result<(Table, Vec<Process>), HeldError> {
         let timeout_ms = u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX);
         self.link.send(&ToAgent::Quiesce { seq, timeout_ms })?;
         let mut table = Table::default();
@@ -462,14 +563,17 @@ impl Session<'_> {
         &mut self,
         trigger: Trigger,
         began: Instant,
-        seq: u64,
         writer: CheckpointWriter,
         control: &Arc<Control>,
     ) -> Result<Work, HeldError> {
         let mut parts = BTreeMap::new();
-        self.held_since = Some(Instant::now());
-        let (table, processes) = self.quiesce(seq).await?;
-        parts.insert("quiesce".into(), ms(began.elapsed()));
+        let (table, processes) = self.fall_quiet().await?;
+        let seq = self.seq;
+        // Of the try that the job fell quiet in.
+        parts.insert(
+            "quiesce".into(),
+            ms(self.held_since.map_or(Duration::ZERO, |at| at.elapsed())),
+        );
         failpoint::reach(Step::AfterQuiesce);
         let quiet = Instant::now();
         let device_bytes = table.bytes();

@@ -54,6 +54,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use phos_policies::restart::{RestartBudget, Restarts};
 use phos_policies::retention::Retention;
 use phos_policies::schedule::{Schedule, ScheduleConfig, ScheduleError};
+use phos_policies::tries::LongTries;
 use phos_protocol::env::AGENT_SOCKET_FILE;
 use phos_protocol::types::GpuUuid;
 use phos_storage::s3::S3Options;
@@ -259,8 +260,9 @@ struct Engine {
     lease: Duration,
     node: Node,
     keeper: Option<Keeper>,
-    /// Whether the job runs here, as far as the agent said.
+    /// Whether the job runs here, as far as the agent said; and since when.
     job_runs: bool,
+    running_since: UnixMillis,
     put_concurrency: usize,
     /// A checkpoint whose job runs again.
     flight: Option<Flight>,
@@ -284,6 +286,8 @@ struct Engine {
     disk_cache: Option<Arc<PackCache>>,
     /// See [`Config`].
     quiesce_timeout: Duration,
+    /// Whether the job is held back for longer than a moment to fall quiet.
+    long_tries: LongTries,
     /// What removes old checkpoints.
     tidy: Tidy,
     /// How chunks are written.
@@ -361,6 +365,11 @@ pub fn unix_millis() -> UnixMillis {
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
     UnixMillis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// A time for people, of ms since 1970.
+fn utc(millis: u64) -> String {
+    humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_millis(millis)).to_string()
 }
 
 /// Makes the job's run directory, for this user to list and write.
@@ -506,6 +515,7 @@ pub async fn run(config: Config) -> Result<(), EngineError> {
         restarts: Restarts::new(config.restarts),
         origin: Instant::now(),
         quiesce_timeout: config.quiesce_timeout,
+        long_tries: LongTries::default(),
         from: config.from,
         state_dir: config.state_dir.clone(),
         address: config.store.clone(),
@@ -514,6 +524,7 @@ pub async fn run(config: Config) -> Result<(), EngineError> {
         node: Node::new(config.node.as_deref()),
         keeper: None,
         job_runs: false,
+        running_since: UnixMillis(0),
         put_concurrency: options.encoders * 2,
         flight: None,
         held: None,

@@ -17,6 +17,7 @@
 //!   far as they share chunks, and what a damaged one on this machine has lost is read from the store.
 //! * Every chunk of device memory is checked by digest on the GPU before the agent is told.
 //! * Processes that do not come back (killed meanwhile, say) are tried once more from the same checkpoint.
+//! * What the driver cannot restore is tried twice as well, in case of doubt, and not over and over: it would be no different.
 //! * Any other failure falls back to the next older checkpoint, loudly. What cannot get better by that (other
 //!   machine, too little memory, another command) ends the attempt to resume.
 //! * Files that the job uses and its image does not carry are looked at before anything is fetched, so that it costs little to
@@ -99,6 +100,9 @@ pub(super) enum RestoreError {
     /// The agent could not bring its processes back, or they were killed meanwhile.
     #[error("{0}")]
     Agent(String),
+    /// The driver cannot bring back what it saved of a process that is there.
+    #[error("{0}")]
+    Driver(String),
     #[error("{0}")]
     Gpu(#[from] GpuError),
     #[error("{message}")]
@@ -132,6 +136,7 @@ impl RestoreError {
             | RestoreError::Files(_)
             | RestoreError::Image(_)
             | RestoreError::Unusable(_)
+            | RestoreError::Driver(_)
             | RestoreError::Wait(_) => false,
         }
     }
@@ -401,7 +406,9 @@ impl Session<'_> {
                     self.give_up(&e.to_string())?;
                     return Err(EngineError::Check(e).into());
                 }
-                Err(RestoreError::Agent(reason)) if tries < TRIES => {
+                Err(RestoreError::Agent(reason) | RestoreError::Driver(reason))
+                    if tries < TRIES =>
+                {
                     tracing::error!(
                         checkpoint = %id,
                         reason,
@@ -967,6 +974,7 @@ impl Session<'_> {
         self.link.send(&ToAgent::Restore { gpus })?;
         self.answer(RESTORE, |message, _| match message {
             ToSidecar::Restored(outcome) => Ok(outcome.map_err(RestoreError::Agent)),
+            ToSidecar::NotRestorable { reason } => Ok(Err(RestoreError::Driver(reason))),
             ToSidecar::CannotMove { reason } => Ok(Err(CheckError::Move(reason).into())),
             other => Err(other),
         })

@@ -22,7 +22,7 @@ use super::attempt::Stored;
 use super::link::{Link, LinkError, Packet};
 use super::registry::Registry;
 use super::restore::RestoreError;
-use super::status::CheckpointReport;
+use super::status::{CheckpointReport, Unprotected};
 use super::tidy::Busy;
 use super::{CheckpointId, Engine, EngineError, unix_millis};
 
@@ -92,6 +92,8 @@ pub(super) struct Session<'e> {
     pub(super) own_flight: Option<Sequence>,
     /// Since when the attempt that is being made holds the job.
     pub(super) held_since: Option<std::time::Instant>,
+    /// How long it held the job before that.
+    pub(super) held_for: Duration,
 }
 
 /// What woke the loop.
@@ -121,6 +123,7 @@ impl<'e> Session<'e> {
             job_epoch: 0,
             agent: 0,
             held_since: None,
+            held_for: Duration::ZERO,
             ended: None,
             termination: None,
             running: false,
@@ -373,6 +376,8 @@ impl<'e> Session<'e> {
         let now = self.engine.now();
         if running {
             self.engine.schedule.on(Event::JobStarted, now);
+            self.engine.running_since = unix_millis();
+            self.engine.status.lock().unprotected = None;
             self.engine.status.state("running");
         } else {
             self.engine.job_gone();
@@ -911,18 +916,37 @@ impl Engine {
             let mut status = self.status.lock();
             status.checkpoints += 1;
             status.last = Some(report);
+            if status.unprotected.take().is_some() {
+                tracing::info!("the job is protected again");
+            }
         }
         self.stored(local, urgent);
     }
 
     /// An attempt failed; the job runs on.
     fn failed(&mut self, message: &str, kind: FailureKind, stop: Duration) {
+        let unprotected = Unprotected {
+            since_ms: self.newest.max(self.running_since).0,
+            because: message.to_owned(),
+        };
+        let since = super::utc(unprotected.since_ms);
+        let known = {
+            let mut status = self.status.lock();
+            status.unprotected.replace(unprotected.clone()) == Some(unprotected)
+        };
+        // One line for each reason, however often it is met.
         match kind {
+            _ if known => tracing::debug!(reason = message, "checkpoint given up again"),
             FailureKind::Transient => tracing::warn!(
                 reason = message,
+                unprotected_since = since,
                 "checkpoint given up; it will be tried again"
             ),
-            _ => tracing::error!(reason = message, "checkpoint given up"),
+            _ => tracing::error!(
+                reason = message,
+                unprotected_since = since,
+                "checkpoint given up"
+            ),
         }
         for client in self.serving.drain(..) {
             let _ = client.send(Err(message.to_owned()));

@@ -68,6 +68,16 @@ pub struct RemoteReport {
     pub seconds: f64,
 }
 
+/// That the job's progress is not protected, since its checkpoints fail.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unprotected {
+    /// What was done since then would be lost: when the last checkpoint was stored, or the job began to run if that was
+    /// later, in ms since 1970.
+    pub since_ms: u64,
+    /// Why the last attempt failed.
+    pub because: String,
+}
+
 /// The sidecar's state.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
@@ -89,6 +99,9 @@ pub struct Report {
     pub last: Option<CheckpointReport>,
     /// Why the last failed attempt failed.
     pub last_failure: Option<String>,
+    /// From an attempt that failed until a checkpoint is stored.
+    #[serde(default)]
+    pub unprotected: Option<Unprotected>,
     /// Why checkpoints are ruled out now.
     pub unsupported: Option<String>,
     /// How often the job was brought back.

@@ -72,7 +72,11 @@ impl PackCache {
         Self::on_disk_leaving(directory, address, limit, disk::SPARE)
     }
 
-    fn on_disk_leaving(
+    /// As [`on_disk`](Self::on_disk), leaving one part in `spare` of the disk to others: 1 holds nothing, [`u64::MAX`] fills it.
+    ///
+    /// # Errors
+    /// When the directory cannot be made or read.
+    pub fn on_disk_leaving(
         directory: &Path,
         address: &str,
         limit: u64,

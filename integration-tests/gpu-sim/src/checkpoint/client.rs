@@ -89,8 +89,12 @@ impl Command {
         text
     }
 
-    /// What [`config::hang`] asks for.
+    /// What [`config::hang`] and [`config::fail`] ask for.
     fn hang(&self, pid: i32) -> Res {
+        if config::fail().is_some_and(|(call, file)| call == self.operation.name() && file.exists())
+        {
+            return Err(ERROR_OPERATING_SYSTEM);
+        }
         let Some((call, file)) = config::hang() else {
             return Ok(());
         };

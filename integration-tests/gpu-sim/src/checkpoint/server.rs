@@ -16,6 +16,7 @@ use crate::error::{
     ERROR_ILLEGAL_STATE, ERROR_INVALID_VALUE, ERROR_NO_DEVICE, ERROR_NOT_READY,
     ERROR_NOT_SUPPORTED, Res,
 };
+use crate::memory::host;
 use crate::memory::space::HostKind;
 use crate::sync::{lock, read, spawn, write};
 use std::collections::BTreeSet;
@@ -38,6 +39,36 @@ pub struct State {
     thread: AtomicI32,
     /// The node that the process was restored on. Empty: the one that it began on.
     node: Mutex<Vec<Backing>>,
+}
+
+impl State {
+    /// Whether the process is between its checkpoint and its restore.
+    pub fn is_checkpointed(&self) -> bool {
+        self.state.load(Ordering::Acquire) == CHECKPOINTED
+    }
+
+    /// Reads a page of the driver's that is gone while the process is checkpointed.
+    pub fn touch_pages(&self) {
+        if !self.is_checkpointed() {
+            return;
+        }
+        eprintln!(
+            "phos simulated GPU: a thread is inside the driver while the process is checkpointed"
+        );
+        // SAFETY: a new mapping wherever the kernel puts it.
+        let page = unsafe {
+            rustix::mm::mmap_anonymous(
+                std::ptr::null_mut(),
+                4096,
+                rustix::mm::ProtFlags::empty(),
+                rustix::mm::MapFlags::PRIVATE,
+            )
+        };
+        if let Ok(page) = page {
+            // SAFETY: the page belongs to this function. It cannot be read: that is the point, and the process dies of it.
+            unsafe { page.cast::<u8>().read_volatile() };
+        }
+    }
 }
 
 /// Starts the serving thread.
@@ -168,6 +199,7 @@ fn checkpoint(driver: &'static Driver) -> Res {
         .physical()
         .into_iter()
         .partition(|phys| phys.foreign());
+    host::copy_write_combined(driver);
     // Contents first: if host memory runs out nothing has changed yet but what is restored at once.
     for (index, phys) in physical.iter().enumerate() {
         if let Err(error) = phys.save() {
@@ -179,10 +211,12 @@ fn checkpoint(driver: &'static Driver) -> Res {
                 }
             }
             let _ = driver.space.write().map_all();
+            host::give_write_combined_back();
             return Err(error);
         }
     }
     driver.space.write().blank_all();
+    host::take_write_combined();
     foreign.iter().for_each(|phys| phys.lose());
     Ok(())
 }
@@ -267,5 +301,6 @@ fn restore(driver: &'static Driver, plan: Vec<Option<Backing>>) -> Res {
             return Err(error);
         }
     }
+    host::give_write_combined_back();
     driver.space.write().map_all()
 }

@@ -1,7 +1,8 @@
 //! Host memory that the driver knows: pinned, registered, managed.
 //!
 //! All of it is ordinary anonymous memory, so CRIU dumps it like any other; the driver only remembers the ranges. With
-//! unified addressing its device pointer is its address.
+//! unified addressing its device pointer is its address. Write-combined memory is the exception, as on the real
+//! driver: while the process is checkpointed it is not there, and what is written to it after the driver has looked is lost.
 
 use crate::api::{Out, api};
 use crate::context::{self, Context};
@@ -12,9 +13,61 @@ use crate::error::{
 };
 use crate::memory::space::{Host, HostKind, in_window};
 use crate::stream;
-use rustix::mm::{MapFlags, ProtFlags};
+use crate::sync::lock;
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags};
+use std::collections::BTreeMap;
+use std::sync::Mutex;
 
 const PAGE: u64 = 4096;
+/// `CU_MEMHOSTALLOC_WRITECOMBINED`.
+const WRITE_COMBINED: u32 = 4;
+
+/// Contents of write-combined memory while the process is checkpointed, by address.
+static TAKEN: Mutex<BTreeMap<u64, Vec<u8>>> = Mutex::new(BTreeMap::new());
+
+fn write_combined(driver: &Driver) -> Vec<(u64, usize)> {
+    let tables = driver.space.read();
+    let found = tables
+        .hosts
+        .iter()
+        .filter(|(_, host)| host.kind == HostKind::Allocated && host.flags & WRITE_COMBINED != 0);
+    found
+        .map(|(at, host)| (*at, host.size.next_multiple_of(PAGE) as usize))
+        .collect()
+}
+
+/// Copies write-combined memory; what is written to it from here on is lost.
+pub fn copy_write_combined(driver: &Driver) {
+    let mut taken = lock(&TAKEN);
+    for (at, room) in write_combined(driver) {
+        let mut contents = vec![0; room];
+        // SAFETY: a mapping of `allocate`, of this size; threads of the program may write to it meanwhile, through
+        // pointers of their own, and either value is right.
+        unsafe { std::ptr::copy_nonoverlapping(at as *const u8, contents.as_mut_ptr(), room) };
+        taken.insert(at, contents);
+    }
+}
+
+/// Takes write-combined memory away.
+pub fn take_write_combined() {
+    for (at, contents) in lock(&TAKEN).iter() {
+        // SAFETY: a mapping of `allocate`, of this size. Whoever touches it dies, as on the real driver.
+        let _ =
+            unsafe { rustix::mm::mprotect(*at as *mut _, contents.len(), MprotectFlags::empty()) };
+    }
+}
+
+/// Brings it back as it was when it was copied.
+pub fn give_write_combined_back() {
+    for (at, contents) in std::mem::take(&mut *lock(&TAKEN)) {
+        let flags = MprotectFlags::READ | MprotectFlags::WRITE;
+        // SAFETY: a mapping of `allocate`, of this size, written while nobody can rely on its content.
+        unsafe {
+            let _ = rustix::mm::mprotect(at as *mut _, contents.len(), flags);
+            std::ptr::copy_nonoverlapping(contents.as_ptr(), at as *mut u8, contents.len());
+        }
+    }
+}
 
 /// Allocates host memory of a kind.
 pub fn allocate(

@@ -22,8 +22,14 @@ use std::sync::{Arc, Mutex};
 
 /// The granularity of physical memory and of mappings.
 pub const GRANULE: u64 = 2 << 20;
-/// Descriptors of device memory start here where the limit allows, so that the application's numbers stay small.
-const FIRST_FD: i32 = 1 << 12;
+/// Descriptors of device memory start here where the limit can be raised so far. The limit of open files is one of numbers,
+/// not of how many there are: the application keeps all that its limit promises, as with a real driver, which holds no
+/// descriptor per allocation.
+const FIRST_FD: i32 = 1 << 16;
+/// Where there is no privilege to raise the limit.
+const MODEST_FD: i32 = 1 << 12;
+/// Number that the limit is raised to for a moment.
+const MOST_FDS: libc::rlim_t = 1 << 20;
 const PAGE: usize = 4096;
 
 pub fn mib(count: u64) -> u64 {
@@ -69,7 +75,7 @@ impl Phys {
             .get(ordinal)
             .ok_or(ERROR_NO_DEVICE)?
             .backing()?;
-        let file = new_file(&backing.dir, size)?;
+        let file = new_file(&backing.dir, size, driver.config.sparse)?;
         if driver.config.poison {
             View::of(file.as_fd(), size)?.bytes().fill(0xa5);
         }
@@ -167,7 +173,7 @@ impl Phys {
     pub fn restore(&self, dir: &Path) -> Res {
         let mut state = lock(&self.state);
         if let State::Saved(saved) = &*state {
-            let file = new_file(dir, self.size)?;
+            let file = new_file(dir, self.size, false)?;
             saved.put(file.as_fd(), self.size)?;
             *state = State::Device(file);
         }
@@ -188,13 +194,17 @@ impl Drop for Phys {
     }
 }
 
-fn new_file(dir: &Path, size: u64) -> Res<OwnedFd> {
+fn new_file(dir: &Path, size: u64, sparse: bool) -> Res<OwnedFd> {
     let file = rustix::fs::open(
         dir,
         OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC,
         Mode::from_raw_mode(0o600),
     )
     .map_err(open_error)?;
+    if sparse {
+        rustix::fs::ftruncate(&file, size).map_err(|_| ERROR_OPERATING_SYSTEM)?;
+        return Ok(raise(file));
+    }
     loop {
         match rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, size) {
             Ok(()) => break,
@@ -214,9 +224,33 @@ fn open_error(errno: Errno) -> Error {
     }
 }
 
-/// Moves a descriptor out of the application's way, where there is room.
+/// Moves a descriptor out of the application's way, where there is room: above its limit of open files, which is raised
+/// for that moment.
 pub fn raise(file: OwnedFd) -> OwnedFd {
-    rustix::io::fcntl_dupfd_cloexec(&file, FIRST_FD).unwrap_or(file)
+    static ONE: Mutex<()> = Mutex::new(());
+    let _one = lock(&ONE);
+    let mut before = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: writes to a local structure.
+    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut before) };
+    let set = |soft, hard| {
+        let limit = libc::rlimit {
+            rlim_cur: soft,
+            rlim_max: hard,
+        };
+        // SAFETY: reads a local structure.
+        unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) == 0 }
+    };
+    if !set(MOST_FDS, before.rlim_max.max(MOST_FDS)) {
+        set(before.rlim_max, before.rlim_max);
+    }
+    let moved = [FIRST_FD, MODEST_FD]
+        .into_iter()
+        .find_map(|first| rustix::io::fcntl_dupfd_cloexec(&file, first).ok());
+    set(before.rlim_cur, before.rlim_max);
+    moved.unwrap_or(file)
 }
 
 /// A short-lived mapping of a whole file.

@@ -389,6 +389,7 @@ fn import(driver: &'static Driver, out: Out<u64>, os_handle: u64, kind: u32) -> 
         return Err(ERROR_UNKNOWN);
     }
     let own = raise(rustix::io::fcntl_dupfd_cloexec(file, 0).map_err(|_| ERROR_INVALID_VALUE)?);
+    std::thread::sleep(std::time::Duration::from_micros(driver.config.import_us));
     let phys = Phys::adopt(driver, ordinal, size, Use::Import, own);
     out.set(new_handle(driver, phys))
 }

@@ -1,0 +1,244 @@
+//! Jobs that stand in their checkpoint's way: they are not held back for it, told by name what it is, and protected again
+//! once it has gone.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, ensure};
+use phos_integration_tests::scenario::{
+    LIMIT, checkpoint, disturbed, kill_job_and_wait, last_step, wait_said, wait_step,
+};
+use phos_integration_tests::{JobSpec, PhosFt, World, wait_for};
+
+fn spec(world: &World, hold: &str) -> JobSpec {
+    let file = hold_file(world).display().to_string();
+    JobSpec {
+        interval: "never".into(),
+        // Every try is told.
+        env: vec![("PHOS_LOG".into(), "info,phos_ft=debug".into())],
+        ..JobSpec::default()
+    }
+    .with_trainer(&["--hold", hold, "--hold-while", &file])
+}
+
+fn hold_file(world: &World) -> PathBuf {
+    world.path("hold")
+}
+
+/// The job begins to stand in the way.
+fn hold(world: &World, phos: &PhosFt) -> Result<()> {
+    let step = last_step(world).unwrap_or(0).max(5);
+    wait_step(world, phos, step)?;
+    std::fs::write(hold_file(world), b"")?;
+    // The step that is under way has looked already.
+    wait_step(world, phos, step + 3)
+}
+
+fn let_go(world: &World, phos: &PhosFt) -> Result<()> {
+    std::fs::remove_file(hold_file(world))?;
+    wait_step(world, phos, last_step(world).unwrap_or(0) + 3)
+}
+
+/// How long the job was held back by tries that failed, in ms, each.
+fn failed_stops(phos: &PhosFt) -> Result<Vec<u64>> {
+    let said = phos.said();
+    let lines = said.lines().filter(|line| line.contains("the job runs on"));
+    lines
+        .map(|line| Ok(phos_integration_tests::scenario::number(line, "stop_ms")? as u64))
+        .collect()
+}
+
+fn median(mut all: Vec<u64>) -> u64 {
+    all.sort_unstable();
+    all.get(all.len() / 2).copied().unwrap_or(0)
+}
+
+fn unprotected(world: &World) -> Result<Option<String>> {
+    let status = world.json(&["status"])?;
+    Ok(status["unprotected"]["because"]
+        .as_str()
+        .map(str::to_lowercase))
+}
+
+#[test]
+fn work_that_waits_for_the_host() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let spec = spec(&world, "work");
+    disturbed(&world, &spec, |world, phos| {
+        hold(world, phos)?;
+        let asked = world.run(&["checkpoint"])?;
+        ensure!(!asked.status.success(), "{asked:?}");
+        wait_said(phos, &["did not end in time", "unprotected_since"])?;
+        let stops = failed_stops(phos)?;
+        ensure!(stops.len() > 2, "{stops:?}: it is tried more than once");
+        // What the first gave up waiting for is not done: the others know that without holding anything back.
+        ensure!(median(stops.clone()) < 250, "{stops:?}");
+        let why = unprotected(world)?.context("status does not say so")?;
+        ensure!(why.contains("did not end in time"), "{why}");
+        let_go(world, phos)?;
+        checkpoint(world, phos)?;
+        ensure!(unprotected(world)?.is_none(), "it is protected again");
+        wait_said(phos, &["the job is protected again"])
+    })
+}
+
+#[test]
+fn a_capture_is_waited_for() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let spec = spec(&world, "capture");
+    disturbed(&world, &spec, |world, phos| {
+        hold(world, phos)?;
+        std::thread::scope(|scope| {
+            let asked = scope.spawn(|| world.json(&["checkpoint"]));
+            let waits = wait_said(phos, &["a stream capture is under way"]);
+            let_go(world, phos)?;
+            let taken = asked.join().map_err(|_| anyhow::anyhow!("a panic"))??;
+            ensure!(taken["id"].as_u64().is_some(), "{taken}");
+            waits
+        })?;
+        let stops = failed_stops(phos)?;
+        ensure!(
+            median(stops.clone()) < 250,
+            "waiting held the job back: {stops:?}"
+        );
+        Ok(())
+    })
+}
+
+/// Work that is queued for longer than a short try, and ends: what a first try learns, the next may use.
+#[test]
+fn a_deep_queue() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let spec = JobSpec {
+        steps: 30,
+        trainer: Vec::new(),
+        interval: "never".into(),
+        env: vec![
+            ("PHOS_LOG".into(), "info,phos_ft=debug".into()),
+            ("PHOS_SIM_KERNEL_US".into(), "25000".into()),
+        ],
+        ..JobSpec::default()
+    };
+    disturbed(&world, &spec, |world, phos| {
+        checkpoint(world, phos).map(drop)
+    })
+}
+
+/// A device node that is removed with it.
+struct Node(PathBuf);
+
+impl Node {
+    fn new(path: impl Into<PathBuf>) -> Result<Node> {
+        let path = path.into();
+        // /dev/fuse under another name: CRIU can no more dump it than a GPU.
+        let made = std::process::Command::new("mknod")
+            .arg(&path)
+            .args(["c", "10", "229"])
+            .status()
+            .context("starting mknod")?;
+        ensure!(made.success(), "mknod {}: {made}", path.display());
+        Ok(Node(path))
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+fn stops(phos: &PhosFt) -> usize {
+    phos.said().matches("the job runs again").count()
+}
+
+/// Asks until it is refused with all of `words`.
+fn refused_with(world: &World, words: &[&str]) -> Result<()> {
+    let asked = world.run(&["checkpoint"])?;
+    let said = String::from_utf8_lossy(&asked.stderr).to_lowercase();
+    ensure!(!asked.status.success(), "{said}");
+    for word in words {
+        ensure!(said.contains(word), "nothing of {word:?}: {said}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_device_that_no_checkpoint_can_take() -> Result<()> {
+    ensure!(Path::new("/dev/fuse").exists(), "this test needs /dev/fuse");
+    let world = World::simulated(1, 256)?;
+    let spec = spec(&world, "/dev/fuse");
+    disturbed(&world, &spec, |world, phos| {
+        hold(world, phos)?;
+        refused_with(world, &["/dev/fuse", "phos-trainer"])?;
+        ensure!(
+            stops(phos) == 0 && failed_stops(phos)?.is_empty(),
+            "the job was stopped for it: {}",
+            phos.tail()
+        );
+        let_go(world, phos)?;
+        checkpoint(world, phos).map(drop)
+    })
+}
+
+/// As OpenCL's in a process with CUDA: before the dump it looks like CUDA's own.
+#[test]
+fn a_device_of_the_driver_that_cuda_did_not_open() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let node = Node::new(format!(
+        "/dev/nvidia{}",
+        90_000 + std::process::id() % 10_000
+    ))?;
+    let device = node.0.display().to_string();
+    let spec = spec(&world, &device);
+    disturbed(&world, &spec, |world, phos| {
+        hold(world, phos)?;
+        refused_with(world, &[&device, "phos-trainer"])?;
+        ensure!(stops(phos) == 1, "{}", phos.tail());
+        // It is remembered.
+        for _ in 0..3 {
+            refused_with(world, &[&device])?;
+        }
+        ensure!(
+            stops(phos) == 1,
+            "the job was stopped again: {}",
+            phos.tail()
+        );
+        let_go(world, phos)?;
+        checkpoint(world, phos).map(drop)
+    })
+}
+
+/// What the driver cannot restore is not tried five times, and the older checkpoint is.
+#[test]
+fn a_restore_that_fails_for_good() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let broken = world.path("broken");
+    let spec = JobSpec {
+        interval: "never".into(),
+        env: vec![(
+            "PHOS_SIM_FAIL".into(),
+            format!("restore={}", broken.display()),
+        )],
+        ..JobSpec::default()
+    };
+    let mut phos = world.start(&spec)?;
+    let id = checkpoint(&world, &phos)?;
+    std::fs::write(&broken, b"")?;
+    phos_integration_tests::kill_all(&world.tree().job);
+    let status = phos.wait(LIMIT)?;
+    ensure!(!status.success());
+    let said = phos.said();
+    let tries = said.matches("the job was not restored").count();
+    ensure!(tries == 2, "{tries} tries:\n{}", phos.tail());
+    for word in ["cucheckpointprocessrestore", "304", "could be restored"] {
+        ensure!(said.contains(word), "nothing of {word:?}:\n{}", phos.tail());
+    }
+    // Nothing of it is gone: with a driver that can, it is resumed.
+    std::fs::remove_file(&broken)?;
+    let phos = world.start(&spec)?;
+    wait_for("the job to be resumed", LIMIT, || {
+        phos.said()
+            .contains(&format!("resumed checkpoint={id}"))
+            .then_some(())
+    })?;
+    kill_job_and_wait(&world, &phos)
+}

@@ -1,0 +1,139 @@
+//! What `integration-tests/gpu/soak.py` does to real programs on a GPU, in small: jobs that never pause are checkpointed one time
+//! after another, killed, and resumed where nothing but the store is left. No checkpoint fails, the job is never harmed,
+//! and its losses are those of an undisturbed run.
+
+use anyhow::{Context as _, Result, ensure};
+use phos_integration_tests::scenario::{LIMIT, kill_job_and_wait, last_step, wait_said, wait_step};
+use phos_integration_tests::{JobSpec, LossTrace, PhosFt, World};
+
+/// Checkpoints of one life of the job: before it is killed, before its machine is lost, and after that.
+const CHECKPOINTS: u64 = 4;
+
+/// Asks for one checkpoint after another; each must be taken, and the job make a step before the next.
+fn checkpoints(world: &World, phos: &PhosFt) -> Result<()> {
+    for number in 0..CHECKPOINTS {
+        let step = last_step(world).unwrap_or(0);
+        wait_step(world, phos, step + 1)?;
+        world
+            .json(&["checkpoint"])
+            .with_context(|| format!("checkpoint {number} of this life:\n{}", phos.tail()))?;
+    }
+    Ok(())
+}
+
+/// How many attempts of this sidecar failed, those of the interval too.
+fn failures(world: &World) -> Result<u64> {
+    let status = world.json(&["status"])?;
+    status["failures"]
+        .as_u64()
+        .with_context(|| format!("no failures: {status}"))
+}
+
+fn crashes(phos: &PhosFt) -> usize {
+    phos.said().matches("the job crashed").count()
+}
+
+/// Waits until the job was resumed so often, and made a step since.
+fn goes_on(world: &World, phos: &PhosFt) -> Result<()> {
+    wait_said(phos, &["resumed checkpoint="])?;
+    let step = last_step(world).unwrap_or(0);
+    wait_step(world, phos, step + 1)
+}
+
+fn soak(trainer: &[&str]) -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let finish = world.path("finish");
+    let spec = JobSpec {
+        // Until it is told to finish.
+        steps: 1 << 40,
+        trainer: trainer.iter().map(|a| (*a).to_owned()).collect(),
+        // The shortest: beside those that are asked for.
+        interval: "100ms".into(),
+        ..JobSpec::default()
+    }
+    .with_trainer(&["--finish-at", &finish.display().to_string()])
+    .with_phos(&["--keep-last", "3"]);
+
+    let phos = world.start(&spec)?;
+    wait_step(&world, &phos, 5)?;
+    checkpoints(&world, &phos)?;
+    ensure!(failures(&world)? == 0, "{}", phos.tail());
+    kill_job_and_wait(&world, &phos)?;
+    goes_on(&world, &phos)?;
+    // One that was under way when the job was killed.
+    let before = failures(&world)?;
+    ensure!(before <= 1, "{}", phos.tail());
+    checkpoints(&world, &phos)?;
+    ensure!(failures(&world)? == before, "{}", phos.tail());
+    ensure!(crashes(&phos) == 1, "{}", phos.tail());
+
+    world.lose_node()?;
+    let mut phos = world.start(&spec)?;
+    goes_on(&world, &phos)?;
+    checkpoints(&world, &phos)?;
+    ensure!(failures(&world)? == 0, "{}", phos.tail());
+    ensure!(crashes(&phos) == 0, "{}", phos.tail());
+
+    std::fs::write(&finish, b"")?;
+    let status = phos.wait(LIMIT)?;
+    ensure!(status.success(), "it ended with {status}:\n{}", phos.tail());
+    let trace = LossTrace::read(&world.log())?;
+    std::fs::remove_file(&finish)?;
+    let reference = world.reference(&JobSpec {
+        steps: trace.len() as u64,
+        ..spec
+    })?;
+    let difference = trace.first_difference(&reference);
+    ensure!(
+        difference.is_none(),
+        "the loss trace differs from the undisturbed run at step {difference:?}:\n{}",
+        phos.tail()
+    );
+    Ok(())
+}
+
+#[test]
+fn a_loop_without_pauses() -> Result<()> {
+    soak(&[])
+}
+
+/// As XLA and the watchdogs of PyTorch do.
+#[test]
+fn a_thread_that_polls_the_driver() -> Result<()> {
+    soak(&["--polling-thread"])
+}
+
+#[test]
+fn a_thread_that_computes_on_host_memory_of_the_gpu() -> Result<()> {
+    soak(&["--counting-thread"])
+}
+
+#[test]
+fn graphs() -> Result<()> {
+    soak(&["--graph"])
+}
+
+#[test]
+fn memory_that_comes_and_goes() -> Result<()> {
+    soak(&["--churn-mib", "3", "--pool-mib", "2"])
+}
+
+#[test]
+fn many_allocations_without_a_pool() -> Result<()> {
+    soak(&["--allocations", "400"])
+}
+
+#[test]
+fn memory_of_the_applications_own_vmm() -> Result<()> {
+    soak(&["--expandable"])
+}
+
+#[test]
+fn data_from_workers_and_short_lived_children() -> Result<()> {
+    soak(&["--workers", "4", "--fork-every", "7"])
+}
+
+#[test]
+fn several_processes_that_use_the_gpu() -> Result<()> {
+    soak(&["--rank-processes", "1"])
+}

@@ -1,0 +1,296 @@
+//! What is looked at before a checkpoint stops anything: whatever would make it fail, or make its image useless, and can be
+//! seen while the job runs.
+//!
+//! # Rules
+//!
+//! * A refusal names the process, what it has and what helps, and costs the job nothing.
+//! * What may be over in a moment (a helper that ends, a process that is about to use CUDA) is first asked to be looked at
+//!   again, [`AttemptError::Soon`]; only what stays for [`PATIENCE`] is refused.
+//! * What could only be found by a dump that failed is remembered: while it is there, no checkpoint stops the job for it
+//!   again, but for a try after waits that grow.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use phos_protocol::agent::AttemptError;
+use phos_protocol::shim::Refusal;
+use phos_protocol::types::ProcessId;
+
+use super::control::Control;
+use super::devices::{self, InTheWay};
+use super::{environment, room, signals, tree};
+
+/// How long what may be over in a moment is waited for.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// After a dump that failed for a device: how long until the next is tried although the device is there, at first and at most.
+const AGAIN: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(3600));
+
+/// What is known of the job before a checkpoint.
+#[derive(Debug)]
+pub struct Job<'a> {
+    /// Its main process.
+    pub root: ProcessId,
+    /// Processes whose shims are connected.
+    pub with_shim: &'a BTreeSet<ProcessId>,
+    /// The driver.
+    pub control: &'a Control,
+    /// `--image-limit`, in bytes.
+    pub image_limit: Option<u64>,
+}
+
+/// A device that made a dump fail.
+#[derive(Debug)]
+struct Blocked {
+    what: InTheWay,
+    times: u32,
+    not_before: Instant,
+}
+
+/// What is remembered from one look to the next.
+#[derive(Debug, Default)]
+pub struct Survey {
+    /// Processes that may be gone in a moment, and since when they have been seen.
+    passing: BTreeMap<ProcessId, Instant>,
+    blocked: Option<Blocked>,
+    /// Device memory that the driver saved into the job's processes at the last attempt, in bytes.
+    native: u64,
+}
+
+fn refused(pid: ProcessId, why: impl std::fmt::Display) -> AttemptError {
+    AttemptError::Shim {
+        pid,
+        refusal: Refusal::Unsupported(why.to_string()),
+    }
+}
+
+impl Survey {
+    /// Looks at the job, which runs.
+    ///
+    /// # Errors
+    /// Why no checkpoint is possible now.
+    pub fn look(&mut self, job: &Job<'_>, now: Instant) -> Result<(), AttemptError> {
+        // Before the tree: a helper that is reaped in between is then still known as one.
+        let helpers = signals::children().clone();
+        let Ok(mut tree) = tree::collect(job.root) else {
+            // The dump says why.
+            return Ok(());
+        };
+        tree.strays.retain(|(pid, _)| !helpers.contains(pid));
+        let mut passing = BTreeMap::new();
+        let mut passes = None;
+        let mut stays = None;
+        let mut seen = |pid: ProcessId, error: AttemptError| {
+            let since = *self.passing.get(&pid).unwrap_or(&now);
+            passing.insert(pid, since);
+            if now.saturating_duration_since(since) < PATIENCE {
+                passes.get_or_insert(error);
+            } else {
+                stays.get_or_insert(error);
+            }
+        };
+        for (pid, name) in &tree.strays {
+            seen(*pid, AttemptError::Criu(stray(*pid, name)));
+        }
+        let mut foreign = None;
+        let mut linked = None;
+        for &pid in &tree.processes {
+            if foreign.is_none() {
+                foreign = devices::foreign(pid);
+            }
+            if linked.is_none() {
+                linked = tree::file_by_another_name(pid).map(|file| (pid, file));
+            }
+            if !job.with_shim.contains(&pid)
+                && let Some(found) = devices::nvidia(pid)
+                && !uses_cuda(job.control, pid)
+            {
+                seen(pid, refused(pid, found));
+            }
+        }
+        self.passing = passing;
+        if let Some(found) = foreign {
+            return Err(refused(found.pid, found));
+        }
+        if let Some((pid, file)) = linked {
+            let why = format!(
+                "it uses the file {} by a name that was removed while the file has another one, which CRIU cannot restore: \
+                 Python's multiprocessing makes its semaphores that way unless its start method is fork",
+                file.display()
+            );
+            return Err(refused(pid, why));
+        }
+        if let Some(error) = stays {
+            return Err(error);
+        }
+        if let Some(error) = passes {
+            return Err(AttemptError::Soon(error.to_string()));
+        }
+        self.still_blocked(now)?;
+        let cuda: Vec<ProcessId> = tree
+            .processes
+            .iter()
+            .filter(|pid| job.with_shim.contains(pid))
+            .copied()
+            .collect();
+        if cuda.len() > 1
+            && let Ok(driver) = job.control.get()
+            && let Some((pid, why)) =
+                environment::communicators_in_the_way(&cuda, driver.driver_version())
+        {
+            return Err(refused(pid, why));
+        }
+        room::check(&room::Need {
+            resident: tree.anonymous_bytes(),
+            native: self.native,
+            image_room: job.image_limit,
+        })
+    }
+
+    fn still_blocked(&mut self, now: Instant) -> Result<(), AttemptError> {
+        let Some(blocked) = &self.blocked else {
+            return Ok(());
+        };
+        if !blocked.what.is_still_there() {
+            self.blocked = None;
+            return Ok(());
+        }
+        if now >= blocked.not_before {
+            return Ok(());
+        }
+        Err(refused(blocked.what.pid, &blocked.what))
+    }
+
+    /// A dump failed for a device that no look from outside can tell from CUDA's own.
+    pub fn blocked_by(&mut self, what: InTheWay, now: Instant) {
+        let times = match &self.blocked {
+            Some(before) if before.what == what => before.times + 1,
+            _ => 0,
+        };
+        let wait = AGAIN
+            .0
+            .saturating_mul(1_u32.checked_shl(times).unwrap_or(u32::MAX))
+            .min(AGAIN.1);
+        self.blocked = Some(Blocked {
+            what,
+            times,
+            not_before: now + wait,
+        });
+    }
+
+    /// So much device memory is the driver's to save, as the processes said when they were asked last.
+    pub fn native_bytes(&mut self, bytes: u64) {
+        self.native = bytes;
+    }
+}
+
+/// Why a process outside the tree is in the way.
+pub fn stray(pid: ProcessId, name: &str) -> String {
+    format!(
+        "process {pid} ({name}) left the job's tree (its parent ended, as with a daemon) and would not be in the image: start \
+         it in the foreground, or outside the job"
+    )
+}
+
+/// Whether the driver knows the process: then its checkpoint takes the devices away.
+fn uses_cuda(control: &Control, pid: ProcessId) -> bool {
+    control.get().is_ok_and(|driver| driver.state(pid).is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    fn look(survey: &mut Survey, root: ProcessId, now: Instant) -> Result<(), AttemptError> {
+        // The machine's daemons are strays to a tree that has no PID namespace of its own.
+        if let Ok(tree) = tree::collect(root) {
+            signals::children().extend(tree.strays.iter().map(|(pid, _)| *pid));
+        }
+        let job = Job {
+            root,
+            with_shim: &BTreeSet::new(),
+            control: &Control::default(),
+            image_limit: None,
+        };
+        survey.look(&job, now)
+    }
+
+    struct Child(std::process::Child);
+
+    impl Drop for Child {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+
+    /// A process that has `file` open when this returns.
+    fn with_open(file: &str) -> Child {
+        use std::io::Read;
+        let script = format!("exec 9<{file}; echo ready; exec sleep 60");
+        let mut child = Command::new("sh")
+            .args(["-c", &script])
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut word = [0; 5];
+        child.stdout.take().unwrap().read_exact(&mut word).unwrap();
+        Child(child)
+    }
+
+    #[test]
+    fn an_open_device_is_refused_by_name_and_no_longer_once_it_is_closed() {
+        if !std::path::Path::new("/dev/fuse").exists() || !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let mut survey = Survey::default();
+        let child = with_open("/dev/fuse");
+        let error = look(&mut survey, child.0.id(), Instant::now()).unwrap_err();
+        assert!(!error.is_transient(), "{error:?}");
+        let text = error.to_string();
+        assert!(
+            text.contains("/dev/fuse") && text.contains(&child.0.id().to_string()),
+            "{text}"
+        );
+        let harmless = with_open("/dev/null");
+        look(&mut survey, harmless.0.id(), Instant::now()).unwrap();
+    }
+
+    #[test]
+    fn a_file_by_a_removed_name_that_has_another_is_refused_by_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name).display().to_string();
+        std::fs::write(at("first"), b"content").unwrap();
+        let child = with_open(&at("first"));
+        let mut survey = Survey::default();
+        look(&mut survey, child.0.id(), Instant::now()).unwrap();
+        std::fs::hard_link(at("first"), at("second")).unwrap();
+        std::fs::remove_file(at("first")).unwrap();
+        let error = look(&mut survey, child.0.id(), Instant::now()).unwrap_err();
+        assert!(error.to_string().contains("first (deleted)"), "{error}");
+        // One that has no name left is part of the image.
+        std::fs::remove_file(at("second")).unwrap();
+        look(&mut survey, child.0.id(), Instant::now()).unwrap();
+    }
+
+    #[test]
+    fn a_dump_that_failed_for_a_device_is_not_tried_again_while_it_is_there() {
+        let mut survey = Survey::default();
+        let child = with_open("/dev/zero");
+        let pid = child.0.id();
+        let device = InTheWay::for_tests(pid, "/dev/zero");
+        let now = Instant::now();
+        survey.blocked_by(device.clone(), now);
+        let error = look(&mut survey, pid, now).unwrap_err();
+        assert!(error.to_string().contains("/dev/zero"), "{error}");
+        // Once in a while it is, after waits that grow.
+        look(&mut survey, pid, now + Duration::from_secs(60)).unwrap();
+        survey.blocked_by(device.clone(), now);
+        look(&mut survey, pid, now + Duration::from_secs(60)).unwrap_err();
+        look(&mut survey, pid, now + Duration::from_secs(120)).unwrap();
+        // At once when it has gone.
+        drop(child);
+        let other = with_open("/dev/null");
+        look(&mut survey, other.0.id(), now).unwrap();
+    }
+}
