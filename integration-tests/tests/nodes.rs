@@ -154,23 +154,35 @@ fn who_lost_the_job_hears_of_it_while_its_checkpoints_stay_on_its_machine() -> R
     finish(&world, second, &reference)
 }
 
+/// A person begins another history; until then the job runs on and says that it is not protected.
 #[test]
 fn a_store_that_is_emptied_under_a_running_job_costs_no_more_than_its_checkpoints() -> Result<()> {
     let world = World::simulated(1, 256)?;
     let spec = spec();
     let reference = world.reference(&spec)?;
-    let phos = world.start(&spec)?;
-    checkpoint(&world, &phos)?;
+    let agent = world.spawn(world.agent(&spec))?;
+    let sidecar = world.spawn(world.phos_ft(&spec))?;
+    checkpoint(&world, &sidecar)?;
+    let job = world.tree().job;
     fs::remove_dir_all(world.path("store"))?;
-    // Whether by the lease or by this: the sidecar notices, and another one begins a new history.
+    ensure!(!world.run(&["checkpoint"])?.status.success());
+    wait_said(&sidecar, &["checkpoint given up", "--start-fresh"])?;
+    ensure!(world.checkpoints()?.is_empty(), "another history was begun");
+    kill_all(&world.tree().sidecar);
+    let sidecar = world.spawn(world.phos_ft(&spec.with_phos(&["--start-fresh"])))?;
     wait_every(COSTLY, "a checkpoint in a new history", LIMIT, || {
         world.run(&["checkpoint"]).ok()?;
         world.checkpoints().ok().filter(|all| !all.is_empty())
     })
-    .map_err(|e| e.context(phos.tail()))?;
-    ensure!(!phos.said().contains("standing by"), "{}", phos.tail());
-    kill_job_and_wait(&world, &phos)?;
-    finish(&world, phos, &reference)
+    .map_err(|e| e.context(sidecar.tail()))?;
+    ensure!(
+        !sidecar.said().contains("standing by"),
+        "{}",
+        sidecar.tail()
+    );
+    ensure!(world.tree().job == job, "the job was begun anew");
+    kill_job_and_wait(&world, &sidecar)?;
+    finish(&world, agent, &reference)
 }
 
 /// A node that came up without its sidecar began with the first step. What it does must not stand after what was stored.
@@ -183,6 +195,9 @@ fn a_job_that_was_begun_without_a_sidecar_is_not_taken_for_the_newest() -> Resul
     wait_step(&world, &phos, 50)?;
     let stored = checkpoint(&world, &phos)?;
     world.kill_everything()?;
+    // This machine knows nothing of it; one that does would wait.
+    fs::remove_dir_all(world.run_dir())?;
+    fs::remove_dir_all(world.path("state"))?;
     let mine = fs::read(world.log())?;
     let agent = world.spawn(world.agent_with(&spec, &["--sidecar-wait", "1s"]))?;
     wait_for("the job to begin by itself", LIMIT, || {

@@ -208,6 +208,13 @@ fn s3_over_http() -> Result<()> {
     finish(&world, phos, &reference)
 }
 
+/// The state directory in memory: a cache holds nothing on a disk that is nearly full, as one under test may be.
+fn state_in_memory(world: &World) -> Result<tempfile::TempDir> {
+    let there = tempfile::tempdir_in("/dev/shm")?;
+    std::os::unix::fs::symlink(there.path(), world.path("state"))?;
+    Ok(there)
+}
+
 /// As above, encrypted: what is kept in memory and on the disk is what is stored, and a resume opens it there.
 #[test]
 fn s3_over_http_encrypted_and_with_caches() -> Result<()> {
@@ -215,6 +222,7 @@ fn s3_over_http_encrypted_and_with_caches() -> Result<()> {
     let key = world.path("key").display().to_string();
     ensure!(world.run(&["keygen", &key])?.status.success());
     world.env.push(("PHOS_ENCRYPTION_KEY_FILE".into(), key));
+    let _state = state_in_memory(&world)?;
     let spec = spec().with_phos(&["--cache-size", "256MiB", "--host-cache", "256MiB"]);
     let reference = world.reference(&spec)?;
     let mut phos = world.start(&spec)?;
@@ -352,6 +360,7 @@ fn an_upload_keeps_its_limit_and_is_gone_on_with_after_the_sidecars_death() -> R
 #[test]
 fn a_resume_reads_the_cache_and_not_what_is_damaged_there() -> Result<()> {
     let (world, _) = with_s3()?;
+    let _state = state_in_memory(&world)?;
     let spec = JobSpec {
         interval: "never".into(),
         ..spec()

@@ -6,12 +6,14 @@
 //! * `last` keeps the newest N. `hourly` and `daily` keep the newest checkpoint of each of the N newest hours and days
 //!   (UTC) *that have one*, so a job that rested over the weekend loses nothing on Monday. A checkpoint is kept if any
 //!   rule wants it.
+//! * Each branch of the history is thinned out for itself: a run that began again, or went on from an older checkpoint, never
+//!   costs the run before it its newest ones. They stay until a person drops the branches ([`Retention::drop_branches`]).
 //! * Order is that of the numbers, never that of the times: a clock that was set back or forward moves a checkpoint into
 //!   another hour, no more.
 //! * Deciding after every checkpoint keeps the same as deciding once at the end, and deciding twice changes nothing: so
 //!   it does not matter how often, or by whom, a history is pruned.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Milliseconds of an hour.
 const HOUR: u64 = 3_600_000;
@@ -27,6 +29,8 @@ pub struct Retention {
     pub hourly: Option<u32>,
     /// The newest checkpoint of each of the newest so many days that have one.
     pub daily: Option<u32>,
+    /// Whether what was left behind goes altogether.
+    pub drop_branches: bool,
 }
 
 /// A checkpoint as retention sees it.
@@ -36,21 +40,42 @@ pub struct Candidate {
     pub number: u64,
     /// When it was taken, in milliseconds since 1970 UTC.
     pub created_ms: u64,
+    /// The branch that it is on; `None`: the current one.
+    pub branch: Option<u64>,
 }
 
 impl Retention {
     /// Whether there is any rule: without one nothing is ever removed.
     #[must_use]
     pub const fn is_set(&self) -> bool {
+        self.has_rule() || self.drop_branches
+    }
+
+    const fn has_rule(&self) -> bool {
         self.last.is_some() || self.hourly.is_some() || self.daily.is_some()
     }
 
     /// The numbers of the checkpoints to keep, of those there are, in any order.
     #[must_use]
     pub fn keep(&self, candidates: &[Candidate]) -> BTreeSet<u64> {
-        let mut newest_first = candidates.to_vec();
+        let mut branches: BTreeMap<Option<u64>, Vec<Candidate>> = BTreeMap::new();
+        for candidate in candidates {
+            if candidate.branch.is_none() || !self.drop_branches {
+                branches
+                    .entry(candidate.branch)
+                    .or_default()
+                    .push(*candidate);
+            }
+        }
+        (branches.into_values())
+            .flat_map(|branch| self.keep_of(branch))
+            .collect()
+    }
+
+    /// Of one branch.
+    fn keep_of(&self, mut newest_first: Vec<Candidate>) -> BTreeSet<u64> {
         newest_first.sort_unstable_by_key(|c| std::cmp::Reverse(c.number));
-        if !self.is_set() {
+        if !self.has_rule() {
             return newest_first.iter().map(|c| c.number).collect();
         }
         let mut kept: BTreeSet<u64> = newest_first.first().map(|c| c.number).into_iter().collect();
@@ -82,6 +107,7 @@ mod tests {
             .map(|n| Candidate {
                 number: n + 2,
                 created_ms: n * step_ms,
+                branch: None,
             })
             .collect()
     }
@@ -95,6 +121,7 @@ mod tests {
                 last,
                 hourly,
                 daily,
+                drop_branches: false,
             };
             rules.keep(&history).into_iter().rev().collect::<Vec<_>>()
         };
@@ -116,13 +143,49 @@ mod tests {
 
     #[test]
     fn hours_without_a_checkpoint_do_not_count() {
-        let history = [(2, 0), (3, HOUR), (4, 50 * HOUR), (5, 50 * HOUR + 1)]
-            .map(|(number, created_ms)| Candidate { number, created_ms });
+        let history =
+            [(2, 0), (3, HOUR), (4, 50 * HOUR), (5, 50 * HOUR + 1)].map(|(number, created_ms)| {
+                Candidate {
+                    number,
+                    created_ms,
+                    branch: None,
+                }
+            });
         let rules = Retention {
             hourly: Some(3),
             ..Retention::default()
         };
         assert_eq!(rules.keep(&history), BTreeSet::from([2, 3, 5]));
+    }
+
+    #[test]
+    fn what_was_left_behind_keeps_its_newest_until_it_is_dropped() {
+        let on = |branch, numbers: std::ops::Range<u64>| {
+            numbers.map(move |number| Candidate {
+                number,
+                created_ms: number,
+                branch,
+            })
+        };
+        let history: Vec<Candidate> = on(None, 2..4)
+            .chain(on(Some(9), 4..9))
+            .chain(on(None, 10..13))
+            .collect();
+        let mut rules = Retention {
+            last: Some(2),
+            ..Retention::default()
+        };
+        assert_eq!(rules.keep(&history), BTreeSet::from([7, 8, 11, 12]));
+        rules.drop_branches = true;
+        assert_eq!(rules.keep(&history), BTreeSet::from([11, 12]));
+        rules.last = None;
+        assert!(rules.is_set());
+        assert_eq!(rules.keep(&history), BTreeSet::from([2, 3, 10, 11, 12]));
+        // As it is right after a new beginning.
+        rules = Retention::default();
+        rules.last = Some(1);
+        let left: Vec<Candidate> = on(Some(9), 4..9).collect();
+        assert_eq!(rules.keep(&left), BTreeSet::from([8]));
     }
 
     fn rules() -> impl Strategy<Value = Retention> {
@@ -131,6 +194,7 @@ mod tests {
             last,
             hourly,
             daily,
+            drop_branches: false,
         })
     }
 
@@ -146,6 +210,7 @@ mod tests {
             for (number, step) in steps.into_iter().enumerate() {
                 at = (at + step).max(0);
                 history.push(Candidate {
+                    branch: None,
                     number: 2 + 3 * number as u64,
                     created_ms: at as u64,
                 });
@@ -195,7 +260,8 @@ mod tests {
         fn a_further_rule_removes_nothing(a in rules(), b in rules(), history in history()) {
             prop_assume!(a.is_set());
             let both = Retention {
-                last: a.last.max(b.last), hourly: a.hourly.max(b.hourly), daily: a.daily.max(b.daily),
+                last: a.last.max(b.last), hourly: a.hourly.max(b.hourly), drop_branches: false,
+                daily: a.daily.max(b.daily),
             };
             prop_assert!(a.keep(&history).is_subset(&both.keep(&history)));
         }

@@ -9,6 +9,7 @@
 //! * [`cli`]: the command line and what needs no job (`doctor`, `list`, `show`);
 //! * [`heap`]: how the sidecar's heap grows;
 //! * [`host_memory`]: how much memory there is;
+//! * [`known_history`]: what this machine remembers of the job's history;
 //! * [`run_dir`]: the directory that agent and sidecar share.
 
 pub mod agent;
@@ -17,4 +18,5 @@ pub mod engine;
 pub mod gpu;
 pub mod heap;
 pub mod host_memory;
+pub mod known_history;
 pub mod run_dir;

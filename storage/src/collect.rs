@@ -229,6 +229,8 @@ pub struct Candidate {
     pub number: CheckpointNumber,
     /// When it was committed, as told then.
     pub created: UnixMillis,
+    /// The branch that it is on; `None`: the current one. Each is to be thinned out for itself.
+    pub branch: Option<u64>,
 }
 
 /// The numbers to keep, of those given (oldest first). The newest is kept whatever it says.
@@ -458,6 +460,9 @@ impl Collector<'_> {
         }
         let decided = !removed.is_empty() || !packs.is_empty() || !manifests.is_empty();
         if decided || !moved.is_empty() {
+            let known: Vec<u64> = (kept_entries.iter().map(|entry| entry.number))
+                .chain(now.completed)
+                .collect();
             let collection = Collection {
                 job: job.name().clone(),
                 number: now.log.tail + 1,
@@ -474,6 +479,7 @@ impl Collector<'_> {
                 completed: now.completed,
                 packs,
                 manifests,
+                forks: now.forks.needed_by(&known),
             };
             if !self
                 .append(&collection, epoch, removed.len() as u64)
@@ -565,6 +571,7 @@ impl Collector<'_> {
                 } => now.entries.push(Entry {
                     number,
                     created: record.created,
+                    branch: None,
                     manifest: Some(ManifestRef {
                         name: manifest,
                         digest,
@@ -704,6 +711,7 @@ impl Collector<'_> {
         let candidate = |entry: &Entry| Candidate {
             number: CheckpointNumber(entry.number),
             created: entry.created,
+            branch: entry.branch,
         };
         let all: Vec<Candidate> = now.entries.iter().map(candidate).collect();
         let whole: Vec<Candidate> = (now.entries.iter())
@@ -788,6 +796,7 @@ impl Collector<'_> {
                 swept: (collection.packs.len() + collection.manifests.len()) as u64,
             },
         };
+        job.check_expected_with(collection.number - 1).await?;
         let mut log = job.inner.log.lock().await;
         match job.append(&record).await {
             Ok(Appended::Done) => {

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::Digest;
+use crate::branch::Fork;
 use crate::crypt::Crypt;
 use crate::envelope::{self, EnvelopeError, Kind};
 use crate::names::{Epoch, JobName, Nonce, PackId};
@@ -14,10 +15,14 @@ use crate::names::{Epoch, JobName, Nonce, PackId};
 pub(crate) const KIND: Kind = Kind {
     what: "collection",
     magic: *b"PHOSCOLL",
-    version: 1,
+    // 2: forks.
+    version: 2,
     max_stored: 64 << 20,
     max_plain: 128 << 20,
 };
+
+/// One without forks is written so that an older phos-ft reads it.
+const WITHOUT_FORKS: Kind = Kind { version: 1, ..KIND };
 
 pub(crate) const NOTE_KIND: Kind = Kind {
     what: "writer's note",
@@ -63,12 +68,19 @@ pub(crate) struct Collection {
     pub packs: Vec<PackId>,
     /// Names of manifests of which the same is true.
     pub manifests: Vec<String>,
+    /// Forks of the log that tell where the checkpoints that are kept belong, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub forks: Vec<Fork>,
 }
 
 impl Collection {
     pub(crate) fn encode(&self, crypt: &Crypt) -> Result<Bytes, EnvelopeError> {
         let payload = envelope::to_cbor(KIND.what, self)?;
-        Ok(envelope::seal_in(crypt, &place(self.number), &KIND, &payload)?.into())
+        let kind = match self.forks.is_empty() {
+            true => WITHOUT_FORKS,
+            false => KIND,
+        };
+        Ok(envelope::seal_in(crypt, &place(self.number), &kind, &payload)?.into())
     }
 
     /// Reads the collection that the record of `number` names.
@@ -95,6 +107,10 @@ impl Collection {
         let sorted = collection.kept.is_sorted_by(|a, b| a.number < b.number);
         if !sorted || collection.kept.last().is_some_and(|k| k.number >= number) {
             return Err("the collection keeps checkpoints that cannot be".into());
+        }
+        let in_order = collection.forks.is_sorted_by(|a, b| a.at < b.at);
+        if !in_order || (collection.forks.iter()).any(|f| f.after >= f.at || f.at >= number) {
+            return Err("the collection names forks that cannot be".into());
         }
         Ok(collection)
     }
@@ -219,11 +235,12 @@ mod tests {
         fn a_collection_comes_back(
             kept in prop::collection::btree_map(0..1000u64, prop::option::of(manifest_ref()), 0..8),
             packs in prop::collection::vec(pack(), 0..8), manifests in prop::collection::vec("[0-9a-f-]{1,60}", 0..4),
-            completed in prop::option::of(any::<u64>()),
+            completed in prop::option::of(any::<u64>()), forks in prop::collection::btree_map(1..1000u64, any::<u64>(), 0..4),
         ) {
+            let forks = forks.into_iter().map(|(at, after)| Fork { at, after: after % at }).collect();
             let kept: Vec<Kept> = kept.into_iter().map(|(number, manifest)| Kept { number, manifest }).collect();
             let job = JobName::new("job").unwrap();
-            let collection = Collection { job: job.clone(), number: 1000, kept, completed, packs, manifests };
+            let collection = Collection { job: job.clone(), number: 1000, kept, completed, packs, manifests, forks };
             for crypt in [Crypt::PLAIN, crypt(1, "job")] {
                 let bytes = collection.encode(&crypt).unwrap();
                 let digest = Digest::of(&bytes);

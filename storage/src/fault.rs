@@ -34,6 +34,8 @@ pub enum FaultKind {
     Invalid,
     /// The object is larger than anything phos-ft writes there.
     TooLarge,
+    /// The job had a history there, and the store shows none, another or a shorter one.
+    Absent,
     /// Time-outs, resets, 5xx, throttling: another attempt may succeed.
     Transient,
 }
@@ -65,6 +67,10 @@ impl FaultKind {
                 "the store refused the request (check the address and options of --store)"
             }
             Self::TooLarge => "it is larger than anything phos-ft writes there, and was not read",
+            Self::Absent => {
+                "the store does not have it now (mount its file system or correct --store; to do without it for good, give \
+                 --start-fresh)"
+            }
             Self::Transient => "the store did not answer as it should (will be tried again)",
         }
     }
@@ -144,7 +150,7 @@ impl StoreFault {
     /// Whether trying again, with nothing changed, cannot help.
     #[must_use]
     pub fn is_permanent(&self) -> bool {
-        self.inner.kind != FaultKind::Transient
+        !matches!(self.inner.kind, FaultKind::Transient | FaultKind::Absent)
     }
 
     /// Whether the request was given up because it took too long.

@@ -3,6 +3,7 @@
 
 use bytes::Bytes;
 
+use crate::branch::Fork;
 use crate::codec::{self, Codec, Encoding, EncodingPolicy, Sample};
 use crate::collection::{self, Collection, Kept, ManifestRef, WriterNote};
 use crate::crypt::{Crypt, Key};
@@ -151,6 +152,7 @@ impl SmallObject {
                     sequence: 1,
                 }],
                 manifests: vec!["00000000000000000002-0123456789abcdef".into()],
+                forks: vec![Fork { at: 7, after: 3 }],
             }
             .encode(&Crypt::PLAIN)?,
         };

@@ -19,10 +19,14 @@ pub(crate) const KIND: Kind = Kind {
     what: "head record",
     magic: *b"PHOSHEAD",
     // 2: records of a collection. Who does not know of them must neither list nor write.
-    version: 2,
+    // 3: a take-over that goes on from an older checkpoint. Who does not know of it would resume what was left behind.
+    version: 3,
     max_stored: 64 << 10,
     max_plain: 64 << 10,
 };
+
+/// Every other record is written so that an older phos-ft reads it.
+const WITHOUT_BRANCH: Kind = Kind { version: 2, ..KIND };
 
 /// Records read at once.
 pub(crate) const READS: usize = 16;
@@ -50,6 +54,10 @@ pub enum RecordKind {
     TakenOver {
         /// Who: host and process, for people.
         holder: String,
+        /// Set if the job goes on from an older checkpoint than the newest, or from its beginning: the record after which
+        /// nothing of what was there belongs to the job's current branch; 0 for its beginning.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after: Option<u64>,
     },
     /// A checkpoint is complete.
     Checkpoint {
@@ -94,7 +102,11 @@ pub enum RecordKind {
 impl HeadRecord {
     pub(crate) fn encode(&self, crypt: &Crypt) -> Result<Bytes, EnvelopeError> {
         let payload = envelope::to_cbor(KIND.what, self)?;
-        Ok(envelope::seal_in(crypt, &place(self.number), &KIND, &payload)?.into())
+        let kind = match self.kind {
+            RecordKind::TakenOver { after: Some(_), .. } => KIND,
+            _ => WITHOUT_BRANCH,
+        };
+        Ok(envelope::seal_in(crypt, &place(self.number), &kind, &payload)?.into())
     }
 
     /// Reads the record that stands at `number`.
@@ -139,7 +151,8 @@ mod tests {
 
     fn kind() -> impl Strategy<Value = RecordKind> {
         prop_oneof![
-            "[ -~]{0,30}".prop_map(|holder| RecordKind::TakenOver { holder }),
+            ("[ -~]{0,30}", prop::option::of(any::<u64>()))
+                .prop_map(|(holder, after)| RecordKind::TakenOver { holder, after }),
             any::<i32>().prop_map(|exit_code| RecordKind::Completed { exit_code }),
             (
                 "[ -~]{0,60}",

@@ -13,6 +13,7 @@ use std::collections::VecDeque;
 
 use futures::{StreamExt, TryStreamExt, stream};
 
+use crate::branch::{Fork, Forks};
 use crate::collection::{self, Collection, ManifestRef};
 use crate::fault::{FaultKind, StoreFault};
 use crate::head::{self, HeadRecord, RecordKind};
@@ -33,6 +34,8 @@ pub(crate) struct Walk<'a> {
     /// The last one shown.
     below: Option<u64>,
     collection: Option<Collection>,
+    /// Those after the last record shown.
+    forks: Forks,
     trusted: bool,
 }
 
@@ -42,6 +45,8 @@ pub(crate) struct Step {
     pub record: ReadRecord,
     /// The manifest, if it is a checkpoint and that is known.
     pub manifest: Option<ManifestRef>,
+    /// The branch that it is on; `None`: the current one.
+    pub branch: Option<u64>,
     /// Whether all collections after it could be read: else it may be on the way to being deleted.
     pub trusted: bool,
 }
@@ -59,6 +64,7 @@ impl<'a> Walk<'a> {
             ahead: VecDeque::new(),
             width: width.max(1),
             collection: None,
+            forks: Forks::default(),
             trusted: true,
         })
     }
@@ -76,6 +82,11 @@ impl<'a> Walk<'a> {
     /// The newest collection met so far.
     pub(crate) fn collection(&self) -> Option<&Collection> {
         self.collection.as_ref()
+    }
+
+    /// The forks met so far.
+    pub(crate) fn forks(&self) -> &Forks {
+        &self.forks
     }
 
     pub(crate) async fn next(&mut self) -> Result<Option<Step>, StoreFault> {
@@ -104,6 +115,7 @@ impl<'a> Walk<'a> {
                         };
                         self.rest.retain(|&number| counts(number));
                         self.ahead.retain(|&(number, _)| counts(number));
+                        self.forks.add(collection.forks.iter().copied());
                         self.collection.get_or_insert(collection);
                         continue;
                     }
@@ -145,9 +157,18 @@ impl<'a> Walk<'a> {
                 continue;
             }
             self.below = Some(number);
+            if let Ok(HeadRecord {
+                kind: RecordKind::TakenOver { after, .. },
+                ..
+            }) = &record
+            {
+                let at = number;
+                self.forks.add(after.map(|after| Fork { at, after }));
+            }
             return Ok(Some(Step {
                 number,
                 manifest: kept.or(own),
+                branch: self.forks.branch_of(number),
                 record,
                 trusted: self.trusted,
             }));
@@ -161,6 +182,8 @@ pub(crate) struct Entry {
     pub number: u64,
     /// When it was committed; of one that cannot be read, when the next one was.
     pub created: UnixMillis,
+    /// The branch that it is on; `None`: the current one.
+    pub branch: Option<u64>,
     /// `None` if that is not known, as its record cannot be read.
     pub manifest: Option<ManifestRef>,
     /// Why its record cannot be read.
@@ -173,8 +196,9 @@ pub(crate) struct History {
     pub log: Log,
     /// Oldest first.
     pub entries: Vec<Entry>,
-    /// The newest record that says that the job ended by itself.
+    /// The newest record of the current branch that says that the job ended by itself.
     pub completed: Option<u64>,
+    pub forks: Forks,
     /// Number and name of the newest collection.
     pub collection: Option<(u64, String)>,
     /// Why the newest collection cannot be read.
@@ -192,6 +216,7 @@ impl Job {
             },
             entries: Vec::new(),
             completed: None,
+            forks: Forks::default(),
             collection: None,
             damage: None,
         };
@@ -206,10 +231,12 @@ impl Job {
                         history.entries.push(Entry {
                             number: step.number,
                             created: record.created,
+                            branch: step.branch,
                             manifest: step.manifest,
                             damage: None,
                         });
                     }
+                    RecordKind::Completed { .. } if step.branch.is_some() => {}
                     RecordKind::Completed { .. } => {
                         history.completed.get_or_insert(step.number);
                     }
@@ -221,12 +248,14 @@ impl Job {
                 Err(reason) => history.entries.push(Entry {
                     number: step.number,
                     created: newer,
+                    branch: step.branch,
                     manifest: step.manifest,
                     damage: Some(reason),
                 }),
             }
         }
         history.entries.reverse();
+        history.forks = walk.forks().clone();
         history.collection = match walk.collection() {
             None => None,
             Some(collection) => match self.record(collection.number).await? {

@@ -29,6 +29,7 @@ use crate::fault::{FaultKind, StoreFault};
 use crate::head::{self, HeadRecord, READS, RecordKind};
 use crate::history::{Step, Walk};
 use crate::index::{Index, PackSet, QUARANTINED};
+use crate::known::Known;
 use crate::leftovers::Leftovers;
 use crate::manifest::{self, Manifest, ManifestError, PackEntry};
 use crate::medium::Medium;
@@ -161,6 +162,16 @@ pub struct CheckpointSummary {
     pub durability: Durability,
     /// Whether the job ended by itself after it: it belongs to an earlier run.
     pub earlier_run: bool,
+    /// Set if the job went on from an older one since: the number of the take-over that left it behind.
+    pub branch: Option<u64>,
+}
+
+impl CheckpointSummary {
+    /// Whether a crash may resume from it: it is of the current run, on the current branch.
+    #[must_use]
+    pub const fn is_current(&self) -> bool {
+        !self.earlier_run && self.branch.is_none()
+    }
 }
 
 /// A checkpoint or record that was passed over, and why.
@@ -224,6 +235,8 @@ pub(crate) struct Inner {
     pub(crate) store: Store,
     pub(crate) name: JobName,
     crypt: Crypt,
+    /// The history that the store must show (see `known`).
+    pub(crate) expected: Mutex<Option<Known>>,
     /// Whether the log was seen to be of our key.
     key_fits: AtomicBool,
     /// Held while a record is appended, so that clones do not race each other.
@@ -355,6 +368,7 @@ impl Job {
             store,
             name,
             crypt,
+            expected: Mutex::default(),
             key_fits: AtomicBool::new(false),
             log: tokio::sync::Mutex::new(None),
             index: RwLock::new(None),
@@ -435,7 +449,8 @@ impl Job {
 
     /// Numbers of all records, oldest first.
     pub(crate) async fn record_numbers(&self) -> Result<Vec<u64>, StoreFault> {
-        let listed = self.backend().list(&self.key("head")).await?;
+        let listed = self.backend().list(&self.key("head")).await;
+        let listed = listed.map_err(|fault| self.absent_if_known(fault))?;
         let mut numbers: Vec<u64> = listed
             .iter()
             .filter_map(|object| head::parse_record_name(&object.name))
@@ -443,6 +458,7 @@ impl Job {
             .collect();
         numbers.sort_unstable();
         self.check_key_of(&numbers).await?;
+        self.check_expected_among(&numbers).await?;
         Ok(numbers)
     }
 
@@ -547,6 +563,10 @@ impl Job {
             });
         };
         let epoch = self.record(tail).await?.ok().map(|record| record.epoch);
+        if epoch.is_none() {
+            // Damaged, or the store was exchanged after the listing.
+            self.check_expected_with(tail).await?;
+        }
         Ok(Log { tail, epoch })
     }
 
@@ -559,7 +579,12 @@ impl Job {
             .create(&key, bytes, head::KIND.max_object())
             .await?
         {
-            Created::Done => Ok(Appended::Done),
+            Created::Done => {
+                // Where the store was exchanged meanwhile, it stands in another one, or in an older copy.
+                self.check_expected_with(record.number - 1).await?;
+                self.grew(record.number);
+                Ok(Appended::Done)
+            }
             Created::Taken(_) => Ok(Appended::Lost),
         }
     }
@@ -570,7 +595,7 @@ impl Job {
         for _ in 0..READS {
             match self.record(number).await {
                 Ok(Ok(HeadRecord {
-                    kind: RecordKind::TakenOver { holder },
+                    kind: RecordKind::TakenOver { holder, .. },
                     ..
                 })) => return format!(" by {holder}"),
                 Ok(_) if number > 1 => number -= 1,
@@ -584,6 +609,27 @@ impl Job {
     ///
     /// Safe whatever else is running. Every start of a sidecar takes its job over, also from its own dead self.
     pub async fn take_over(&self, holder: &str, now: UnixMillis) -> Result<TakenOver, JobError> {
+        self.take_over_after(holder, now, None).await
+    }
+
+    /// Takes the job over to go on from an older checkpoint than the newest: what was made after it is left behind, as a branch
+    /// of its own. `None`: from the job's beginning.
+    pub async fn take_over_from(
+        &self,
+        holder: &str,
+        now: UnixMillis,
+        checkpoint: Option<CheckpointNumber>,
+    ) -> Result<TakenOver, JobError> {
+        let after = checkpoint.map_or(0, |number| number.0);
+        self.take_over_after(holder, now, Some(after)).await
+    }
+
+    async fn take_over_after(
+        &self,
+        holder: &str,
+        now: UnixMillis,
+        after: Option<u64>,
+    ) -> Result<TakenOver, JobError> {
         let mut log = self.inner.log.lock().await;
         loop {
             let seen = self.read_log().await?;
@@ -595,6 +641,7 @@ impl Job {
                 nonce: self.nonce(),
                 kind: RecordKind::TakenOver {
                     holder: holder.chars().take(200).collect(),
+                    after: after.filter(|&after| after < seen.tail || after == 0),
                 },
             };
             if matches!(self.append(&record).await?, Appended::Done) {
@@ -634,6 +681,10 @@ impl Job {
                     by,
                 });
             }
+            if let Err(fault) = self.check_expected_with(seen.tail).await {
+                *log = None;
+                return Err(fault.into());
+            }
             let number = seen.tail + 1;
             let kind = RecordKind::Completed { exit_code };
             let record = HeadRecord {
@@ -661,7 +712,7 @@ impl Job {
         // An epoch has the number of the record that began it.
         Ok(match self.find_record(epoch.0).await? {
             Some(Ok(HeadRecord {
-                kind: RecordKind::TakenOver { holder },
+                kind: RecordKind::TakenOver { holder, .. },
                 ..
             })) => Some(holder),
             _ => None,
@@ -687,7 +738,7 @@ impl Job {
             }
             match self.record(epoch.0).await? {
                 Ok(HeadRecord {
-                    kind: RecordKind::TakenOver { holder },
+                    kind: RecordKind::TakenOver { holder, .. },
                     ..
                 }) => holders.push(holder),
                 Ok(_) => {
@@ -728,8 +779,11 @@ impl Job {
             state.epoch = newest.ok().map(|record| record.epoch);
         }
         while let Some(step) = walk.next().await? {
+            if step.branch.is_some() {
+                continue;
+            }
             match step.record.map(|record| record.kind) {
-                Ok(RecordKind::TakenOver { holder }) => {
+                Ok(RecordKind::TakenOver { holder, .. }) => {
                     state.holder.get_or_insert(holder);
                 }
                 Ok(RecordKind::Checkpoint { .. }) => {
@@ -744,6 +798,14 @@ impl Job {
             }
         }
         Ok(state)
+    }
+
+    /// Whether the job's current branch began with its beginning while there were checkpoints
+    /// ([`take_over_from`](Self::take_over_from) none).
+    pub async fn began_afresh(&self) -> Result<bool, JobError> {
+        let mut walk = Walk::new(self, READS).await?;
+        while walk.next().await?.is_some() {}
+        Ok(walk.forks().began_afresh())
     }
 
     /// All records of the log, oldest first, each as read or with the reason why it cannot be.
@@ -771,7 +833,13 @@ impl Job {
         let mut walk = Walk::new(self, READS).await?;
         let mut listing = Listing::default();
         let mut earlier_run = false;
-        while let Some(Step { number, record, .. }) = walk.next().await? {
+        while let Some(step) = walk.next().await? {
+            let Step {
+                number,
+                record,
+                branch,
+                ..
+            } = step;
             let number = CheckpointNumber(number);
             match record {
                 Ok(HeadRecord {
@@ -797,12 +865,13 @@ impl Job {
                     stop_us,
                     trigger,
                     durability,
-                    earlier_run,
+                    earlier_run: earlier_run && branch.is_none(),
+                    branch,
                 }),
                 Ok(HeadRecord {
                     kind: RecordKind::Completed { .. },
                     ..
-                }) => earlier_run = true,
+                }) => earlier_run |= branch.is_none(),
                 Ok(_) => {}
                 Err(reason) => listing.damaged.push(SkippedCheckpoint { number, reason }),
             }
@@ -949,6 +1018,9 @@ impl Job {
         // After the log: what is committed meanwhile would seem to lack its packs.
         let packs = self.packs().await?;
         while let Some(step) = walk.next().await? {
+            if step.branch.is_some() {
+                continue;
+            }
             let number = step.number;
             let mut skip = |reason| {
                 skipped.push(SkippedCheckpoint {
@@ -1351,6 +1423,8 @@ impl Job {
     /// What it may lean on is noted in the store first, so that no collection takes it away meanwhile; see the protocol
     /// in `collect`.
     pub async fn begin(&self, epoch: Epoch) -> Result<CheckpointWriter, JobError> {
+        // Nothing is written into a directory on which its file system is not mounted.
+        self.check_expected_with(0).await?;
         let nonce = self.nonce();
         let mut note: Option<Note> = None;
         loop {
@@ -1395,6 +1469,8 @@ impl Job {
             if !left.writers.is_empty() && !self.notes_stand(&left.writers).await? {
                 left = Leftovers::default();
             }
+            // All of it was of one store.
+            self.check_expected_with(current.horizon()).await?;
             if let Some(note) = note {
                 return Ok(CheckpointWriter::new(
                     self.clone(),

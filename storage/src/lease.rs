@@ -125,6 +125,7 @@ impl Job {
             Some(seen) => seen,
             None => self.read_log().await?,
         };
+        self.check_expected_with(now.tail).await?;
         for (number, record) in self.records_after(now.tail).await? {
             now.tail = number;
             now.epoch = record.ok().map(|record| record.epoch);

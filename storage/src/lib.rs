@@ -38,6 +38,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod backend;
+mod branch;
 mod cache;
 mod chunk_list;
 mod codec;
@@ -56,6 +57,7 @@ mod history;
 mod hold;
 mod index;
 mod job;
+mod known;
 mod lease;
 mod leftovers;
 mod manifest;
@@ -91,6 +93,7 @@ pub use job::{
     CheckpointSummary, Durability, Job, JobError, JobState, Listing, Restorable, SkippedCheckpoint,
     TakenOver,
 };
+pub use known::{HistoryId, Known};
 pub use lease::Lease;
 pub use manifest::{
     Allocation, Body, ChunkEntry, Extent, FileContent, FilePath, Gpu, GpuUuid, ImageFile, JobFile,

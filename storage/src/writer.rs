@@ -593,6 +593,8 @@ impl CheckpointWriter {
         let inner = &self.inner;
         let job = &inner.job;
         self.finish_uploads().await?;
+        // A store that is away is not one that lost its packs.
+        job.check_expected_with(0).await?;
         let mut identity = Identity {
             job: job.name().clone(),
             number: CheckpointNumber(0),
@@ -640,6 +642,10 @@ impl CheckpointWriter {
         let resumed = self.resumed(&manifest);
         let mut checked = inner.known.horizon();
         loop {
+            if let Err(fault) = job.check_expected_with(seen.tail).await {
+                *log = None;
+                return Err(fault.into());
+            }
             if seen.epoch != Some(inner.epoch) {
                 *log = Some(seen);
                 let by = job.usurper(seen.tail).await;

@@ -22,9 +22,7 @@ fn in_memory(limit: u64) -> Arc<PackCache> {
 
 fn on_disk(directory: &std::path::Path) -> Arc<PackCache> {
     // However full the disk is that this runs on.
-    Arc::new(
-        PackCache::on_disk_leaving(directory, "s3://bucket/runs", 1 << 20, u64::MAX).unwrap(),
-    )
+    Arc::new(PackCache::on_disk_leaving(directory, "s3://bucket/runs", 1 << 20, u64::MAX).unwrap())
 }
 
 /// A machine with these caches, nearest first.

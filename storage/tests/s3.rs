@@ -20,7 +20,7 @@ use phos_storage::s3::{
     Administration, BucketError, BucketSetup, ChecksumChoice, Look, Outcome, S3Options, SetupLine,
     Versioning,
 };
-use phos_storage::{FaultKind, OpenError, Pacer, RetryPolicy, Store, StoreOptions};
+use phos_storage::{FaultKind, JobError, OpenError, Pacer, RetryPolicy, Store, StoreOptions};
 
 /// Runs `child` of this file in a process that has of `AWS_…` only what is given here.
 fn in_child(child: &str, env: &[(&str, &str)]) -> String {
@@ -83,6 +83,16 @@ impl Server {
         let answer = reqwest::Client::new()
             .put(format!("{}/{path}", self.0))
             .body(body.to_owned())
+            .send()
+            .await
+            .unwrap();
+        assert!(answer.status().is_success(), "{path}: {answer:?}");
+    }
+
+    async fn delete(&self, path: &str) {
+        let answer = reqwest::Client::new()
+            .delete(format!("{}/{path}", self.0))
+            .header("Authorization", SIGNATURE)
             .send()
             .await
             .unwrap();
@@ -1010,4 +1020,55 @@ fn classes_that_cannot_be_read_at_once_are_refused() {
     assert!("a b".parse::<phos_storage::s3::StorageClass>().is_err());
     let class: phos_storage::s3::StorageClass = "Glacier_IR".parse().unwrap();
     assert_eq!(class.as_str(), "GLACIER_IR");
+}
+
+#[test]
+fn a_history_is_absent_where_its_bucket_is_gone_or_another_one() {
+    with_keys("child_loses_a_bucket", &[]);
+}
+
+#[tokio::test]
+#[ignore = "started by a_history_is_absent_where_its_bucket_is_gone_or_another_one"]
+async fn child_loses_a_bucket() {
+    let server = Server::there();
+    for another in [false, true] {
+        let bucket = unique("absent");
+        server.put(&bucket, "").await;
+        let address = &format!("s3://{bucket}/runs");
+        let begun = |seed, checkpoints| async move {
+            let store = Store::open(address, options(seed)).await.unwrap();
+            store.initialise().await.unwrap();
+            let job = store.job(name("job"));
+            let epoch = job.take_over("node", NOW).await.unwrap().epoch;
+            for version in 0..checkpoints {
+                let image = Image::of(vec![noise(version, 3000)]);
+                image.commit(&job, epoch).await.unwrap();
+            }
+            (job, epoch)
+        };
+        let (job, epoch) = begun(1, 1).await;
+        job.expect(job.known().await.unwrap());
+        for key in server.keys(&bucket, "").await {
+            server.delete(&format!("{bucket}/{key}")).await;
+        }
+        if another {
+            // Of another run of the same name, and longer.
+            begun(2, 3).await;
+        } else {
+            server.delete(&bucket).await;
+        }
+        for outcome in [
+            job.state().await.map(drop),
+            job.newest_restorable().await.map(drop),
+            job.begin(epoch).await.map(drop),
+            job.take_over("again", NOW).await.map(drop),
+        ] {
+            match outcome {
+                Err(JobError::Store(fault)) => {
+                    assert_eq!(fault.kind(), FaultKind::Absent, "{another}: {fault}");
+                }
+                other => panic!("{another}: {other:?}"),
+            }
+        }
+    }
 }

@@ -45,7 +45,7 @@ use super::survey::Survey;
 use super::user::JobUser;
 use super::vault::Vault;
 use super::{AgentError, criu};
-use crate::run_dir;
+use crate::{known_history, run_dir};
 
 /// How long saving the CUDA state of a job that is to be killed may take once it is locked.
 const SAVE: Duration = Duration::from_secs(30);
@@ -473,6 +473,15 @@ impl Init {
     /// Nobody said `Start`, `Restore` or `GiveUp` in time.
     fn nobody_decided(&mut self) {
         match self.job.state {
+            JobState::Waiting
+                if !self.sidecar.is_connected()
+                    && known_history::has_checkpoints(&self.config.job_dir()) =>
+            {
+                tracing::error!(
+                    "no sidecar came, and the job has checkpoints: it is not begun anew without one. See what the sidecar waits \
+                     for; to begin anew all the same, start it with --start-fresh"
+                );
+            }
             JobState::Waiting if !self.sidecar.is_connected() => {
                 tracing::warn!(
                     "no sidecar came: the command is started afresh, without checkpoints until one comes"

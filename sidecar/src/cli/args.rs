@@ -256,9 +256,15 @@ pub struct SidecarArgs {
     /// The window for --max-restarts.
     #[arg(long, default_value = "1h", value_name = "TIME", value_parser = duration)]
     pub restart_window: Duration,
-    /// Resume from this checkpoint instead of the newest one.
+    /// Resume from this checkpoint instead of the newest one. Later ones are left behind as a branch of the history: a crash
+    /// resumes from what is taken from here on, or from this one.
     #[arg(long, value_name = "ID", value_parser = checkpoint)]
     pub from: Option<CheckpointId>,
+    /// Begin with the job's first step, whatever checkpoints it has. They are kept as a branch of its history (`phos-ft list`).
+    /// Also where the store does not show the checkpoints that this machine knows of, which is waited for without this flag.
+    /// Counts once: where the history already began anew like this, it is gone on with.
+    #[arg(long, conflicts_with = "from")]
+    pub start_fresh: bool,
     /// How long a node that starts waits for the one that has the job and was not heard of: two nodes with the same job do
     /// not take it from each other, and when one is lost the other goes on. What starts on the same machine never waits. "0s":
     /// the job is taken over at once.
@@ -311,6 +317,7 @@ impl RetentionArgs {
             last: self.keep_last,
             hourly: self.keep_hourly,
             daily: self.keep_daily,
+            drop_branches: false,
         }
     }
 
@@ -482,6 +489,10 @@ pub enum Command {
         /// Which checkpoints to keep.
         #[command(flatten)]
         keep: RetentionArgs,
+        /// Also remove what was left behind when the job went on from an older checkpoint or began anew. Of each such branch
+        /// the rules keep the newest otherwise.
+        #[arg(long)]
+        drop_branches: bool,
         /// Only say what would be done.
         #[arg(long)]
         dry_run: bool,

@@ -103,6 +103,7 @@ pub fn engine(error: &EngineError) -> u8 {
         EngineError::Connect(_) => PERMISSION,
         EngineError::Job(e) => job(e),
         EngineError::Fenced(_) => FENCED,
+        EngineError::HistoryAway { .. } => UNAVAILABLE,
         EngineError::Check(_) => MACHINE,
         EngineError::Restore(_) => DATA,
         EngineError::Sticky(_) | EngineError::HistoryLost(_) => REPLACE,

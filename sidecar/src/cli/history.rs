@@ -132,7 +132,11 @@ fn print_row(Row { id, summary: c }: &Row) {
         c.stop_us / 1000,
         place(c.durability),
         c.trigger,
-        if c.earlier_run { " (earlier run)" } else { "" }
+        match (c.earlier_run, c.branch) {
+            (true, _) => " (earlier run)".into(),
+            (false, Some(branch)) => format!(" (branch {branch})"),
+            (false, None) => String::new(),
+        }
     );
 }
 

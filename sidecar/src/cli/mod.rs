@@ -24,6 +24,7 @@ mod verify;
 use std::process::ExitCode;
 
 use clap::Parser;
+use phos_policies::retention::Retention;
 use phos_storage::VerifyOptions;
 use tracing_subscriber::EnvFilter;
 
@@ -113,9 +114,16 @@ fn dispatch(cli: Cli) -> u8 {
         }
         Some(Command::Prune {
             keep,
+            drop_branches,
             dry_run,
             json,
-        }) => prune::run(&common, keep, dry_run, json),
+        }) => {
+            let rules = Retention {
+                drop_branches,
+                ..keep.rules()
+            };
+            prune::run(&common, rules, dry_run, json)
+        }
         Some(Command::Restore {
             id,
             mut sidecar,
@@ -174,6 +182,7 @@ fn run_sidecar(common: &Common, sidecar: &SidecarArgs) -> u8 {
         quiesce_timeout: sidecar.quiesce_timeout,
         restarts: sidecar.budget(),
         from: sidecar.from,
+        start_fresh: sidecar.start_fresh,
         lease: sidecar.lease,
         node: sidecar.node_name.clone(),
         remote: (sidecar.remote_interval).map(|every| (every, common.state_dir.clone())),

@@ -1,15 +1,16 @@
 //! `phos-ft prune`: retention and collection by hand. Safe beside a running sidecar, restores and other prunes; what
 //! decides is in the storage crate, what to keep in the policies.
 
+use phos_policies::retention::Retention;
 use phos_storage::{CollectOptions, Collected};
 
-use super::args::{Common, RetentionArgs};
+use super::args::Common;
 use super::look::{open, print_json};
 use super::size::human;
 use super::{exit, fail, runtime};
 use crate::engine;
 
-pub(super) fn run(common: &Common, rules: RetentionArgs, dry_run: bool, as_json: bool) -> u8 {
+pub(super) fn run(common: &Common, rules: Retention, dry_run: bool, as_json: bool) -> u8 {
     match runtime() {
         Ok(runtime) => runtime.block_on(async {
             match prune(common, rules, dry_run, as_json).await {
@@ -21,12 +22,7 @@ pub(super) fn run(common: &Common, rules: RetentionArgs, dry_run: bool, as_json:
     }
 }
 
-async fn prune(
-    common: &Common,
-    rules: RetentionArgs,
-    dry_run: bool,
-    as_json: bool,
-) -> Result<(), u8> {
+async fn prune(common: &Common, rules: Retention, dry_run: bool, as_json: bool) -> Result<(), u8> {
     let mut job = open(common).await?;
     let there = job.state().await.map_err(|e| super::look::job_failed(&e))?;
     if there.tail == 0 {
@@ -42,7 +38,7 @@ async fn prune(
     if !dry_run {
         // It is written to: it must be fit for that, and of the current format.
         let options = common.store_options(super::look::key(common)?);
-        let store = engine::open_store_of(&common.job, &common.store(), options)
+        let store = engine::open_store_of(&common.job, &common.store(), options, None)
             .await
             .map_err(|e| fail(&e, exit::engine(&e)))?;
         job = store.job(common.job.clone());
@@ -51,7 +47,7 @@ async fn prune(
         dry_run,
         ..CollectOptions::default()
     };
-    let keep = engine::keep(rules.rules());
+    let keep = engine::keep(rules);
     let done = job
         .collect(&keep, options, engine::unix_millis)
         .await

@@ -68,7 +68,7 @@ pub(super) fn run(
             Ok(key) => key,
             Err(code) => return code,
         };
-        if let Err(code) = check(common, key).await {
+        if let Err(code) = check(common, key, sidecar.start_fresh).await {
             return code;
         }
         match supervise(common, sidecar, agent, command).await {
@@ -79,12 +79,20 @@ pub(super) fn run(
 }
 
 /// Before anything starts: the run directory and the store.
-async fn check(common: &Common, key: Option<Key>) -> Result<(), u8> {
+async fn check(common: &Common, key: Option<Key>, start_fresh: bool) -> Result<(), u8> {
     let checks = async {
         engine::make_run_dir(&common.run_dir, &common.job)?;
         let (store, options) = (common.store(), common.store_options(key));
-        let opened = engine::open_store_of(&common.job, &store, options).await;
-        opened.map(drop)
+        let known = match start_fresh {
+            true => None,
+            false => engine::known_history(&common.run_dir, &common.state_dir, &common.job, &store),
+        };
+        let opened = engine::open_store_of(&common.job, &store, options, known).await;
+        match opened {
+            // That is waited for, by the sidecar.
+            Err(e) if e.is_away() => Ok(()),
+            other => other.map(drop),
+        }
     };
     checks.await.map_err(|e| fail(&e, exit::engine(&e)))
 }
@@ -183,6 +191,9 @@ fn sidecar_command(common: &Common, sidecar: &SidecarArgs, first: bool) -> Comma
     }
     if let (true, Some(from)) = (first, sidecar.from) {
         command.arg("--from").arg(from.to_string());
+    }
+    if first && sidecar.start_fresh {
+        command.arg("--start-fresh");
     }
     command.as_std_mut().process_group(0);
     command

@@ -100,7 +100,7 @@ async fn copy(near: Job, store: Job, epoch: Epoch, way: impl GiveWay) -> Outcome
     };
     let there = store.list().await?.checkpoints;
     // Never one that is older than what the store has of this run: the newest record counts there.
-    let known = (there.iter()).any(|c| !c.earlier_run && c.created >= manifest.created);
+    let known = (there.iter()).any(|c| c.is_current() && c.created >= manifest.created);
     let commit = if known {
         // Ours, or of one who has the job now and went on further.
         let now = store.state().await?;
@@ -204,6 +204,7 @@ impl Engine {
                     });
                     status.remote_failure = None;
                 }
+                self.remember();
                 self.tidy.committed(&self.job, epoch, &self.status);
             }
             Some(Ok(None)) => self.status.lock().remote_failure = None,

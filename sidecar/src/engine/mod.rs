@@ -24,6 +24,7 @@
 //! queues by constants.
 
 mod attempt;
+mod branch;
 pub mod checks;
 pub mod control;
 mod copies;
@@ -59,7 +60,7 @@ use phos_protocol::env::AGENT_SOCKET_FILE;
 use phos_protocol::types::GpuUuid;
 use phos_storage::s3::S3Options;
 use phos_storage::{
-    CheckpointNumber, Epoch, FaultKind, Job, JobError, JobName, Key, Manifest, NonceSource,
+    CheckpointNumber, Epoch, FaultKind, Job, JobError, JobName, Key, Known, Manifest, NonceSource,
     OpenError, PackCache, ProbeError, RetryPolicy, Store, StoreOptions, UnixMillis,
 };
 use serde::Serialize;
@@ -67,6 +68,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
 use self::attempt::Flight;
+use self::branch::GoBack;
 use self::checks::CheckError;
 use self::control::Wanted;
 use self::copies::Copies;
@@ -80,6 +82,7 @@ use self::status::{Report, Shared};
 use self::tidy::Tidy;
 use self::uploads::{Adaptive, Limit};
 use crate::host_memory;
+use crate::known_history::{KnownHistory, Remembered};
 use crate::run_dir;
 
 pub use self::hold::{Reading, reader};
@@ -105,6 +108,8 @@ pub struct Config {
     pub restarts: RestartBudget,
     /// Resume from this checkpoint first.
     pub from: Option<CheckpointId>,
+    /// Begin with the job's first step, whatever checkpoints there are or should be.
+    pub start_fresh: bool,
     /// How long another node waits for this one, which did not renew its lease; zero: not at all.
     pub lease: Duration,
     /// What this machine is called in leases.
@@ -204,6 +209,17 @@ pub enum EngineError {
          begins a new one, and the job runs on"
     )]
     HistoryLost(String),
+    /// The store does not show the history that this machine knows of.
+    #[error(
+        "{store} does not show the history of job {job}, which had checkpoints there: mount its file system or correct --store; \
+         to begin the job anew without them, give --start-fresh"
+    )]
+    HistoryAway {
+        /// The store.
+        store: String,
+        /// The job.
+        job: JobName,
+    },
     /// This machine cannot take the image.
     #[error(transparent)]
     Check(#[from] CheckError),
@@ -219,6 +235,15 @@ pub enum EngineError {
 }
 
 impl EngineError {
+    /// Whether the store does not show a history that was seen there.
+    pub fn is_away(&self) -> bool {
+        match self {
+            EngineError::HistoryAway { .. } => true,
+            EngineError::Job(JobError::Store(fault)) => fault.kind() == FaultKind::Absent,
+            _ => false,
+        }
+    }
+
     /// Whether another node has the job.
     pub fn is_fenced(&self) -> bool {
         matches!(
@@ -252,6 +277,11 @@ struct Engine {
     restarts: Restarts,
     origin: Instant,
     from: Option<CheckpointId>,
+    /// Whether the job is to begin with its first step; and whether it did in this process's time.
+    start_fresh: bool,
+    fresh: bool,
+    /// What this machine remembers of the job's history.
+    history: Arc<KnownHistory>,
     /// Where checkpoints may be on this machine alone, and the address of the store that they belong to.
     state_dir: PathBuf,
     address: String,
@@ -383,6 +413,17 @@ pub fn make_run_dir(run_dir: &Path, job: &JobName) -> Result<PathBuf, EngineErro
     })
 }
 
+/// What this machine remembers of a job's history in a store. Blocks for a moment.
+pub fn known_history(
+    run_dir: &Path,
+    state_dir: &Path,
+    job: &JobName,
+    store: &str,
+) -> Option<Known> {
+    let history = KnownHistory::new(&run_dir.join(job.as_str()), state_dir, job, store);
+    history.recall().map(|remembered| remembered.known)
+}
+
 /// Opens a store to write a job's history: reachable, honest, of a format that is known, and with the job's key.
 ///
 /// # Errors
@@ -391,11 +432,22 @@ pub async fn open_store_of(
     job: &JobName,
     address: &str,
     options: StoreOptions,
+    known: Option<Known>,
 ) -> Result<Store, EngineError> {
+    // Nothing is made in a directory on which its file system is not mounted.
+    if known.is_some() && (Store::open_existing(address, options.clone()).await?).is_none() {
+        return Err(EngineError::HistoryAway {
+            store: address.to_owned(),
+            job: job.clone(),
+        });
+    }
     let store = Store::open(address, options).await?;
     // Before anything is written there.
-    if let Err(e) = store.job(job.clone()).check_key().await {
-        if !matches!(&e, JobError::Store(fault) if fault.kind() == FaultKind::Key) {
+    let history = store.job(job.clone());
+    history.expect(known);
+    if let Err(e) = history.check_key().await {
+        if !matches!(&e, JobError::Store(fault) if matches!(fault.kind(), FaultKind::Key | FaultKind::Absent))
+        {
             // What is wrong with a store, the probe says better.
             store.probe().await?;
         }
@@ -450,6 +502,22 @@ pub async fn run(config: Config) -> Result<(), EngineError> {
     if let Some(limit) = config.upload_limit {
         options.pacer = Some(Limit::new(limit));
     }
+    let address = config.store.clone();
+    let history = KnownHistory::new(&directory, &config.state_dir, &config.job, &address);
+    let mut remembered = history.recall();
+    match remembered {
+        Some(r) if config.start_fresh && r.fresh => tracing::warn!(
+            "--start-fresh was given at the last start as well, and counts once: what that start began is expected in the \
+             store. To begin anew once more, start once without it"
+        ),
+        Some(_) if config.start_fresh => {
+            history.forget();
+            remembered = None;
+        }
+        Some(r) if r.fresh => history.note(Remembered { fresh: false, ..r }, unix_millis()),
+        _ => {}
+    }
+    let known = remembered.map(|r| r.known);
     let disk_cache = (config.cache.as_ref()).and_then(|place| open_cache(place, &config.store));
     let mut shutdown = Signals {
         term,
@@ -462,7 +530,7 @@ pub async fn run(config: Config) -> Result<(), EngineError> {
     let in_memory = host_cache.iter().filter(|_| near.is_none());
     options.caches = in_memory.chain(&disk_cache).cloned().collect();
     let store = tokio::select! {
-        store = open_store_patiently(&config.store, &config.job, &options) => store?,
+        store = open_store_patiently(&config.store, &config.job, &options, known) => store?,
         () = stop_wanted(&mut shutdown, Duration::ZERO) => return Ok(()),
     };
     let copies = (config.remote.as_ref()).map(|(every, _)| Copies::new(*every));
@@ -498,8 +566,10 @@ pub async fn run(config: Config) -> Result<(), EngineError> {
             path: socket.clone(),
             source,
         })?;
+    let job = store.job(config.job.clone());
+    job.expect(known);
     let mut engine = Engine {
-        job: store.job(config.job.clone()),
+        job,
         epoch: None,
         agent: directory.join(AGENT_SOCKET_FILE),
         newest: UnixMillis(0),
@@ -517,6 +587,9 @@ pub async fn run(config: Config) -> Result<(), EngineError> {
         quiesce_timeout: config.quiesce_timeout,
         long_tries: LongTries::default(),
         from: config.from,
+        start_fresh: config.start_fresh,
+        fresh: config.start_fresh,
+        history: Arc::new(history),
         state_dir: config.state_dir.clone(),
         address: config.store.clone(),
         key: config.key.clone(),
@@ -643,10 +716,14 @@ async fn open_store_patiently(
     address: &str,
     job: &JobName,
     options: &StoreOptions,
+    known: Option<Known>,
 ) -> Result<Store, EngineError> {
     let mut wait = Duration::from_secs(1);
     loop {
-        match open_store_of(job, address, options.clone()).await {
+        match open_store_of(job, address, options.clone(), known).await {
+            Err(e) if e.is_away() => {
+                tracing::error!(error = %e, "THE JOB WAITS FOR ITS HISTORY, and is not begun anew without it");
+            }
             Err(EngineError::Open(e)) if !e.is_permanent() => {
                 tracing::error!(error = %e, "the store cannot be opened yet");
             }
@@ -712,6 +789,14 @@ impl Engine {
             return Ok(());
         }
         let mut seen = None;
+        // One on this machine is known once the tier is open.
+        let mut back = match self.from {
+            _ if self.start_fresh => Some(GoBack::Beginning),
+            Some(id) if !id.local => {
+                Some(GoBack::to(&self.job, id).await.map_err(EngineError::Job)?)
+            }
+            _ => None,
+        };
         if let Some(near) = &mut self.near {
             let state = self.job.state().await.map_err(EngineError::Job)?;
             let standing = near.standing(&self.job, &state).await;
@@ -721,22 +806,28 @@ impl Engine {
                 near.forget();
             }
             seen = Some(state);
+            if let (Some(id), Some(here)) = (self.from.filter(|id| id.local), near.reading()) {
+                back = Some(GoBack::to(here, id).await.map_err(EngineError::Job)?);
+            }
         }
         let tier =
             (self.near.as_ref()).map_or_else(String::new, |near| format!(", {}", near.mark()));
         let holder = format!("{} (pid {}, {mark}{tier})", hostname(), std::process::id());
-        let taken = self
-            .job
-            .take_over(&holder, unix_millis())
+        let taken = branch::take_over(&self.job, false, back, &holder)
             .await
             .map_err(EngineError::Job)?;
         if let (Some(near), Some(state)) = (&mut self.near, &seen)
-            && let Err(e) = near.taken(self.job.name(), state, taken, &holder).await
+            && let Err(e) = near
+                .taken(self.job.name(), state, taken, &holder, back)
+                .await
         {
             no_near(&e);
             near.forget();
         }
         if !self.job.store().is_discarding() {
+            // What was found is what is there from now on, for the life of this process.
+            let known = self.job.known().await.map_err(EngineError::Job)?;
+            self.job.expect(known);
             self.look_at_both().await?;
         }
         tracing::info!(
@@ -757,6 +848,9 @@ impl Engine {
         let listed = self.job.list().await.map_err(EngineError::Job)?;
         let newest = listed.checkpoints.iter().map(|c| c.created).max();
         self.newest = newest.unwrap_or(UnixMillis(0));
+        if newest.is_some() {
+            self.remember();
+        }
         let Some(near) = self.near.as_ref().and_then(Near::reading) else {
             return Ok(());
         };

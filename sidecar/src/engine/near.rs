@@ -38,11 +38,12 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use phos_storage::{
-    CheckpointNumber, Digest, Epoch, Job, JobError, JobName, JobState, OpenError, Store,
-    StoreOptions, TakenOver, UnixMillis,
+    CheckpointNumber, Epoch, Job, JobError, JobName, JobState, OpenError, Store, StoreOptions,
+    TakenOver, UnixMillis,
 };
 use serde::{Deserialize, Serialize};
 
+use super::branch::{GoBack, take_over};
 use super::{random_u64, unix_millis};
 
 const FILE: &str = "lineage.json";
@@ -246,9 +247,8 @@ fn remove_all_but(directory: &Path, id: &str) {
 
 /// Where the tier of a job is.
 fn place(state_dir: &Path, job: &JobName, store: &str) -> PathBuf {
-    let digest = Digest::of(store.as_bytes()).to_string();
-    let short = digest.get(..16).unwrap_or(&digest);
-    state_dir.join("local").join(job.as_str()).join(short)
+    let store = crate::known_history::short_name(store);
+    state_dir.join("local").join(job.as_str()).join(store)
 }
 
 /// The job's history on this machine, if there is one that belongs to that store: to look at it.
@@ -451,6 +451,7 @@ impl Near {
         before: &JobState,
         taken: TakenOver,
         holder: &str,
+        back: Option<GoBack>,
     ) -> Result<(), NearError> {
         if taken.previous != before.epoch {
             match taken.previous {
@@ -470,7 +471,7 @@ impl Near {
         let store = Store::open(&self.address(), self.options.clone()).await?;
         store.initialise().await?;
         let job = store.job(job.clone());
-        let ours = job.take_over(holder, unix_millis()).await?;
+        let ours = take_over(&job, true, back, holder).await?;
         self.job = Some(job);
         self.epoch = Some(ours.epoch);
         Ok(())
@@ -629,7 +630,9 @@ mod tests {
             let mut near = self.near_of(address).unwrap();
             let (state, holder) = looked(&mut near, store).await;
             let taken = store.take_over(&holder, unix_millis()).await.unwrap();
-            near.taken(&name(), &state, taken, &holder).await.unwrap();
+            near.taken(&name(), &state, taken, &holder, None)
+                .await
+                .unwrap();
             let here = near.reading().unwrap().list().await.unwrap();
             (near, here.checkpoints.len())
         }
@@ -802,7 +805,9 @@ mod tests {
         assert!(near.reading().is_some());
         damage(there.path(), state.tail);
         let taken = store.take_over(&holder, unix_millis()).await.unwrap();
-        near.taken(&name(), &state, taken, &holder).await.unwrap();
+        near.taken(&name(), &state, taken, &holder, None)
+            .await
+            .unwrap();
         let read = near.reading().unwrap().list().await.unwrap();
         assert!(read.checkpoints.is_empty());
         assert_eq!(here.aside().await, [1, 2]);
@@ -906,7 +911,9 @@ mod tests {
         let (state, holder) = looked(&mut near, &store).await;
         taken_by_another(&store).await;
         let taken = store.take_over(&holder, unix_millis()).await.unwrap();
-        near.taken(&name(), &state, taken, &holder).await.unwrap();
+        near.taken(&name(), &state, taken, &holder, None)
+            .await
+            .unwrap();
         let here = near.reading().unwrap().list().await.unwrap();
         assert!(here.checkpoints.is_empty());
     }
@@ -926,7 +933,7 @@ mod tests {
         near.before(&name(), standing, &state).await.unwrap_err();
         near.forget();
         let taken = store.take_over("this host", unix_millis()).await.unwrap();
-        let failed = near.taken(&name(), &state, taken, "this host").await;
+        let failed = near.taken(&name(), &state, taken, "this host", None).await;
         failed.unwrap_err();
         near.forget();
         assert!(near.writing().is_none());

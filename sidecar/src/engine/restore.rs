@@ -77,7 +77,8 @@ const LET_GO: Duration = Duration::from_secs(5);
 /// How long another store is looked at that may have chunks as well.
 const ELSEWHERE: Duration = Duration::from_secs(60);
 /// Waits for a store that cannot be read now: the first and the longest.
-const STORE_WAITS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+pub(super) const STORE_WAITS: (Duration, Duration) =
+    (Duration::from_secs(1), Duration::from_secs(60));
 
 /// Why a checkpoint was not restored.
 #[derive(Debug, thiserror::Error)]
@@ -199,7 +200,7 @@ async fn note_damage(job: &Job, pack: &PackId, source: &ReadError) {
 async fn newest(job: &Job) -> Vec<Manifest> {
     let look = async {
         let mut numbers: Vec<_> = (job.list().await?.checkpoints.iter())
-            .filter(|c| !c.earlier_run)
+            .filter(|c| c.is_current())
             .map(|c| c.number)
             .collect();
         numbers.sort_unstable_by_key(|number| std::cmp::Reverse(*number));
@@ -472,7 +473,7 @@ impl Session<'_> {
 
     /// The checks of the restore that [`Session::restore_newest`] would begin with; changes nothing.
     pub(super) async fn refuse_early(&mut self) -> Result<(), Stop> {
-        if self.engine.job.store().is_discarding() {
+        if self.engine.job.store().is_discarding() || self.engine.start_fresh {
             return Ok(());
         }
         let manifest = match self.engine.from {
@@ -567,7 +568,7 @@ impl Session<'_> {
             return Ok(Ok(()));
         };
         for summary in self.engine.job.list().await?.checkpoints {
-            if summary.number >= newest.number || summary.earlier_run {
+            if summary.number >= newest.number || !summary.is_current() {
                 continue;
             }
             // One that cannot be read is passed over later, too.
@@ -654,10 +655,13 @@ impl Session<'_> {
                 }
             }
         }
-        all.retain(|(_, summary): &(bool, CheckpointSummary)| !summary.earlier_run);
+        all.retain(|(_, summary): &(bool, CheckpointSummary)| summary.is_current());
         match self.engine.job.list().await {
             Ok(listing) => {
-                let current = listing.checkpoints.into_iter().filter(|c| !c.earlier_run);
+                let current = listing
+                    .checkpoints
+                    .into_iter()
+                    .filter(CheckpointSummary::is_current);
                 all.extend(current.map(|c| (false, c)));
             }
             Err(e @ JobError::Store(_))

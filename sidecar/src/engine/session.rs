@@ -8,6 +8,7 @@
 //! * At most one checkpoint is in flight, from its first message until it is visible or dropped.
 
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use phos_policies::lease::LeaseWatch;
@@ -16,15 +17,17 @@ use phos_policies::schedule::{Action, Event, FailureKind, Trigger};
 use phos_policies::terminate::{self, LastStep, TerminateInputs};
 use phos_protocol::agent::{Exit, JobState, ToAgent, ToSidecar};
 use phos_protocol::shim::Sequence;
-use phos_storage::{CheckpointNumber, JobError};
+use phos_storage::{CheckpointNumber, FaultKind, JobError};
 
 use super::attempt::Stored;
 use super::link::{Link, LinkError, Packet};
+use super::near::Near;
 use super::registry::Registry;
-use super::restore::RestoreError;
+use super::restore::{RestoreError, STORE_WAITS};
 use super::status::{CheckpointReport, Unprotected};
 use super::tidy::Busy;
 use super::{CheckpointId, Engine, EngineError, unix_millis};
+use crate::known_history::Remembered;
 
 /// How long after an agent ended, and how often from then on, its successor is looked for.
 const LOOK: Duration = Duration::from_millis(500);
@@ -32,6 +35,8 @@ const LOOK: Duration = Duration::from_millis(500);
 const ANSWER: Duration = Duration::from_secs(30);
 /// Until the lease is read again after a failure.
 const STAND_BY_AGAIN: Duration = Duration::from_secs(2);
+/// The longest wait between two looks for the job's history.
+const HISTORY_WAIT: Duration = Duration::from_secs(15);
 
 /// Why an expected answer did not come.
 #[derive(Debug, thiserror::Error)]
@@ -273,6 +278,7 @@ impl<'e> Session<'e> {
             JobState::Running => {
                 // That was for the start of the job; what comes after a crash now is its newest checkpoint.
                 self.engine.from = None;
+                self.engine.start_fresh = false;
                 self.job_is(true);
             }
             JobState::Waiting => {
@@ -599,6 +605,8 @@ impl<'e> Session<'e> {
 
     /// Nothing runs yet: resume what the store has, else start CMD. True: over.
     async fn begin(&mut self) -> Result<bool, Stop> {
+        self.await_history().await?;
+        self.once_fresh().await?;
         // What this machine or this command rules out is found before the history changes hands.
         self.refuse_early().await?;
         self.stand_by().await?;
@@ -608,6 +616,52 @@ impl<'e> Session<'e> {
             None => return self.start_afresh().await,
         }
         Ok(false)
+    }
+
+    /// Waits until the store shows the history that the job has there. What the store answers otherwise is for those to deal
+    /// with who need it; but of a job that had checkpoints, no refusal is taken for the last word.
+    async fn await_history(&mut self) -> Result<(), Stop> {
+        let has_tier = self.engine.near.as_ref().and_then(Near::reading).is_some();
+        if self.engine.epoch.is_some() && has_tier {
+            // The newest checkpoint may be on this machine, and the job is ours.
+            return Ok(());
+        }
+        let mut wait = STORE_WAITS.0;
+        let mut waited = false;
+        while self.engine.job.expected().is_some() && !self.engine.job.store().is_discarding() {
+            let error = match self.engine.job.known().await {
+                Err(JobError::Store(fault)) if fault.kind() != FaultKind::Key => fault,
+                _ => break,
+            };
+            tracing::error!(
+                %error,
+                again_ms = wait.as_millis() as u64,
+                "THE JOB WAITS FOR ITS HISTORY: it has checkpoints, and is not begun anew without them. It is resumed when the \
+                 store shows them again"
+            );
+            self.engine
+                .status
+                .state(format!("waiting for the store: {error}"));
+            waited = true;
+            self.pause(wait).await?;
+            wait = (wait * 2).min(HISTORY_WAIT);
+        }
+        if waited {
+            tracing::info!("the store shows the job's history again");
+        }
+        Ok(())
+    }
+
+    /// `--start-fresh` counts once: left in a script, it must not throw away what the job does from then on.
+    async fn once_fresh(&mut self) -> Result<(), Stop> {
+        if self.engine.start_fresh && self.engine.job.began_afresh().await? {
+            tracing::warn!(
+                "the job's history already began anew with --start-fresh, and is gone on with: leave the flag out. To begin anew \
+                 once more, give another --job name, or go on from a checkpoint with --from"
+            );
+            self.engine.start_fresh = false;
+        }
+        Ok(())
     }
 
     /// Waits while another node has the job and is well. One that starts here again, or that already had it, does not.
@@ -700,6 +754,7 @@ impl<'e> Session<'e> {
         match started {
             Ok(Ok(())) => {
                 tracing::info!(command = self.command.join(" "), "the job was started");
+                self.engine.start_fresh = false;
                 self.job_is(true);
                 Ok(false)
             }
@@ -768,6 +823,7 @@ impl<'e> Session<'e> {
             }
         };
         self.pause(after).await?;
+        self.await_history().await?;
         self.stand_by().await?;
         self.take_over().await?;
         if self.restore_newest(false).await?.is_some() {
@@ -921,6 +977,19 @@ impl Engine {
             }
         }
         self.stored(local, urgent);
+        if !local {
+            self.remember();
+        }
+    }
+
+    /// The store has a checkpoint of the job: from here on that is known on this machine.
+    pub(super) fn remember(&self) {
+        let Some(known) = self.job.expected() else {
+            return;
+        };
+        let (history, fresh) = (Arc::clone(&self.history), self.fresh);
+        let at = unix_millis();
+        tokio::task::spawn_blocking(move || history.note(Remembered { known, fresh }, at));
     }
 
     /// An attempt failed; the job runs on.
@@ -975,7 +1044,10 @@ impl Engine {
             near.mark_completed(code).await;
         }
         match self.job.mark_completed(epoch, code, unix_millis()).await {
-            Ok(()) => Ok(()),
+            Ok(()) => {
+                self.history.forget();
+                Ok(())
+            }
             Err(e) => {
                 tracing::error!(
                     error = %e,

@@ -69,6 +69,7 @@ pub fn keep(
             .map(|c| Candidate {
                 number: c.number.0,
                 created_ms: c.created.0,
+                branch: c.branch,
             })
             .collect();
         (retention.keep(&candidates).into_iter())
@@ -221,6 +222,7 @@ mod tests {
         let candidates = [2, 3, 5].map(|n| phos_storage::Candidate {
             number: CheckpointNumber(n),
             created: phos_storage::UnixMillis(n * 1000),
+            branch: None,
         });
         let rules = Retention {
             last: Some(2),

@@ -256,6 +256,9 @@ pub enum Error {
     Denied,
     Expired,
     Full,
+    /// Of a file system behind a network: EIO, ESTALE.
+    Broken,
+    Stale,
 }
 
 impl Error {
@@ -275,6 +278,8 @@ impl Error {
             }
             Self::Reset => generic(Io::from(ErrorKind::ConnectionReset).into()),
             Self::Timeout => generic(Io::from(ErrorKind::TimedOut).into()),
+            Self::Broken => generic(Io::from_raw_os_error(5).into()),
+            Self::Stale => generic(Io::from_raw_os_error(116).into()),
             Self::Full => generic(Io::from(ErrorKind::StorageFull).into()),
             Self::Expired => object_store::Error::Unauthenticated {
                 path: path.into(),
