@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use common::{Error, Faulty, Image, NOW, Verdict, keys, name, noise, open};
 use futures::stream::BoxStream;
-use futures::{StreamExt, TryStreamExt};
+use futures::TryStreamExt;
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{

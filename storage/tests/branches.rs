@@ -160,10 +160,9 @@ async fn the_end_of_a_run_that_was_gone_back_from_is_none() {
     commit(&job, epoch, 1).await;
     commit(&job, epoch, 2).await;
     job.mark_completed(epoch, 0, NOW).await.unwrap();
-    let epoch = job.take_over("node", NOW).await.unwrap().epoch;
+    job.take_over("node", NOW).await.unwrap();
     assert_eq!(newest(&job).await, None);
     assert_eq!(job.state().await.unwrap().completed, Some(0));
-    drop(epoch);
     let epoch = go_back(&job, 2).await;
     assert_eq!(newest(&job).await, Some(2));
     assert_eq!(job.state().await.unwrap().completed, None);
