@@ -892,6 +892,15 @@ impl Job {
             let tail = self.tail_hint().await?;
             match self.manifest_once(number).await {
                 Err(JobError::Unusable { .. }) if self.grew_beyond(tail).await? => {}
+                Err(
+                    error @ (JobError::Unusable { .. }
+                    | JobError::Removed { .. }
+                    | JobError::NoCheckpoint { .. }),
+                ) => {
+                    // A store that went away meanwhile is neither damaged nor another one.
+                    self.check_expected_with(tail).await?;
+                    return Err(error);
+                }
                 other => return other,
             }
         }
@@ -1004,6 +1013,10 @@ impl Job {
         loop {
             looks += 1;
             let (found, named, tail) = self.newest_restorable_once().await?;
+            if !found.skipped.is_empty() {
+                // A store that went away meanwhile is not damaged.
+                self.check_expected_with(tail).await?;
+            }
             if found.skipped.is_empty() || looks > LOOKS || !self.grew_beyond(tail).await? {
                 return Ok((found, named));
             }
@@ -1094,6 +1107,9 @@ impl Job {
         loop {
             looks += 1;
             let (folded, damaged, tail) = self.fold_checkpoints_once(&mut take).await?;
+            if damaged {
+                self.check_expected_with(tail).await?;
+            }
             if !damaged || looks > LOOKS || !self.grew_beyond(tail).await? {
                 return Ok(folded);
             }

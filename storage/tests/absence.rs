@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use common::{Error, Faulty, Image, NOW, Verdict, keys, name, noise, open};
-use futures::stream::BoxStream;
 use futures::TryStreamExt;
+use futures::stream::BoxStream;
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{
@@ -279,6 +279,58 @@ async fn a_checkpoint_is_committed_to_its_own_history_or_not_at_all(
         world.back(3).await;
         if !exchanged {
             assert!(done.is_ok() && at > 5, "{at} requests");
+            break;
+        }
+    }
+}
+
+/// Of a restore: the newest checkpoint is found and read, or it is waited for; never an older one, and never none.
+#[rstest]
+#[tokio::test]
+async fn a_restore_reads_the_newest_or_waits(
+    #[values(
+        Away::Empty,
+        Away::Other,
+        Away::Older,
+        Away::Failing(Error::Broken),
+        Away::Failing(Error::Stale)
+    )]
+    away: Away,
+) {
+    for at in 0.. {
+        let world = world(away, at).await;
+        let held = world.job.hold_newest("restore", NOW).await;
+        match held {
+            Ok((found, hold)) => {
+                let manifest = found
+                    .manifest
+                    .unwrap_or_else(|| panic!("{away:?} at {at}: none"));
+                assert!(
+                    found.skipped.is_empty(),
+                    "{away:?} at {at}: {:?}",
+                    found.skipped
+                );
+                assert_eq!(manifest.number.0, 3, "{away:?} at {at}");
+                if let Ok(read) = Image::read(&world.job, &manifest).await {
+                    assert_eq!(read, image(2), "{away:?} at {at}");
+                } else {
+                    assert!(world.was_exchanged(at));
+                    // What a restore asks next: whether there is an older one.
+                    let error = world.job.list().await.unwrap_err();
+                    assert!(is_transient(&error), "{away:?} at {at}: {error}");
+                }
+                drop(hold);
+            }
+            Err(error) => assert!(is_transient(&error), "{away:?} at {at}: {error}"),
+        }
+        match world.job.manifest(CheckpointNumber(3)).await {
+            Ok(manifest) => assert_eq!(manifest.number.0, 3),
+            Err(error) => assert!(is_transient(&error), "{away:?} at {at}: {error}"),
+        }
+        let exchanged = world.was_exchanged(at);
+        world.back(3).await;
+        if !exchanged {
+            assert!(at > 5, "{at} requests");
             break;
         }
     }
