@@ -47,7 +47,7 @@ impl Gpu {
 }
 
 /// A simulated GPU: a directory with a tmpfs per device (its size is the device's memory) and a
-/// folder in which gpu-sim is called `libcuda.so.1`.
+/// folder in which gpu-sim is called `libcuda.so.1` and `libnvidia-ml.so.1`.
 #[derive(Debug)]
 pub struct SimGpu {
     dir: PathBuf,
@@ -65,11 +65,14 @@ impl SimGpu {
         let lib = base.join("gpu-sim-lib");
         std::fs::create_dir_all(&lib)?;
         let built = bin_dir().join("libphos_gpu_sim.so");
-        // cudarc asks for the name without the version first.
-        for name in ["libcuda.so.1", "libcuda.so"] {
-            std::os::unix::fs::symlink(&built, lib.join(name))
-                .with_context(|| format!("linking {}", built.display()))?;
+        let cuda = lib.join("libcuda.so.1");
+        // Not a symbolic link: processes are seen to map the library under its name.
+        if std::fs::hard_link(&built, &cuda).is_err() {
+            std::fs::copy(&built, &cuda).with_context(|| format!("copying {}", built.display()))?;
         }
+        std::fs::hard_link(&cuda, lib.join("libnvidia-ml.so.1"))?;
+        // cudarc asks for the name without the version first.
+        std::os::unix::fs::symlink("libcuda.so.1", lib.join("libcuda.so"))?;
         let mut sim = SimGpu {
             dir,
             lib,

@@ -10,6 +10,7 @@
 //! * Binaries are the ones built beside this test (`target/<profile>/`), or those in
 //!   `PHOS_BIN_DIR`.
 
+mod device;
 pub mod docker;
 mod gpu;
 mod processes;
@@ -19,6 +20,7 @@ pub mod scenario;
 mod trace;
 mod world;
 
+pub use device::DeviceNode;
 pub use gpu::{Gpu, SimGpu};
 pub use processes::{Tree, kill_all, processes_with};
 pub use rewrite::rewrite_newest;

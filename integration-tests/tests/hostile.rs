@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 use phos_integration_tests::scenario::{
     LIMIT, checkpoint, disturbed, kill_job_and_wait, last_step, wait_said, wait_step,
 };
-use phos_integration_tests::{JobSpec, PhosFt, World, wait_for};
+use phos_integration_tests::{DeviceNode, JobSpec, PhosFt, World, wait_for};
 
 fn spec(world: &World, hold: &str) -> JobSpec {
     let file = hold_file(world).display().to_string();
@@ -123,29 +123,6 @@ fn a_deep_queue() -> Result<()> {
     })
 }
 
-/// A device node that is removed with it.
-struct Node(PathBuf);
-
-impl Node {
-    fn new(path: impl Into<PathBuf>) -> Result<Node> {
-        let path = path.into();
-        // /dev/fuse under another name: CRIU can no more dump it than a GPU.
-        let made = std::process::Command::new("mknod")
-            .arg(&path)
-            .args(["c", "10", "229"])
-            .status()
-            .context("starting mknod")?;
-        ensure!(made.success(), "mknod {}: {made}", path.display());
-        Ok(Node(path))
-    }
-}
-
-impl Drop for Node {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
-
 fn stops(phos: &PhosFt) -> usize {
     phos.said().matches("the job runs again").count()
 }
@@ -183,11 +160,8 @@ fn a_device_that_no_checkpoint_can_take() -> Result<()> {
 #[test]
 fn a_device_of_the_driver_that_cuda_did_not_open() -> Result<()> {
     let world = World::simulated(1, 256)?;
-    let node = Node::new(format!(
-        "/dev/nvidia{}",
-        90_000 + std::process::id() % 10_000
-    ))?;
-    let device = node.0.display().to_string();
+    let node = DeviceNode::new()?;
+    let device = node.path();
     let spec = spec(&world, &device);
     disturbed(&world, &spec, |world, phos| {
         hold(world, phos)?;
@@ -204,6 +178,69 @@ fn a_device_of_the_driver_that_cuda_did_not_open() -> Result<()> {
         );
         let_go(world, phos)?;
         checkpoint(world, phos).map(drop)
+    })
+}
+
+/// Two ranks that look as if they had communicators of NCCL's, where the user set what this driver cannot restore: refused
+/// without a stop, by name.
+fn communicators(kind: &str) -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let spec = JobSpec {
+        steps: 150,
+        interval: "never".into(),
+        env: vec![("NCCL_NVLS_ENABLE".into(), "1".into())],
+        ..JobSpec::default()
+    }
+    .with_trainer(&["--rank-processes", "1", "--communicator", kind]);
+    disturbed(&world, &spec, |world, phos| {
+        wait_step(world, phos, 5)?;
+        refused_with(world, &["process", "nccl", "nccl_nvls_enable=0"])?;
+        ensure!(
+            stops(phos) == 0 && failed_stops(phos)?.is_empty(),
+            "the job was stopped for it: {}",
+            phos.tail()
+        );
+        let why = unprotected(world)?.context("status does not say so")?;
+        ensure!(why.contains("nccl_nvls_enable=0"), "{why}");
+        let shown = world.run(&["status"])?;
+        let shown = String::from_utf8_lossy(&shown.stdout);
+        ensure!(
+            shown.contains("UNPROTECTED") && shown.contains("NCCL_NVLS_ENABLE=0"),
+            "{shown}"
+        );
+        Ok(())
+    })?;
+    ensure!(world.checkpoints()?.is_empty());
+    Ok(())
+}
+
+#[test]
+fn a_watched_communicator_that_cannot_be_restored() -> Result<()> {
+    communicators("thread")
+}
+
+#[test]
+fn a_communicator_with_memory_that_cannot_be_restored() -> Result<()> {
+    communicators("segment")
+}
+
+#[test]
+fn a_communicator_with_sockets_that_cannot_be_restored() -> Result<()> {
+    communicators("socket")
+}
+
+/// The same ranks with what phos-ft sets where the user sets nothing.
+#[test]
+fn communicators_that_come_back() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let spec = JobSpec {
+        interval: "never".into(),
+        ..JobSpec::default()
+    }
+    .with_trainer(&["--rank-processes", "1", "--communicator", "thread"]);
+    disturbed(&world, &spec, |world, phos| {
+        checkpoint(world, phos)?;
+        kill_job_and_wait(world, phos)
     })
 }
 

@@ -4,7 +4,7 @@
 
 use anyhow::{Context as _, Result, ensure};
 use phos_integration_tests::scenario::{LIMIT, kill_job_and_wait, last_step, wait_said, wait_step};
-use phos_integration_tests::{JobSpec, LossTrace, PhosFt, World};
+use phos_integration_tests::{DeviceNode, JobSpec, LossTrace, PhosFt, World};
 
 /// Checkpoints of one life of the job: before it is killed, before its machine is lost, and after that.
 const CHECKPOINTS: u64 = 4;
@@ -41,6 +41,11 @@ fn goes_on(world: &World, phos: &PhosFt) -> Result<()> {
 }
 
 fn soak(trainer: &[&str]) -> Result<()> {
+    soak_with(trainer, &[]).map(drop)
+}
+
+/// With more environment; what phos-ft and the job said in all lives.
+fn soak_with(trainer: &[&str], env: &[(&str, &str)]) -> Result<String> {
     let world = World::simulated(1, 256)?;
     let finish = world.path("finish");
     let spec = JobSpec {
@@ -49,6 +54,10 @@ fn soak(trainer: &[&str]) -> Result<()> {
         trainer: trainer.iter().map(|a| (*a).to_owned()).collect(),
         // The shortest: beside those that are asked for.
         interval: "100ms".into(),
+        env: env
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect(),
         ..JobSpec::default()
     }
     .with_trainer(&["--finish-at", &finish.display().to_string()])
@@ -66,6 +75,7 @@ fn soak(trainer: &[&str]) -> Result<()> {
     checkpoints(&world, &phos)?;
     ensure!(failures(&world)? == before, "{}", phos.tail());
     ensure!(crashes(&phos) == 1, "{}", phos.tail());
+    let mut said = phos.said();
 
     world.lose_node()?;
     let mut phos = world.start(&spec)?;
@@ -89,7 +99,8 @@ fn soak(trainer: &[&str]) -> Result<()> {
         "the loss trace differs from the undisturbed run at step {difference:?}:\n{}",
         phos.tail()
     );
-    Ok(())
+    said.push_str(&phos.said());
+    Ok(said)
 }
 
 #[test]
@@ -136,4 +147,37 @@ fn data_from_workers_and_short_lived_children() -> Result<()> {
 #[test]
 fn several_processes_that_use_the_gpu() -> Result<()> {
     soak(&["--rank-processes", "1"])
+}
+
+/// As `torch.multiprocessing` and custom all-reduces: memory and an event by legacy IPC, which the driver does not checkpoint.
+#[test]
+fn memory_that_processes_share() -> Result<()> {
+    let said = soak_with(&["--share"], &[])?;
+    ensure!(
+        said.contains("memory is shared, with an event"),
+        "the event was not taken over"
+    );
+    Ok(())
+}
+
+/// A child that only asks NVML: it has the driver's device open as a process with CUDA has, and no shim speaks for it.
+#[test]
+fn a_gpu_monitor_beside_the_training() -> Result<()> {
+    let node = DeviceNode::new()?;
+    soak_with(&["--monitor"], &[("PHOS_SIM_NODE", &node.path())]).map(drop)
+}
+
+/// All the rest with the driver's device open, which CRIU cannot dump: nothing of it may be left when CRIU looks, in children
+/// of a fork neither.
+#[test]
+fn a_driver_with_an_open_device() -> Result<()> {
+    let node = DeviceNode::new()?;
+    let trainer = [
+        "--fork-every",
+        "3",
+        "--rank-processes",
+        "1",
+        "--polling-thread",
+    ];
+    soak_with(&trainer, &[("PHOS_SIM_NODE", &node.path())]).map(drop)
 }

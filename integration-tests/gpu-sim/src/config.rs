@@ -30,6 +30,8 @@ pub struct Config {
     pub sparse: bool,
     /// `PHOS_SIM_IMPORT_US`: how long every import takes at least.
     pub import_us: u64,
+    /// `PHOS_SIM_NODE`: the device that every process with the driver or NVML keeps open.
+    pub node: Option<PathBuf>,
 }
 
 /// Where the node is, also before `cuInit`.
@@ -88,6 +90,7 @@ impl Config {
             poison: flag("PHOS_SIM_POISON"),
             sparse: flag("PHOS_SIM_SPARSE"),
             import_us: number("PHOS_SIM_IMPORT_US").map_or(0, |us| us.max(0.0) as u64),
+            node: std::env::var_os("PHOS_SIM_NODE").map(PathBuf::from),
         }
     }
 }

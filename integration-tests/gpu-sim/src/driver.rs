@@ -9,6 +9,7 @@ use crate::error::{
     ERROR_INVALID_VALUE, ERROR_NO_DEVICE, ERROR_NOT_INITIALIZED, ERROR_OPERATING_SYSTEM, Res,
 };
 use crate::event::Event;
+use crate::files::Files;
 use crate::gate::Gate;
 use crate::graph::{Exec, Graph, NodeRef};
 use crate::memory::pool::Pool;
@@ -17,7 +18,7 @@ use crate::memory::vmm::Handle;
 use crate::module::{Function, Library, Module};
 use crate::stream::{CaptureModes, Stream};
 use crate::sync::{Registry, lock};
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 /// `cuDriverGetVersion`.
@@ -29,6 +30,7 @@ const OLD_VERSION: i32 = 12040;
 pub struct Driver {
     pub config: Config,
     pub devices: Vec<Device>,
+    pub files: Files,
     pub gate: Gate,
     pub space: Space,
     pub checkpoint: checkpoint::server::State,
@@ -48,8 +50,10 @@ pub struct Driver {
 
 static DRIVER: OnceLock<Driver> = OnceLock::new();
 static INITIALISING: Mutex<()> = Mutex::new(());
-/// The process that initialised. A child of `fork` has the memory of its parent's driver but not its threads.
+/// The process that has the driver. A child of `fork` has the memory of its parent's but not its threads.
 static OWNER: AtomicI32 = AtomicI32::new(0);
+/// Whether CUDA was initialised: NVML has the driver without that.
+static INITIALISED: AtomicBool = AtomicBool::new(false);
 
 fn own_pid() -> i32 {
     // SAFETY: always succeeds.
@@ -59,7 +63,12 @@ fn own_pid() -> i32 {
 /// The driver, if this very process initialised it.
 pub fn get() -> Res<&'static Driver> {
     match DRIVER.get() {
-        Some(driver) if OWNER.load(Ordering::Acquire) == own_pid() => Ok(driver),
+        Some(driver)
+            if INITIALISED.load(Ordering::Acquire)
+                && OWNER.load(Ordering::Acquire) == own_pid() =>
+        {
+            Ok(driver)
+        }
         _ => Err(ERROR_NOT_INITIALIZED),
     }
 }
@@ -68,14 +77,23 @@ fn init(flags: u32) -> Res {
     if flags != 0 {
         return Err(ERROR_INVALID_VALUE);
     }
+    let driver = load()?;
+    if !INITIALISED.swap(true, Ordering::AcqRel) {
+        driver.files.add(&driver.config);
+    }
+    Ok(())
+}
+
+/// Makes the driver of this process, and the thread that serves its checkpoints.
+pub fn load() -> Res<&'static Driver> {
     let owner = OWNER.load(Ordering::Acquire);
     if owner != 0 && owner != own_pid() {
         // A forked child: the real driver refuses it as well.
         return Err(ERROR_NOT_INITIALIZED);
     }
     let _one = lock(&INITIALISING);
-    if DRIVER.get().is_some() {
-        return Ok(());
+    if let Some(driver) = DRIVER.get() {
+        return Ok(driver);
     }
     let config = Config::from_environment();
     let devices = device::discover(&config);
@@ -86,6 +104,7 @@ fn init(flags: u32) -> Res {
         space: Space::new(devices.len()),
         config,
         devices,
+        files: Files::default(),
         gate: Gate::default(),
         checkpoint: checkpoint::server::State::default(),
         captures: CaptureModes::default(),
@@ -111,7 +130,7 @@ fn init(flags: u32) -> Res {
         device.current_pool.store(handle, Ordering::Relaxed);
     }
     if checkpoint::server::start(driver) {
-        Ok(())
+        Ok(driver)
     } else {
         Err(ERROR_OPERATING_SYSTEM)
     }

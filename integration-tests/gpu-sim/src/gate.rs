@@ -43,6 +43,12 @@ impl Drop for Pass<'_> {
 }
 
 impl Gate {
+    /// Runs a call that is not CUDA's.
+    pub fn pass<T>(&self, body: impl FnOnce() -> T) -> T {
+        let _pass = self.enter();
+        body()
+    }
+
     fn enter(&self) -> Pass<'_> {
         let mut state = lock(&self.state);
         while state.closed {

@@ -11,6 +11,7 @@
 //! mkdir -p $PHOS_SIM_DIR/dev0 $PHOS_SIM_DIR/proc
 //! mount -t tmpfs -o size=512m,mode=1777 none $PHOS_SIM_DIR/dev0   # a device: its size is the device's memory
 //! mkdir lib && ln -s …/target/debug/libphos_gpu_sim.so lib/libcuda.so.1
+//! ln lib/libcuda.so.1 lib/libnvidia-ml.so.1                       # for programs that use NVML
 //! LD_LIBRARY_PATH=$PWD/lib program
 //! ```
 //!
@@ -33,13 +34,15 @@
 //! | `PHOS_SIM_POISON` | 1: new device memory holds 0xA5, not zeroes |
 //! | `PHOS_SIM_SPARSE` | 1: device memory is taken when it is touched, so that more can be allocated than there is |
 //! | `PHOS_SIM_IMPORT_US` | least duration of every import (0) |
+//! | `PHOS_SIM_NODE` | a character device that stands for /dev/nvidia*: open in a process from `cuInit` or `nvmlInit` on, but while it is checkpointed (none) |
 //!
 //! # Structure
 //!
 //! `api` and `gate` are the boundary: how C's arguments are taken and what every call passes. `driver` owns everything.
 //! `device`, `context`, `stream`, `event`, `graph`, `module` and `launch` are the API's own parts, `memory` what lives
 //! on a device, `task` what runs on one, `kernels` the Rust functions that stand for kernels, `link` the bandwidth.
-//! `checkpoint` is `cuCheckpointProcess*`; `proc_address` finds functions by name.
+//! `checkpoint` is `cuCheckpointProcess*`; `proc_address` finds functions by name. `nvml` is the little of NVML that a GPU
+//! monitor needs, and `files` the descriptors that a process has of the driver's device.
 //!
 //! Rules that hold everywhere: handles are numbers that are looked up; device pointers are translated and checked;
 //! no lock is held while waiting for a device; nothing panics across the boundary; and while no memory is held on a
@@ -55,6 +58,7 @@ mod device;
 mod driver;
 mod error;
 mod event;
+mod files;
 mod gate;
 mod graph;
 mod kernels;
@@ -63,6 +67,7 @@ mod link;
 mod memory;
 mod module;
 mod node;
+mod nvml;
 mod proc_address;
 mod ptx;
 mod stream;

@@ -10,6 +10,7 @@
 //! It knows nothing of phos-ft.
 
 mod beside;
+mod companion;
 mod cuda;
 mod data;
 mod extras;
@@ -19,6 +20,7 @@ mod model;
 mod processes;
 mod rng;
 mod scratch;
+mod sharing;
 mod train;
 
 use std::path::PathBuf;
@@ -120,6 +122,21 @@ pub(crate) struct Args {
     /// Hold so many small allocations on the first device, one of which is verified and replaced at each step
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub allocations: usize,
+    /// Of those, every Nth is a MiB and more, which the driver would not put together with others
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "allocations")]
+    pub large_every: usize,
+    /// Share device memory and an event with a further process by legacy IPC; both write to it at each step
+    #[arg(long)]
+    pub share: bool,
+    /// Ask a further process about the GPU at each step, which uses NVML and no CUDA
+    #[arg(long)]
+    pub monitor: bool,
+    /// Ask a further process at each step, which begins to use the GPU when FILE appears, and removes it then
+    #[arg(long, value_name = "FILE")]
+    pub work_when: Option<PathBuf>,
+    /// Have what looks from outside like a communicator of NCCL's
+    #[arg(long, value_name = "KIND")]
+    pub communicator: Option<companion::Communicator>,
     /// Data-generating child processes, forked before CUDA is initialised
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=256))]
     pub workers: u32,
@@ -146,6 +163,9 @@ pub(crate) struct Args {
     /// [R]
     #[arg(long, default_value_t = 0)]
     pub rank: u32,
+    /// Be one of the further processes: for the trainer that starts it
+    #[arg(long, hide = true)]
+    pub part: Option<companion::Part>,
 }
 
 fn main() -> ExitCode {
@@ -158,7 +178,11 @@ fn main() -> ExitCode {
         eprintln!("phos-trainer: --dropout is a probability below 1");
         return ExitCode::from(2);
     }
-    match train::run(&args) {
+    let ended = match args.part {
+        None => train::run(&args),
+        Some(part) => companion::run(part, &args),
+    };
+    match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("phos-trainer: {error:#}");

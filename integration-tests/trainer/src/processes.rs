@@ -25,7 +25,7 @@ impl Drop for Child {
 }
 
 /// Has the kernel kill this process when its parent dies, so that no test leaves processes behind.
-fn die_with_parent(parent: libc::pid_t) -> io::Result<()> {
+pub(crate) fn die_with_parent(parent: libc::pid_t) -> io::Result<()> {
     // SAFETY: prctl and getppid have no memory to get wrong here.
     unsafe {
         if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {

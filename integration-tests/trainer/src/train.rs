@@ -9,15 +9,17 @@ use anyhow::{Context, Result, bail};
 
 use crate::Args;
 use crate::beside::{self, Beside};
+use crate::companion::{Companion, Part, Request};
 use crate::cuda::{self, CudaUnavailable, Gpu};
 use crate::data::Loader;
 use crate::extras::{Content, Link, VerificationFailed, make_noise};
 use crate::hold::Hold;
-use crate::many::Many;
+use crate::many::{Many, Sizes};
 use crate::model::{HISTORY, Replica, SLOTS, Shape, StepParameters};
 use crate::processes::{Ranks, ShortLived};
 use crate::rng::{Pcg, mix};
 use crate::scratch::Scratch;
+use crate::sharing::Shared;
 
 /// Where the losses go: stdout, and a file that is opened once.
 struct Report {
@@ -87,6 +89,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let (features, classes) = (args.layers[0], args.layers[args.layers.len() - 1]);
 
     let ranks = Ranks::start(args.rank_processes)?;
+    let mut companions = Companions::start(args)?;
     // Forked children first, while this process has one thread and no CUDA.
     let mut loader = Loader::start(args.workers, seed, features, classes, args.batch)?;
     let mut link = if args.tcp { Some(Link::start()?) } else { None };
@@ -124,7 +127,18 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         });
         replicas.push(replica);
     }
-    let mut many = Many::new(&replicas[0].gpu, args.allocations, replicas[0].compute)?;
+    if let Some(communicator) = args.communicator {
+        communicator.imitate()?;
+    }
+    let sizes = Sizes {
+        count: args.allocations,
+        large_every: args.large_every,
+    };
+    let mut many = Many::new(&replicas[0].gpu, sizes, replicas[0].compute)?;
+    let mut shared = match companions.peer.take() {
+        Some(peer) => Some(Shared::new(&replicas[0].gpu, peer, replicas[0].compute)?),
+        None => None,
+    };
     let threads = threads(args, &replicas[0].gpu)?;
     let mut hold = args
         .hold
@@ -144,7 +158,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         }
         steps = step + 1;
         let slot = step as usize % SLOTS;
-        let parameters = step_parameters(step, args.learning_rate, rng.next_u64());
+        let mut random = rng.next_u64();
+        if let Some(shared) = &mut shared {
+            random ^= shared.step(&replicas[0].gpu, step, replicas[0].compute)?;
+        }
+        random ^= companions.step(step)?;
+        let parameters = step_parameters(step, args.learning_rate, random);
         for replica in &mut replicas {
             replica.feed(slot, &loader.next()?, parameters)?;
             replica.gradients(slot)?;
@@ -206,6 +225,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         eprintln!("phos-trainer: {name} thread: {rounds} rounds");
     }
     many.finish(&replicas[0].gpu, replicas[0].compute)?;
+    if let Some(shared) = shared {
+        shared.finish(&replicas[0].gpu)?;
+    }
+    companions.finish()?;
     if let Some(last) = steps.checked_sub(1) {
         let loss = mean_loss(&mut replicas, last)?;
         report.step(last, loss)?;
@@ -224,6 +247,40 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     finish(replicas, extras, &shown, steps)?;
     ranks.finish()
+}
+
+/// Further processes that answer at each step.
+struct Companions {
+    peer: Option<Companion>,
+    others: Vec<Companion>,
+}
+
+impl Companions {
+    /// While this process has one thread and no CUDA.
+    fn start(args: &Args) -> Result<Self> {
+        let start = |wanted: bool, part| wanted.then(|| Companion::start(part)).transpose();
+        let others = [
+            start(args.monitor, Part::Monitor)?,
+            start(args.work_when.is_some(), Part::Worker)?,
+        ];
+        Ok(Self {
+            peer: start(args.share, Part::Peer)?,
+            others: others.into_iter().flatten().collect(),
+        })
+    }
+
+    /// What they say.
+    fn step(&mut self, step: u64) -> Result<u64> {
+        let mut sum = 0;
+        for companion in &mut self.others {
+            sum ^= mix(companion.ask(Request::plain(0, step))?);
+        }
+        Ok(sum)
+    }
+
+    fn finish(self) -> Result<()> {
+        self.others.into_iter().try_for_each(Companion::finish)
+    }
 }
 
 /// The threads that work beside the training.

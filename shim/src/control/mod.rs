@@ -41,6 +41,10 @@ use crate::{abi, gate, log, mode, registry, unsupported};
 
 /// How often the path is looked at while the job runs without an agent.
 const LOOK_RUNNING: Duration = Duration::from_secs(1);
+/// The same in the beginning, for so long: a process that begins to use CUDA while the job is detached finds no path, and the
+/// next attempt waits for it.
+const LOOK_FRESH: Duration = Duration::from_millis(20);
+const FRESH: Duration = Duration::from_secs(5);
 /// The same while the job is detached and stands still.
 const LOOK_DETACHED: Duration = Duration::from_millis(1);
 /// How often what cannot announce itself is looked at.
@@ -145,9 +149,11 @@ impl Control {
 
     fn run(&mut self) {
         let mut said = false;
+        let begun = Instant::now();
         loop {
             let look = match self.phase {
                 Phase::Detached(_) => LOOK_DETACHED,
+                _ if self.fresh && begun.elapsed() < FRESH => LOOK_FRESH,
                 _ => LOOK_RUNNING,
             };
             // stat first: nothing is opened, so a process that waits here can be dumped at any moment.

@@ -291,13 +291,17 @@ pub fn newcomer(pid: ProcessId) -> AttemptError {
 fn cuda_without_shim(tree: &tree::Tree, plan: &DumpPlan) -> Result<Vec<ProcessId>, AttemptError> {
     let mut found = Vec::new();
     for &pid in &tree.processes {
-        if plan.processes.iter().any(|p| p.pid == pid) || !tree::maps_library(pid, "libcuda.so") {
+        if plan.processes.iter().any(|p| p.pid == pid) {
+            continue;
+        }
+        // NVML opens the devices without it: a GPU monitor.
+        if !tree::maps_library(pid, "libcuda.so") && devices::nvidia(pid).is_none() {
             continue;
         }
         let Ok(driver) = plan.control.get() else {
             continue;
         };
-        // An error: the library is loaded and CUDA not initialised.
+        // An error: the library is loaded and nothing of the driver in use.
         if driver.state(pid).is_err() {
             continue;
         }

@@ -1,5 +1,6 @@
-//! Places where a test can make the agent die: `PHOS_FAILPOINT=<name>` sends SIGKILL to the agent when it
-//! gets there. Without the variable a failpoint is one load of a static.
+//! Places where a test can make the agent die, or wait: `PHOS_FAILPOINT=<name>` sends SIGKILL to the agent when it
+//! gets there; with `PHOS_FAILPOINT=<name>@<file>` it makes the file when it gets there first, and goes on when somebody has
+//! removed it. Without the variable a failpoint is one load of a static.
 //!
 //! | name | where |
 //! |---|---|
@@ -14,15 +15,38 @@
 //! | `agent:mid-restore` | files are put back, CRIU not started |
 //! | `agent:after-restore` | CRIU restored the tree, its control state is not restored |
 
+use std::path::Path;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-/// Dies here if the environment says so.
+/// Dies or waits here if the environment says so.
 pub fn hit(name: &str) {
     static WANTED: OnceLock<Option<String>> = OnceLock::new();
-    let wanted = WANTED.get_or_init(|| std::env::var("PHOS_FAILPOINT").ok());
-    if wanted.as_deref() == Some(name) {
+    let Some(wanted) = WANTED.get_or_init(|| std::env::var("PHOS_FAILPOINT").ok()) else {
+        return;
+    };
+    let Some(rest) = wanted.strip_prefix(name) else {
+        return;
+    };
+    if rest.is_empty() {
         tracing::error!(name, "failpoint: the agent kills itself");
         die();
+    }
+    if let Some(file) = rest.strip_prefix('@') {
+        wait(name, Path::new(file));
+    }
+}
+
+/// Waits until somebody has removed the file that is made here. Once: what the test wants to happen has happened then.
+fn wait(name: &str, file: &Path) {
+    static DONE: AtomicBool = AtomicBool::new(false);
+    if DONE.swap(true, Ordering::AcqRel) || std::fs::write(file, b"").is_err() {
+        return;
+    }
+    tracing::warn!(name, file = %file.display(), "failpoint: the agent waits");
+    while file.exists() {
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 

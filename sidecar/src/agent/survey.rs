@@ -18,12 +18,16 @@ use phos_protocol::types::ProcessId;
 
 use super::control::Control;
 use super::devices::{self, InTheWay};
-use super::{environment, room, signals, tree};
+use super::{environment, room, shims, signals, tree};
 
 /// How long what may be over in a moment is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// After a dump that failed for a device: how long until the next is tried although the device is there, at first and at most.
 const AGAIN: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(3600));
+
+/// Of a process with a shim that the agent does not hear of.
+const UNCONNECTED: &str = "it uses CUDA, and its shim has not connected to the agent: $PHOS_SHIM_SOCKET must lead to the agent's \
+                           socket in every process of the job (see its own messages for what it looked for)";
 
 /// What is known of the job before a checkpoint.
 #[derive(Debug)]
@@ -100,8 +104,13 @@ impl Survey {
             if linked.is_none() {
                 linked = tree::file_by_another_name(pid).map(|file| (pid, file));
             }
-            if !job.with_shim.contains(&pid)
-                && let Some(found) = devices::nvidia(pid)
+            if job.with_shim.contains(&pid) {
+                continue;
+            }
+            // One that began to use CUDA during the attempt before has to be back before the next one stops anything.
+            if shims::is_about_to_connect(pid) {
+                seen(pid, refused(pid, UNCONNECTED));
+            } else if let Some(found) = devices::nvidia(pid)
                 && !uses_cuda(job.control, pid)
             {
                 seen(pid, refused(pid, found));

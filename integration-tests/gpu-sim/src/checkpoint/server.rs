@@ -217,6 +217,7 @@ fn checkpoint(driver: &'static Driver) -> Res {
     }
     driver.space.write().blank_all();
     host::take_write_combined();
+    driver.files.close();
     foreign.iter().for_each(|phys| phys.lose());
     Ok(())
 }
@@ -302,5 +303,6 @@ fn restore(driver: &'static Driver, plan: Vec<Option<Backing>>) -> Res {
         }
     }
     host::give_write_combined_back();
+    driver.files.open(&driver.config);
     driver.space.write().map_all()
 }

@@ -1,0 +1,108 @@
+//! NVML as far as a GPU monitor needs it.
+//!
+//! As on driver 580: a process in which only NVML uses the driver has the driver's device open, can be locked, checkpointed and
+//! restored like one with a context, and its calls wait meanwhile. Results are those of NVML, not of CUDA.
+
+use crate::api::Out;
+use crate::driver::{self, Driver};
+use crate::sync::lock;
+use std::sync::Mutex;
+
+type Return = i32;
+const SUCCESS: Return = 0;
+const UNINITIALIZED: Return = 1;
+const INVALID_ARGUMENT: Return = 2;
+const DRIVER_NOT_LOADED: Return = 9;
+
+/// `nvmlMemory_t`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Memory {
+    total: u64,
+    free: u64,
+    used: u64,
+}
+
+/// How often it was initialised, and with which driver.
+struct State {
+    count: u32,
+    driver: Option<&'static Driver>,
+}
+
+static STATE: Mutex<State> = Mutex::new(State {
+    count: 0,
+    driver: None,
+});
+
+/// Runs a call, which waits while the process is locked.
+fn call(body: impl FnOnce(&'static Driver) -> Return) -> Return {
+    let driver = {
+        let state = lock(&STATE);
+        state.driver.filter(|_| state.count > 0)
+    };
+    match driver {
+        Some(driver) => driver.gate.pass(|| body(driver)),
+        None => UNINITIALIZED,
+    }
+}
+
+/// See NVML's documentation.
+#[unsafe(no_mangle)]
+pub extern "C" fn nvmlInit_v2() -> Return {
+    let Ok(driver) = driver::load() else {
+        return DRIVER_NOT_LOADED;
+    };
+    driver.gate.pass(|| {
+        let mut state = lock(&STATE);
+        if state.count == 0 {
+            driver.files.add(&driver.config);
+        }
+        state.count += 1;
+        state.driver = Some(driver);
+        SUCCESS
+    })
+}
+
+/// See NVML's documentation.
+#[unsafe(no_mangle)]
+pub extern "C" fn nvmlShutdown() -> Return {
+    call(|driver| {
+        let mut state = lock(&STATE);
+        state.count = state.count.saturating_sub(1);
+        if state.count == 0 {
+            driver.files.remove();
+        }
+        SUCCESS
+    })
+}
+
+/// See NVML's documentation. Handles are numbers, from 1.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nvmlDeviceGetHandleByIndex_v2(index: u32, device: Out<u64>) -> Return {
+    call(|driver| {
+        if index as usize >= driver.devices.len() {
+            return INVALID_ARGUMENT;
+        }
+        device
+            .set(u64::from(index) + 1)
+            .map_or(INVALID_ARGUMENT, |()| SUCCESS)
+    })
+}
+
+/// See NVML's documentation.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nvmlDeviceGetMemoryInfo(device: u64, memory: Out<Memory>) -> Return {
+    call(|driver| {
+        let index = (device as usize).wrapping_sub(1);
+        let found = driver.devices.get(index).and_then(|d| d.memory().ok());
+        let Some((free, total)) = found else {
+            return INVALID_ARGUMENT;
+        };
+        let answer = Memory {
+            total,
+            free,
+            used: total - free,
+        };
+        memory.set(answer).map_or(INVALID_ARGUMENT, |()| SUCCESS)
+    })
+}
