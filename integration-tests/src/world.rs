@@ -282,12 +282,17 @@ impl World {
     /// # Errors
     /// When the program cannot be started.
     pub fn start(&self, spec: &JobSpec) -> Result<PhosFt> {
+        self.spawn(self.trainer(spec))
+    }
+
+    /// What [`Self::start`] starts.
+    pub fn trainer(&self, spec: &JobSpec) -> Command {
         let mut command = self.phos_ft(spec);
         command
             .arg("--")
             .arg(bin_dir().join("phos-trainer"))
             .args(self.trainer_args(spec, &self.log()));
-        self.spawn(command)
+        command
     }
 
     /// `phos-ft` with the flags that place it in this world, to be completed by the caller.

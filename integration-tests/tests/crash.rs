@@ -1,12 +1,15 @@
 //! The job, the agent, the sidecar or the whole node die; the loss trace does not show it.
 
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::process::{ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use phos_integration_tests::scenario::{
     LIMIT, checkpoint, disturbed, finish, kill_job_and_wait, last_step, wait_said, wait_step,
 };
-use phos_integration_tests::{JobSpec, World, kill_all, wait_for};
+use phos_integration_tests::{JobSpec, PhosFt, World, kill_all, processes_with, wait_for};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -218,4 +221,100 @@ fn established_tcp_is_closed_not_fatal() -> Result<()> {
         checkpoint(world, phos)?;
         kill_job_and_wait(world, phos)
     })
+}
+
+fn on_demand() -> JobSpec {
+    JobSpec {
+        interval: "never".into(),
+        ..spec()
+    }
+}
+
+/// Starts what writes to its standard output, of which the caller has the other end.
+fn start_read(world: &World, mut command: Command) -> Result<(PhosFt, BufReader<ChildStdout>)> {
+    let output = world.path("phos-ft.log");
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(File::create(&output)?)
+        .spawn()?;
+    let reader = BufReader::new(child.stdout.take().context("no pipe")?);
+    Ok((PhosFt { child, output }, reader))
+}
+
+/// As of `phos-ft … -- python train.py | head`: a checkpoint, and then nobody reads any more. How phos-ft ends.
+fn ends_without_reader(world: &World, command: Command) -> Result<Option<i32>> {
+    let (mut phos, mut reader) = start_read(world, command)?;
+    let mut line = String::new();
+    for _ in 0..5 {
+        reader.read_line(&mut line)?;
+    }
+    let taken = wait_for("a checkpoint", LIMIT, || {
+        world.json(&["checkpoint"]).ok()?["id"].as_u64()
+    });
+    taken.map_err(|e| e.context(phos.tail()))?;
+    drop(reader);
+    let status = phos.wait(LIMIT)?;
+    let said = phos.said();
+    ensure!(
+        said.contains("the reader of the job's output has gone")
+            && !said.contains("bringing it back"),
+        "{status}: {said}"
+    );
+    ensure!(!world.checkpoints()?.is_empty(), "no checkpoint is left");
+    Ok(status.code())
+}
+
+#[test]
+fn a_job_that_dies_of_sigpipe_because_its_reader_left_is_not_brought_back() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let mut command = world.phos_ft(&on_demand());
+    command.args([
+        "--",
+        "sh",
+        "-c",
+        "while :; do echo at work; sleep 0.05; done",
+    ]);
+    ensure!(ends_without_reader(&world, command)? == Some(141));
+    Ok(())
+}
+
+/// Programs in Python and Rust get an error instead of the signal.
+#[test]
+fn a_job_that_fails_because_its_reader_left_is_not_brought_back() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let spec = on_demand();
+    let reference = world.reference(&spec)?;
+    ensure!(ends_without_reader(&world, world.trainer(&spec))? == Some(1));
+    // Started again, it goes on from its checkpoint.
+    let phos = world.start(&spec)?;
+    finish(&world, phos, &reference)
+}
+
+/// Of a socket between ranks, say.
+#[test]
+fn a_sigpipe_while_somebody_reads_is_a_crash() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let spec = on_demand();
+    let marker = world.path("work/marker").display().to_string();
+    let mut command = world.phos_ft(&spec);
+    let script = format!("while :; do echo at work; sleep 0.05; done # {marker}");
+    command.args(["--", "sh", "-c", &script]);
+    let (phos, mut reader) = start_read(&world, command)?;
+    let mut line = String::new();
+    reader.read_line(&mut line)?;
+    std::thread::spawn(move || std::io::copy(&mut reader, &mut std::io::sink()));
+    wait_for("a checkpoint", LIMIT, || {
+        world.json(&["checkpoint"]).ok()?["id"].as_u64()
+    })
+    .map_err(|e| e.context(phos.tail()))?;
+    let of_phos_ft = processes_with(&["phos-ft"]);
+    let shells: Vec<i32> = (processes_with(&["sh", &marker]).into_iter())
+        .filter(|pid| !of_phos_ft.contains(pid))
+        .collect();
+    ensure!(!shells.is_empty(), "no job");
+    for pid in shells {
+        let pid = rustix::process::Pid::from_raw(pid).context("no PID")?;
+        rustix::process::kill_process(pid, rustix::process::Signal::PIPE)?;
+    }
+    wait_said(&phos, &["bringing it back", "the job was restored"])
 }

@@ -662,8 +662,17 @@ impl Init {
             // It was killed to make room.
             return;
         }
+        let unread =
+            (self.job.streams.as_ref()).is_some_and(|s| s.ended_for_want_of_a_reader(exit));
+        if unread {
+            tracing::warn!(
+                code = exit.shell_code(),
+                "the reader of the job's output has gone (as with `| head`), and the job ended of it: it is not brought back; \
+                 the same command resumes it from its newest checkpoint"
+            );
+        }
         self.job.state = JobState::Ended(exit);
-        if exit.is_success() {
+        if exit.is_success() || unread {
             // Restored so near its end that it was there before the restore was over.
             self.restore_is_over();
         } else if self.restore.is_some() {
@@ -678,7 +687,7 @@ impl Init {
         let interrupted = self
             .interrupted
             .is_some_and(|at| at.elapsed() <= self.config.grace);
-        let stopping = self.stopping.is_some() || interrupted;
+        let stopping = self.stopping.is_some() || interrupted || unread;
         self.sidecar
             .send(&ToSidecar::JobExited { exit, stopping }, &[]);
         if self.fenced.is_some() {

@@ -8,7 +8,8 @@
 //! * Input is copied by one thread for the agent's whole life; it writes to the pipe of the current generation.
 //!   With `/dev/null` (or nothing) as its own standard input, the agent gives the job `/dev/null`.
 //! * When the reader of the agent's output goes away, the job's pipe is closed: the job gets SIGPIPE, as it would
-//!   without phos-ft.
+//!   without phos-ft. A job that ends of that has ended itself ([`Generation::ended_for_want_of_a_reader`]): brought
+//!   back it would end again, for ever. SIGPIPE while somebody reads is of a pipe or socket inside the job: a crash.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -18,9 +19,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use phos_protocol::agent::Exit;
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::image::StdioPipe;
+
+/// How much of the end of the job's standard error is looked at for the reason why it ended.
+const TAIL: usize = 64 << 10;
 
 /// The job's ends of its streams.
 #[derive(Debug)]
@@ -40,6 +45,48 @@ pub struct Generation {
     pub pipes: Vec<StdioPipe>,
     done: Receiver<()>,
     pumps: usize,
+    output: Arc<Mutex<Output>>,
+}
+
+/// What is remembered of the output of a generation.
+#[derive(Debug, Default)]
+struct Output {
+    /// Whether the pipes of standard output and standard error were closed because nobody reads them any more.
+    closed: [bool; 2],
+    /// The end of what was written to standard error.
+    tail: Vec<u8>,
+}
+
+impl Output {
+    fn wrote(&mut self, bytes: &[u8]) {
+        self.tail.extend_from_slice(bytes);
+        let surplus = self.tail.len().saturating_sub(TAIL);
+        // Twice as much at most, so that few writes move anything.
+        if surplus > TAIL {
+            self.tail.drain(..surplus);
+        }
+    }
+
+    /// Whether the job speaks of a broken pipe: languages that ignore SIGPIPE (Python, Rust) end with an error of their own.
+    fn speaks_of_a_broken_pipe(&self) -> bool {
+        [&b"Broken pipe"[..], b"BrokenPipe", b"EPIPE"]
+            .iter()
+            .any(|words| self.tail.windows(words.len()).any(|w| w == *words))
+    }
+
+    fn ended_for_want_of_a_reader(&self, exit: Exit) -> bool {
+        let [out, err] = self.closed;
+        if exit.is_success() || !(out || err) {
+            return false;
+        }
+        match exit {
+            Exit::Signal(signal) => signal == libc::SIGPIPE,
+            // A shell's code for a child that ended so. With standard error closed as well, nothing can be said of it.
+            Exit::Code(code) => {
+                code == 128 + libc::SIGPIPE || (out && err) || self.speaks_of_a_broken_pipe()
+            }
+        }
+    }
 }
 
 impl Generation {
@@ -52,6 +99,16 @@ impl Generation {
                 return;
             }
         }
+    }
+
+    /// Whether a job that ended like this did so because nobody reads its output any more.
+    pub fn ended_for_want_of_a_reader(&self, exit: Exit) -> bool {
+        if !lock(&self.output).closed.contains(&true) {
+            return false;
+        }
+        // What it said of it is on its way.
+        self.finish(Duration::from_millis(500));
+        lock(&self.output).ended_for_want_of_a_reader(exit)
     }
 }
 
@@ -70,8 +127,8 @@ pub struct Stdio {
     input: Option<Arc<(Mutex<Input>, Condvar)>>,
 }
 
-fn lock(input: &Mutex<Input>) -> MutexGuard<'_, Input> {
-    input.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Stdio {
@@ -124,13 +181,15 @@ impl Stdio {
             }
         };
         let (sender, done) = channel();
+        let output = Arc::new(Mutex::new(Output::default()));
         let mut pumps = 0;
         for (from, to, name) in [(out_read, 1, "stdout"), (err_read, 2, "stderr")] {
             let sender: Sender<()> = sender.clone();
+            let output = Arc::clone(&output);
             std::thread::Builder::new()
                 .name(name.into())
                 .spawn(move || {
-                    pump_output(from.into(), to);
+                    pump_output(from.into(), to, &output);
                     // Nobody may be waiting.
                     let _ = sender.send(());
                 })?;
@@ -142,7 +201,12 @@ impl Stdio {
                 stdout: out_write,
                 stderr: err_write,
             },
-            Generation { pipes, done, pumps },
+            Generation {
+                pipes,
+                done,
+                pumps,
+                output,
+            },
         ))
     }
 }
@@ -171,7 +235,7 @@ fn own_stream(fd: i32) -> std::mem::ManuallyDrop<File> {
     std::mem::ManuallyDrop::new(unsafe { File::from_raw_fd(fd) })
 }
 
-fn pump_output(mut from: File, to: i32) {
+fn pump_output(mut from: File, to: i32, output: &Mutex<Output>) {
     let mut target = own_stream(to);
     let mut buffer = vec![0_u8; 64 << 10];
     loop {
@@ -181,10 +245,24 @@ fn pump_output(mut from: File, to: i32) {
             Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
             Err(_) => return,
         };
-        if write_all(&mut target, &buffer[..n]).is_err() {
+        if to == 2 {
+            lock(output).wrote(&buffer[..n]);
+        }
+        if let Err(e) = write_all(&mut target, &buffer[..n]) {
+            if is_without_reader(&e) {
+                // Before the pipe is closed: the job's end comes after that.
+                lock(output).closed[usize::from(to == 2)] = true;
+            }
             return;
         }
     }
+}
+
+fn is_without_reader(cause: &io::Error) -> bool {
+    matches!(
+        cause.kind(),
+        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset
+    )
 }
 
 /// As `Write::write_all`, for streams that somebody made non-blocking (terminals are shared) as well.
@@ -257,5 +335,51 @@ fn pump_input(shared: &(Mutex<Input>, Condvar)) {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::sigpipe_with_a_reader_is_of_inside([false, false], b"", Exit::Signal(libc::SIGPIPE), false)]
+    #[case::sigpipe_without([true, false], b"", Exit::Signal(libc::SIGPIPE), true)]
+    #[case::in_a_shell([true, false], b"", Exit::Code(141), true)]
+    #[case::another_signal_is_a_crash([true, true], b"Broken pipe", Exit::Signal(libc::SIGSEGV), false)]
+    #[case::python([true, false], b"BrokenPipeError: [Errno 32] Broken pipe\n", Exit::Code(1), true)]
+    #[case::python_with_a_reader([false, false], b"BrokenPipeError: [Errno 32]", Exit::Code(1), false)]
+    #[case::it_went_on_and_failed_of_something_else([true, false], b"ValueError: nan", Exit::Code(1), false)]
+    #[case::nothing_can_be_said([true, true], b"", Exit::Code(1), true)]
+    #[case::success([true, true], b"", Exit::Code(0), false)]
+    fn whose_end_it_was(
+        #[case] closed: [bool; 2],
+        #[case] said: &[u8],
+        #[case] exit: Exit,
+        #[case] own: bool,
+    ) {
+        let mut output = Output {
+            closed,
+            ..Output::default()
+        };
+        output.wrote(said);
+        assert_eq!(output.ended_for_want_of_a_reader(exit), own);
+    }
+
+    #[test]
+    fn the_end_of_what_was_said_is_kept_and_no_more() {
+        let mut output = Output::default();
+        for _ in 0..100 {
+            output.wrote(&[b'x'; 5000]);
+        }
+        output.wrote(b"Broken pipe");
+        assert!(output.tail.len() <= 2 * TAIL + 5000);
+        assert!(output.speaks_of_a_broken_pipe());
+        for _ in 0..100 {
+            output.wrote(&[b'x'; 5000]);
+        }
+        assert!(!output.speaks_of_a_broken_pipe());
     }
 }
