@@ -103,6 +103,36 @@ fn another_gpu_an_older_driver_and_another_architecture_are_refused() -> Result<
     goes_on(&world, &spec, &reference)
 }
 
+/// Libraries ask the CPU at the start and keep to it: resumed without, the job would die of SIGILL.
+#[test]
+fn a_cpu_without_what_the_job_found_is_refused() -> Result<()> {
+    let machines = tempfile::tempdir()?;
+    let machine = |name: &str, flags: &str| -> Result<String> {
+        let path = machines.path().join(name);
+        fs::write(&path, format!("processor\t: 0\nflags\t\t: fpu {flags}\n"))?;
+        Ok(path.display().to_string())
+    };
+    let large = machine("large", "vmx sse4_2 avx2 avx512f amx_tile")?;
+    let small = machine("small", "sse4_2 avx2 md_clear")?;
+    let (world, reference) = after_a_checkpoint(1, &spec().with_env("PHOS_CPUINFO", &large))?;
+    let spec = spec().with_env("PHOS_CPUINFO", &small);
+    refused_untouched(
+        &world,
+        &spec,
+        MACHINE,
+        &[
+            "a cpu with amx_tile, avx512f",
+            "restore the job on a machine with that",
+            "glibc_tunables",
+        ],
+    )?;
+    // It is not begun afresh, however often it is started.
+    refused_untouched(&world, &spec, MACHINE, &["amx_tile"])?;
+    // Who knows that it does not use them says so.
+    let spec = spec.with_phos(&["--without-cpu-features", "avx512f,amx_tile"]);
+    goes_on(&world, &spec, &reference)
+}
+
 #[test]
 fn a_newer_driver_is_fine() -> Result<()> {
     let spec = spec();

@@ -265,6 +265,10 @@ pub struct SidecarArgs {
     /// Counts once: where the history already began anew like this, it is gone on with.
     #[arg(long, conflicts_with = "from")]
     pub start_fresh: bool,
+    /// The job does not use these features of CPUs (names of /proc/cpuinfo), although it was started where it could find them:
+    /// resume it also on a machine without. Where that is wrong, it dies of SIGILL.
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    pub without_cpu_features: Vec<String>,
     /// How long a node that starts waits for the one that has the job and was not heard of: two nodes with the same job do
     /// not take it from each other, and when one is lost the other goes on. What starts on the same machine never waits. "0s":
     /// the job is taken over at once.

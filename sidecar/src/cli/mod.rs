@@ -183,6 +183,7 @@ fn run_sidecar(common: &Common, sidecar: &SidecarArgs) -> u8 {
         restarts: sidecar.budget(),
         from: sidecar.from,
         start_fresh: sidecar.start_fresh,
+        unused_cpu_features: sidecar.without_cpu_features.clone(),
         lease: sidecar.lease,
         node: sidecar.node_name.clone(),
         remote: (sidecar.remote_interval).map(|every| (every, common.state_dir.clone())),

@@ -189,6 +189,10 @@ fn sidecar_command(common: &Common, sidecar: &SidecarArgs, first: bool) -> Comma
     if let Some(file) = &common.encryption_key_file {
         command.arg("--encryption-key-file").arg(file);
     }
+    if !sidecar.without_cpu_features.is_empty() {
+        let names = sidecar.without_cpu_features.join(",");
+        command.args(["--without-cpu-features", &names]);
+    }
     if let (true, Some(from)) = (first, sidecar.from) {
         command.arg("--from").arg(from.to_string());
     }

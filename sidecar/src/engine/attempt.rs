@@ -49,7 +49,7 @@ use super::plan::{self, Item, Room};
 use super::registry::{Registry, Table, TableError};
 use super::session::{Session, WaitError};
 use super::status::CheckpointReport;
-use super::{EngineError, cpu_image, unix_millis};
+use super::{EngineError, cpu, cpu_image, unix_millis};
 use crate::gpu::{GpuError, MemoryInfo, Range};
 
 /// So many snapshots in a row that had to make way for the job, and no more are made until a checkpoint is stored.
@@ -1065,6 +1065,7 @@ async fn store(work: Work) -> Result<Stored, Dropped> {
         reserve: &reserve,
         gpus: gpus.infos(),
         aliases: gpus.aliases(),
+        cpu_features: cpu::features().into_iter().collect(),
         memory: &memory,
         cpu_image,
         timings,

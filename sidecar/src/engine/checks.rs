@@ -1,6 +1,6 @@
 //! What must hold before a restore changes anything. Pure: facts in, a verdict with the remedy out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use phos_protocol::types::GpuUuid;
 use phos_storage::Manifest;
@@ -21,6 +21,16 @@ pub enum CheckError {
         image: String,
         /// Of this machine.
         here: String,
+    },
+    /// The CPU lacks what the job's processes found at their start.
+    #[error(
+        "the job's processes started on a CPU with {} and may use it; this machine's has not: restore the job on a machine with \
+         that. One that was started with it hidden (GLIBC_TUNABLES=glibc.cpu.hwcaps=…, ATEN_CPU_CAPABILITY, ONEDNN_MAX_CPU_ISA, \
+         OPENBLAS_CORETYPE, …) can be resumed here with --without-cpu-features {}", .missing.join(", "), .missing.join(",")
+    )]
+    CpuFeatures {
+        /// As /proc/cpuinfo calls it.
+        missing: Vec<String>,
     },
     /// The driver is older.
     #[error(
@@ -137,6 +147,27 @@ pub enum CheckError {
         /// This job's.
         here: String,
     },
+}
+
+/// What the CPU here can do against what the job found when it started, but for what it is said not to use.
+pub(super) fn cpu(
+    image: &[String],
+    here: &BTreeSet<String>,
+    unused: &[String],
+) -> Result<(), CheckError> {
+    // What the kernel does not say cannot be compared.
+    if here.is_empty() {
+        return Ok(());
+    }
+    let missing: Vec<String> = (image.iter())
+        .filter(|name| !here.contains(*name) && !unused.contains(name))
+        .cloned()
+        .collect();
+    if missing.is_empty() {
+        Ok(())
+    } else {
+        Err(CheckError::CpuFeatures { missing })
+    }
 }
 
 /// The machine's architecture and driver against the image's.
@@ -287,6 +318,27 @@ mod tests {
             ids(&assign(&image, &here).unwrap()),
             [(1, 9), (2, 2), (3, 8)]
         );
+    }
+
+    #[test]
+    fn a_cpu_that_can_do_less_is_refused_with_what_it_lacks() {
+        let names = |names: &[&str]| -> Vec<String> { names.iter().map(|n| (*n).into()).collect() };
+        let here: BTreeSet<String> = names(&["avx2", "fma", "sse4_2"]).into_iter().collect();
+        cpu(&names(&["avx2"]), &here, &[]).unwrap();
+        // An image of before it was noted; a kernel that does not say.
+        cpu(&[], &here, &[]).unwrap();
+        cpu(&names(&["avx2"]), &BTreeSet::new(), &[]).unwrap();
+        let image = names(&["amx_tile", "avx2", "avx512f"]);
+        let text = cpu(&image, &here, &[]).unwrap_err().to_string();
+        assert!(
+            text.contains("a CPU with amx_tile, avx512f and")
+                && text.contains("--without-cpu-features amx_tile,avx512f"),
+            "{text}"
+        );
+        cpu(&image, &here, &names(&["avx512f", "amx_tile"])).unwrap();
+        let error = cpu(&image, &here, &names(&["avx512f"])).unwrap_err();
+        let missing = names(&["amx_tile"]);
+        assert_eq!(error, CheckError::CpuFeatures { missing });
     }
 
     #[test]

@@ -36,6 +36,9 @@ pub(super) struct Extra {
     pub(super) allocations: Vec<(u32, u64, i32, bool)>,
     /// GPU as the processes name it → GPU it was on.
     pub(super) aliases: Vec<(GpuUuid, GpuUuid)>,
+    /// What the CPU could do where it was taken: see [`cpu`](super::cpu). Empty in images of before it was noted.
+    #[serde(default)]
+    pub(super) cpu_features: Vec<String>,
 }
 
 /// An allocation as the manifest has it. Holds no memory: the job may free it while the checkpoint is
@@ -57,6 +60,7 @@ pub(super) struct Parts<'a> {
     pub(super) reserve: &'a [(GpuUuid, u64)],
     pub(super) gpus: &'a [GpuInfo],
     pub(super) aliases: Vec<(GpuUuid, GpuUuid)>,
+    pub(super) cpu_features: Vec<String>,
     pub(super) memory: &'a [Described],
     pub(super) cpu_image: Vec<ImageFile<Vec<Digest>>>,
     pub(super) timings: Timings,
@@ -142,6 +146,7 @@ pub(super) fn body(parts: Parts<'_>) -> Result<ManifestBody, serde_json::Error> 
             })
             .collect(),
         aliases: parts.aliases,
+        cpu_features: parts.cpu_features,
     };
     Ok(ManifestBody {
         phos_version: env!("CARGO_PKG_VERSION").into(),

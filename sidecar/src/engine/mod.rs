@@ -28,6 +28,7 @@ mod branch;
 pub mod checks;
 pub mod control;
 mod copies;
+mod cpu;
 mod cpu_image;
 mod drain;
 mod failpoint;
@@ -110,6 +111,8 @@ pub struct Config {
     pub from: Option<CheckpointId>,
     /// Begin with the job's first step, whatever checkpoints there are or should be.
     pub start_fresh: bool,
+    /// Of what the CPU can do: what the job does not use although it could be found.
+    pub unused_cpu_features: Vec<String>,
     /// How long another node waits for this one, which did not renew its lease; zero: not at all.
     pub lease: Duration,
     /// What this machine is called in leases.
@@ -282,6 +285,7 @@ struct Engine {
     fresh: bool,
     /// What this machine remembers of the job's history.
     history: Arc<KnownHistory>,
+    unused_cpu_features: Vec<String>,
     /// Where checkpoints may be on this machine alone, and the address of the store that they belong to.
     state_dir: PathBuf,
     address: String,
@@ -590,6 +594,7 @@ pub async fn run(config: Config) -> Result<(), EngineError> {
         start_fresh: config.start_fresh,
         fresh: config.start_fresh,
         history: Arc::new(history),
+        unused_cpu_features: config.unused_cpu_features,
         state_dir: config.state_dir.clone(),
         address: config.store.clone(),
         key: config.key.clone(),

@@ -45,6 +45,7 @@ use rustix::fs::{Mode, OFlags};
 use tokio::sync::mpsc;
 
 use super::checks::{self, CheckError};
+use super::cpu;
 use super::gpus::{Gpus, OpenGpu};
 use super::hold::{Reading, reader};
 use super::image::{Extra, Image, ImageError, Wanted};
@@ -609,6 +610,8 @@ impl Session<'_> {
         }
         let driver = self.engine.gpus.driver().and_then(|d| d.version());
         checks::machine(manifest, image, driver.map_err(|e| e.to_string()))?;
+        let unused = &self.engine.unused_cpu_features;
+        checks::cpu(&image.extra.cpu_features, &cpu::features(), unused)?;
         let here = self.engine.gpus.infos();
         let assigned = checks::assign(&manifest.body.gpus, here)?;
         checks::fits(image, &assigned, here)?;
