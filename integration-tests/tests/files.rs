@@ -1,12 +1,13 @@
 //! Files that the job has open for writing go back to their checkpoint, whatever happened to them.
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use phos_integration_tests::scenario::{
-    LIMIT, checkpoint, disturbed, kill_job_and_wait, last_step, wait_step,
+    LIMIT, checkpoint, disturbed, finish, kill_job_and_wait, last_step, refused, wait_step,
 };
 use phos_integration_tests::{JobSpec, World, kill_all, wait_for};
 
@@ -106,4 +107,58 @@ fn what_the_job_has_in_its_temporary_directory_is_made_on_another_machine() -> R
     })?;
     ensure!(scratch(&world)?.is_empty(), "the job removes it at its end");
     Ok(())
+}
+
+/// Appends the numbers of the range to what the trainer follows.
+fn append(data: &std::path::Path, numbers: std::ops::Range<u64>) -> Result<()> {
+    let bytes: Vec<u8> = numbers.flat_map(u64::to_le_bytes).collect();
+    let mut file = fs::OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(data)?;
+    Ok(file.write_all(&bytes)?)
+}
+
+/// Shared by several jobs, say, of which one goes on writing to it.
+#[test]
+fn a_data_set_that_grew_is_read_on_and_one_that_shrank_is_refused_by_name() -> Result<()> {
+    const FIRST: u64 = 10_000;
+    let world = World::simulated(1, 256)?;
+    // Not where the job's temporary files are, of which the checkpoint has the content.
+    let home = tempfile::Builder::new()
+        .prefix("phos-data-")
+        .tempdir_in("/var/lib")?;
+    let data = home.path().join("set.bin");
+    append(&data, 0..FIRST)?;
+    let spec = JobSpec {
+        steps: 300,
+        interval: "never".into(),
+        ..JobSpec::default()
+    }
+    .with_trainer(&["--follow", &data.display().to_string()]);
+    let reference = world.reference(&spec)?;
+    let mut phos = world.start(&spec)?;
+    checkpoint(&world, &phos)?;
+    append(&data, FIRST..FIRST + 7)?;
+    kill_job_and_wait(&world, &phos)?;
+    let there = wait_for("the job's step", LIMIT, || last_step(&world))?;
+    wait_step(&world, &phos, there + 5)?;
+    // The next checkpoint knows the new length, and another machine finds it longer again.
+    checkpoint(&world, &phos)?;
+    world.lose_node()?;
+    fs::OpenOptions::new()
+        .write(true)
+        .open(&data)?
+        .set_len(FIRST * 8 - 1)?;
+    refused(
+        &world,
+        &spec,
+        78,
+        &["set.bin has 79999 bytes, 80056 at the checkpoint", "mount"],
+    )?;
+    fs::remove_file(&data)?;
+    refused(&world, &spec, 78, &["set.bin is missing"])?;
+    append(&data, 0..FIRST + 1000)?;
+    phos = world.start(&spec)?;
+    finish(&world, phos, &reference)
 }

@@ -14,6 +14,7 @@ mod companion;
 mod cuda;
 mod data;
 mod extras;
+mod follow;
 mod hold;
 mod many;
 mod model;
@@ -149,6 +150,10 @@ pub(crate) struct Args {
     /// Keep a socket, a named pipe and a mapped file in a directory of our own in $TMPDIR, in use at each step
     #[arg(long)]
     pub scratch: bool,
+    /// Keep FILE open and mapped for reading, a little of it at each step: numbers from 0 of 8 bytes each, that somebody else
+    /// may go on appending
+    #[arg(long, value_name = "FILE")]
+    pub follow: Option<PathBuf>,
     /// While FILE is there, stand in a checkpoint's way: "work" keeps GPU work in flight that waits for the host, "capture" a
     /// stream capture, the path of a device keeps that open
     #[arg(long, value_name = "KIND", requires = "hold_while")]

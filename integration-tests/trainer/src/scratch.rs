@@ -105,7 +105,7 @@ impl Scratch {
 }
 
 /// Maps the words of a file to be read, for as long as this process lives.
-fn map(file: &File) -> Result<&'static [u64]> {
+pub(crate) fn map(file: &File) -> Result<&'static [u64]> {
     // SAFETY: a new mapping of a file of that length, which nobody writes to and nobody unmaps; pages are aligned for words.
     unsafe {
         let address = libc::mmap(

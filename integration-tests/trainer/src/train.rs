@@ -13,6 +13,7 @@ use crate::companion::{Companion, Part, Request};
 use crate::cuda::{self, CudaUnavailable, Gpu};
 use crate::data::Loader;
 use crate::extras::{Content, Link, VerificationFailed, make_noise};
+use crate::follow::Follow;
 use crate::hold::Hold;
 use crate::many::{Many, Sizes};
 use crate::model::{HISTORY, Replica, SLOTS, Shape, StepParameters};
@@ -98,6 +99,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     } else {
         None
     };
+    let mut follow = args.follow.as_deref().map(Follow::open).transpose()?;
 
     let available = cuda::init()?;
     if args.devices > available {
@@ -187,6 +189,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         }
         if let Some(scratch) = &mut scratch {
             scratch.step(step)?;
+        }
+        if let Some(follow) = &mut follow {
+            follow.step(step)?;
         }
         if threads.iter().any(Beside::has_failed) {
             break;

@@ -26,7 +26,10 @@
 //! paths with length and mode, because CRIU takes nothing else back, and [`check`] says of all of them at once what this place
 //! lacks, before anything is fetched or changed. But what lies in temporary and cache directories ([`temporary`](super::temporary))
 //! no other machine has: of such files the image has the contents, the smallest first, up to [`MOST_OF_OTHERS`] in all, and [`bring`]
-//! writes those that are missing. One that is there is the user's as well: another length or mode is refused.
+//! writes those that are missing. One that is there is the user's as well: another mode is refused, and that it is shorter.
+//!
+//! One that has become longer was appended to, and is opened as it is ([`of_any_length`]): nothing that the job has read of it changed.
+//! Not so programs and libraries: longer ones are other builds.
 
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions, Permissions};
@@ -379,10 +382,14 @@ pub fn check(needed: &[NeededPath], records: &[FileRecord]) -> Result<(), FilesE
         match needed.length {
             None if !meta.is_dir() => Some(format!("{path} is not a directory")),
             Some(_) if !meta.is_file() => Some(format!("{path} is not a file")),
-            Some(length) if meta.len() != length => Some(format!(
-                "{path} has {} bytes, {length} at the checkpoint",
-                meta.len()
-            )),
+            Some(length)
+                if meta.len() < length || (meta.len() > length && is_code(&needed.path)) =>
+            {
+                Some(format!(
+                    "{path} has {} bytes, {length} at the checkpoint",
+                    meta.len()
+                ))
+            }
             _ if meta.mode() & 0o7777 != needed.mode => Some(format!(
                 "{path} has mode {:04o}, {:04o} at the checkpoint",
                 meta.mode() & 0o7777,
@@ -401,6 +408,35 @@ pub fn check(needed: &[NeededPath], records: &[FileRecord]) -> Result<(), FilesE
         what.push_str(&format!("; and {more} more"));
     }
     Err(FilesError::Differ { what, content })
+}
+
+/// Whether a file is a program or a library, as far as that can be seen.
+fn is_code(path: &Path) -> bool {
+    let mut magic = [0; 4];
+    File::open(path)
+        .and_then(|mut file| file.read_exact(&mut magic))
+        .is_ok_and(|()| magic == *b"\x7fELF")
+}
+
+/// Those of the files that the job only reads that may be longer now than they were, or become so at any moment.
+pub fn of_any_length(needed: &[NeededPath]) -> BTreeSet<PathBuf> {
+    let at_least = |needed: &&NeededPath| {
+        let length = needed.length?;
+        let found = std::fs::metadata(&needed.path).ok()?.len();
+        if found > length {
+            tracing::info!(
+                path = %needed.path.display(),
+                was = length,
+                bytes = found,
+                "longer than at the checkpoint: the job has it open again as it is"
+            );
+        }
+        (found >= length && !is_code(&needed.path)).then_some(())
+    };
+    (needed.iter())
+        .filter(|needed| at_least(needed).is_some())
+        .map(|needed| needed.path.clone())
+        .collect()
 }
 
 /// Says once for each file that its content is in no image.
@@ -460,22 +496,39 @@ pub enum Action {
 /// `contents` is the `files/` directory.
 ///
 /// # Errors
-/// [`FilesError::Io`].
+/// [`FilesError::Io`]; [`FilesError::Differ`] for one that is longer than it was and begins differently.
 pub fn bring(needed: &NeededPath, contents: &Path) -> Result<bool, FilesError> {
     let path = needed.path.as_path();
     let Some(copy) = &needed.copy else {
         return Ok(false);
     };
-    match std::fs::metadata(path) {
-        Ok(_) => return Ok(false),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+    let length = needed.length.unwrap_or(0);
+    let found = match std::fs::metadata(path) {
+        Ok(meta) if meta.len() <= length => return Ok(false),
+        Ok(meta) => Some(meta.len()),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => None,
         Err(e) => return Err(io_error("look at", path)(e)),
-    }
+    };
     let others = contents.join(OTHERS);
     let mut source = File::open(&others)
         .and_then(|mut file| file.seek(SeekFrom::Start(copy.offset)).map(|_| file))
         .map_err(io_error("read from the image", &others))?;
-    let content = What::File(&mut source, needed.length.unwrap_or(0));
+    if let Some(found) = found {
+        let same = File::open(path)
+            .and_then(|file| is_same(&mut file.take(length), &mut source.take(length)))
+            .map_err(io_error("compare with the image the file", path))?;
+        if same {
+            return Ok(false);
+        }
+        return Err(FilesError::Differ {
+            what: format!(
+                "{} has {found} bytes, {length} at the checkpoint, and begins differently",
+                path.display()
+            ),
+            content: false,
+        });
+    }
+    let content = What::File(&mut source, length);
     make::make(path, content, (copy.uid, copy.gid), needed.mode).map_err(io_error("write", path))
 }
 
@@ -584,13 +637,18 @@ fn put_back_existing(
 
 /// Whether the first `length` bytes of both files are equal.
 fn begins_like(path: &Path, content: &Path, length: u64) -> io::Result<bool> {
-    let mut a = File::open(path)?.take(length);
-    let mut b = File::open(content)?.take(length);
+    is_same(
+        &mut File::open(path)?.take(length),
+        &mut File::open(content)?.take(length),
+    )
+}
+
+fn is_same(a: &mut impl Read, b: &mut impl Read) -> io::Result<bool> {
     let mut left = vec![0_u8; 256 << 10];
     let mut right = vec![0_u8; 256 << 10];
     loop {
-        let n = read_full(&mut a, &mut left)?;
-        let m = read_full(&mut b, &mut right)?;
+        let n = read_full(a, &mut left)?;
+        let m = read_full(b, &mut right)?;
         if n != m || left[..n] != right[..m] {
             return Ok(false);
         }
@@ -891,8 +949,17 @@ mod tests {
             .collect();
         let records = [record];
         check(&ours, &records).unwrap();
+        std::fs::write(&data, b"12345678").unwrap();
+        check(&ours, &records).unwrap();
+        assert_eq!(of_any_length(&ours), BTreeSet::from([data.clone()]));
+        // A library that is longer is another one.
+        std::fs::write(&data, b"\x7fELF5678").unwrap();
+        let text = check(&ours, &records).unwrap_err().to_string();
+        assert!(text.contains("data.bin has 8 bytes, 5 at"), "{text}");
+        assert_eq!(of_any_length(&ours), BTreeSet::new());
 
         std::fs::write(&data, b"123").unwrap();
+        assert_eq!(of_any_length(&ours), BTreeSet::new());
         std::fs::remove_dir(&dir).unwrap();
         place.write(b"l");
         let text = check(&ours, &records).unwrap_err().to_string();
@@ -968,10 +1035,18 @@ mod tests {
         assert_eq!(std::fs::metadata(&kernel).unwrap().mode() & 0o7777, 0o750);
         assert_eq!(std::fs::read_dir(&cache).unwrap().count(), 1);
         // One that is there is not ours to change.
-        std::fs::write(&kernel, "something else").unwrap();
+        std::fs::write(&kernel, "compiled and more").unwrap();
         assert_eq!(brought(), [false, false, false]);
+        std::fs::write(&kernel, "something else").unwrap();
+        let found = (all.iter()).find_map(|n| bring(n, &contents).err());
+        let text = found.unwrap().to_string();
+        assert!(
+            text.contains("kernel.so has 14 bytes, 8 at") && text.contains("begins differently"),
+            "{text}"
+        );
+        std::fs::write(&kernel, "short").unwrap();
         let text = check(&all, &[]).unwrap_err().to_string();
-        assert!(text.contains("kernel.so has 14 bytes, 8 at"), "{text}");
+        assert!(text.contains("kernel.so has 5 bytes, 8 at"), "{text}");
     }
 
     #[test]

@@ -221,6 +221,11 @@ fn put_back_files(image: &AgentImage, directory: &ImageDirectory) -> Result<(), 
             }
         }
     }
+    let longer = files::of_any_length(&image.needed);
+    if let Err(cause) = criu::sizes::forget(&directory.path_of(CRIU_DIR), &longer) {
+        // CRIU says which of them, if any, is not as it was.
+        tracing::warn!(%cause, "files that somebody made longer cannot be opened again");
+    }
     Ok(())
 }
 

@@ -12,6 +12,7 @@
 
 mod errors;
 mod rpc;
+pub mod sizes;
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
