@@ -162,3 +162,98 @@ fn a_data_set_that_grew_is_read_on_and_one_that_shrank_is_refused_by_name() -> R
     phos = world.start(&spec)?;
     finish(&world, phos, &reference)
 }
+
+/// What is named so in `/dev/shm`, removed with the test.
+struct InMemory(String);
+
+impl InMemory {
+    fn new(world: &World) -> Self {
+        Self(format!("phos-test-{}", world.job))
+    }
+
+    fn paths(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir("/dev/shm").into_iter().flatten().flatten();
+        entries
+            .map(|entry| entry.path())
+            .filter(|path| path.display().to_string().contains(&self.0))
+            .collect()
+    }
+
+    fn lose(&self) {
+        for path in self.paths() {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+impl Drop for InMemory {
+    fn drop(&mut self) {
+        self.lose();
+    }
+}
+
+/// Killed and resumed, then resumed on another machine, twice.
+fn comes_back(world: &World, memory: &InMemory, spec: &JobSpec) -> Result<()> {
+    disturbed(world, spec, |world, phos| {
+        checkpoint(world, phos)?;
+        let step = last_step(world).unwrap_or(0);
+        wait_step(world, phos, step + 5)?;
+        kill_job_and_wait(world, phos)?;
+        for another in ["first", "second"] {
+            wait_step(world, phos, step + 5)?;
+            checkpoint(world, phos).context(another)?;
+            world.lose_node()?;
+            memory.lose();
+            *phos = world.start(spec)?;
+            wait_for("the job on another machine", LIMIT, || last_step(world))?;
+        }
+        Ok(())
+    })?;
+    ensure!(memory.paths().is_empty(), "the job removes it at its end");
+    Ok(())
+}
+
+#[test]
+fn large_shared_memory_and_a_deleted_file_of_more_than_4_gib_come_back() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let memory = InMemory::new(&world);
+    let spec = JobSpec {
+        interval: "never".into(),
+        ..JobSpec::default()
+    };
+    comes_back(&world, &memory, &spec.with_trainer(&["--large", &memory.0]))
+}
+
+/// As Python's multiprocessing makes them under spawn: mapped by names that are gone, and opened by others.
+#[test]
+fn named_semaphores_come_back_with_their_values_and_shared() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let memory = InMemory::new(&world);
+    let spec = JobSpec {
+        interval: "never".into(),
+        ..JobSpec::default()
+    };
+    let before = link_remaps();
+    comes_back(
+        &world,
+        &memory,
+        &spec.with_trainer(&["--semaphores", &memory.0]),
+    )?;
+    ensure!(
+        link_remaps() == before,
+        "what CRIU makes is not left behind"
+    );
+    Ok(())
+}
+
+fn link_remaps() -> usize {
+    let entries = fs::read_dir("/dev/shm").into_iter().flatten().flatten();
+    entries
+        .filter(|entry| {
+            entry
+                .file_name()
+                .to_string_lossy()
+                .starts_with("link_remap.")
+        })
+        .count()
+}

@@ -16,6 +16,7 @@ mod data;
 mod extras;
 mod follow;
 mod hold;
+mod large;
 mod many;
 mod model;
 mod processes;
@@ -150,6 +151,13 @@ pub(crate) struct Args {
     /// Keep a socket, a named pipe and a mapped file in a directory of our own in $TMPDIR, in use at each step
     #[arg(long)]
     pub scratch: bool,
+    /// Keep named shared memory of 100 MiB and a deleted file of 4.5 GiB, a little of each written at each step
+    #[arg(long, value_name = "NAME")]
+    pub large: Option<String>,
+    /// Keep named semaphores with these names' beginning, as Python's multiprocessing does under spawn, in use at each step with a
+    /// helper process
+    #[arg(long, value_name = "NAME")]
+    pub semaphores: Option<String>,
     /// Keep FILE open and mapped for reading, a little of it at each step: numbers from 0 of 8 bytes each, that somebody else
     /// may go on appending
     #[arg(long, value_name = "FILE")]

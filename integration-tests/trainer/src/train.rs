@@ -15,6 +15,7 @@ use crate::data::Loader;
 use crate::extras::{Content, Link, VerificationFailed, make_noise};
 use crate::follow::Follow;
 use crate::hold::Hold;
+use crate::large::{Large, Semaphores};
 use crate::many::{Many, Sizes};
 use crate::model::{HISTORY, Replica, SLOTS, Shape, StepParameters};
 use crate::processes::{Ranks, ShortLived};
@@ -99,6 +100,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     } else {
         None
     };
+    let mut large = args.large.as_deref().map(Large::start).transpose()?;
+    let mut semaphores = (args.semaphores.as_deref())
+        .map(Semaphores::start)
+        .transpose()?;
     let mut follow = args.follow.as_deref().map(Follow::open).transpose()?;
 
     let available = cuda::init()?;
@@ -193,6 +198,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         if let Some(follow) = &mut follow {
             follow.step(step)?;
         }
+        if let Some(large) = &mut large {
+            large.step(step)?;
+        }
+        if let Some(semaphores) = &mut semaphores {
+            semaphores.step(step)?;
+        }
         if threads.iter().any(Beside::has_failed) {
             break;
         }
@@ -246,6 +257,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     if let Some(scratch) = scratch {
         scratch.finish()?;
+    }
+    if let Some(large) = large {
+        large.finish()?;
+    }
+    if let Some(semaphores) = semaphores {
+        semaphores.finish();
     }
     if let Some(link) = &link {
         eprintln!("phos-trainer: TCP: {} reconnects", link.reconnects());

@@ -28,11 +28,12 @@ use super::devices::{self, InTheWay};
 use super::files::{self, Carry};
 use super::image::{
     AgentImage, CRIU_DIR, FILES_DIR, FORMAT, ImageDirectory, ShimImage, StdioPipe, VaultImage,
+    WITHOUT_LINKED,
 };
 use super::places::{self, Around};
 use super::room::{self, Need};
 use super::spawn::InstalledShim;
-use super::{failpoint, netlock, shims, signals, survey, temporary, tree};
+use super::{failpoint, linked, netlock, shims, signals, survey, temporary, tree};
 
 /// What a dump needs to know.
 #[derive(Debug)]
@@ -353,6 +354,7 @@ fn run_criu(
     } else {
         BTreeSet::new()
     };
+    linked::clean(processes);
     let mut written: Result<(), AttemptError> = Ok(());
     let dumped = plan.criu.dump(&plan.image, options, ready, || {
         failpoint::hit("agent:frozen");
@@ -406,6 +408,7 @@ fn describe(facts: &ImageFacts<'_>, tcp_kept: bool, listening: &[u16]) -> Result
     plan.image.subdirectory(FILES_DIR).map_err(|e| failed(&e))?;
     let records =
         files::capture(&tree.processes, plan.max_file_size, &plan.image).map_err(|e| failed(&e))?;
+    let linked = linked::capture(&tree.processes, &plan.image).map_err(|e| failed(&e))?;
     let shim = match &plan.shim {
         None => None,
         Some(shim) => {
@@ -446,13 +449,18 @@ fn describe(facts: &ImageFacts<'_>, tcp_kept: bool, listening: &[u16]) -> Result
             files: (records.iter().map(|r| &r.path))
                 .chain(copied.map(|n| &n.path))
                 .map(PathBuf::as_path)
+                .chain(linked::paths_of(&linked))
                 .collect(),
             directories: directories.iter().cloned().chain(open).collect(),
             perhaps: temporary::remembered(&tree.processes, &temporary),
         },
     );
     let image = AgentImage {
-        format: FORMAT,
+        format: if linked.is_empty() {
+            WITHOUT_LINKED
+        } else {
+            FORMAT
+        },
         phos_version: env!("CARGO_PKG_VERSION").into(),
         criu_version: facts.criu_version.to_owned(),
         arch: super::image::arch(),
@@ -471,6 +479,7 @@ fn describe(facts: &ImageFacts<'_>, tcp_kept: bool, listening: &[u16]) -> Result
         shim,
         directories,
         files: records,
+        linked,
         needed,
         places,
         listening: listening.to_vec(),

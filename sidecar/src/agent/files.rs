@@ -42,7 +42,7 @@ use serde::{Deserialize, Serialize};
 
 use super::image::{FILES_DIR, ImageDirectory};
 use super::make::{self, What};
-use super::{paths, tree};
+use super::{paths, sparse, tree};
 use crate::host_memory;
 
 /// A file as it was at the checkpoint.
@@ -128,6 +128,19 @@ pub enum FilesError {
         /// Whether one of them is a file that a larger `--max-file-size` would have kept.
         content: bool,
     },
+    /// Shared memory is as much the job's memory as any: without it there is no checkpoint.
+    #[error(
+        "the job's shared memory {} has {} MiB and the image has room for {} MiB: raise --image-limit, or free host memory",
+        .path.display(), .bytes >> 20, .room >> 20
+    )]
+    NoRoom {
+        /// Its name.
+        path: PathBuf,
+        /// What it takes.
+        bytes: u64,
+        /// What there is.
+        room: u64,
+    },
     /// The content is needed and was not kept.
     #[error(
         "{} {found}, and its content is not in the checkpoint because it had {length} bytes and the limit was lower: put the \
@@ -172,7 +185,10 @@ fn remedy(cause: &io::Error) -> &'static str {
     }
 }
 
-fn io_error<'a>(what: &'static str, path: &'a Path) -> impl Fn(io::Error) -> FilesError + 'a {
+pub(super) fn io_error<'a>(
+    what: &'static str,
+    path: &'a Path,
+) -> impl Fn(io::Error) -> FilesError + 'a {
     move |cause| FilesError::Io {
         what,
         path: path.to_owned(),
@@ -188,10 +204,10 @@ pub fn is_pseudo(path: &Path) -> bool {
 }
 
 /// Records every regular file that a process of the tree can write, copying contents of at most
-/// `max_content` bytes into the image. The tree must be frozen.
+/// `max_content` bytes into the image, of shared memory all. The tree must be frozen.
 ///
 /// # Errors
-/// [`FilesError::Io`] when a content cannot be copied.
+/// [`FilesError::Io`] when a content cannot be copied, [`FilesError::NoRoom`].
 pub fn capture(
     processes: &[u32],
     max_content: u64,
@@ -217,7 +233,13 @@ pub fn capture(
                 continue;
             }
             seen.insert(path.clone());
-            let content = if meta.len() <= max_content {
+            let shared = path.starts_with(tree::SHARED_MEMORY);
+            let bytes = if shared { content_bytes(&through) } else { 0 };
+            let room = image.free_bytes();
+            if bytes > room {
+                return Err(FilesError::NoRoom { path, bytes, room });
+            }
+            let content = if shared || meta.len() <= max_content {
                 let name = format!("{:03}", records.len());
                 copy_into(&through, meta.len(), image, &name)
                     .map_err(io_error("copy into the image the file", &path))?;
@@ -237,6 +259,10 @@ pub fn capture(
         }
     }
     Ok(records)
+}
+
+fn content_bytes(path: &Path) -> u64 {
+    File::open(path).map_or(0, |file| sparse::content_bytes(&file))
 }
 
 /// Lists what the processes have open or mapped, by names that lead there, and neither write to (`records`) nor get from the
@@ -463,14 +489,8 @@ fn is_named(path: &Path, meta: &std::fs::Metadata) -> bool {
 /// Reading or writing failed, or the file is shorter.
 pub fn copy_into(from: &Path, length: u64, image: &ImageDirectory, name: &str) -> io::Result<()> {
     let source = File::open(from)?;
-    let mut target = File::create(image.path_of(FILES_DIR).join(name))?;
-    let copied = io::copy(&mut source.take(length), &mut target)?;
-    if copied != length {
-        return Err(io::Error::other(format!(
-            "{copied} of {length} bytes could be read"
-        )));
-    }
-    Ok(())
+    let target = File::create(image.path_of(FILES_DIR).join(name))?;
+    sparse::copy(&source, &target, length)
 }
 
 /// What [`put_back`] did to a file.
@@ -590,7 +610,7 @@ fn put_back_existing(
 ) -> Result<Action, FilesError> {
     let path = record.path.as_path();
     // In memory (shared memory by name) what the job left there is of no use to anybody.
-    let save = !path.starts_with("/dev/shm");
+    let save = !path.starts_with(tree::SHARED_MEMORY);
     if content.is_none() {
         tracing::warn!(
             path = %path.display(),
@@ -705,26 +725,15 @@ fn save_beside(path: &Path, from: u64) -> Result<PathBuf, FilesError> {
 }
 
 fn write_from(content: &Path, path: &Path, record: &FileRecord) -> Result<(), FilesError> {
-    let mut source = File::open(content).map_err(io_error("read from the image", content))?;
-    let mut target = OpenOptions::new()
+    let source = File::open(content).map_err(io_error("read from the image", content))?;
+    let target = OpenOptions::new()
         .write(true)
         .create(true)
         .truncate(true)
         .mode(record.mode)
         .open(path)
         .map_err(io_error("write", path))?;
-    let copied = io::copy(&mut source, &mut target).map_err(io_error("write", path))?;
-    if copied != record.length {
-        return Err(FilesError::Io {
-            what: "take from the image the content of",
-            path: path.to_owned(),
-            cause: io::Error::other(format!(
-                "the image has {copied} bytes and should have {}",
-                record.length
-            )),
-        });
-    }
-    Ok(())
+    sparse::copy(&source, &target, record.length).map_err(io_error("write", path))
 }
 
 /// Makes the directories a file lies in.

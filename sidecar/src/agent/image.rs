@@ -26,11 +26,14 @@ use rustix::mount::{
 use serde::{Deserialize, Serialize};
 
 use super::files::{FileRecord, NeededPath};
+use super::linked::LinkedFile;
 use super::paths;
 use super::places::Place;
 
 /// Format of [`AgentImage`]. A reader refuses a newer one.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
+/// That of images without [`LinkedFile`]s, so that older readers take them.
+pub const WITHOUT_LINKED: u32 = 1;
 
 /// Name of [`AgentImage`] in the directory.
 pub const AGENT_FILE: &str = "agent.json";
@@ -110,6 +113,9 @@ pub struct AgentImage {
     pub directories: Vec<PathBuf>,
     /// Files open for writing.
     pub files: Vec<FileRecord>,
+    /// Files used by names that were removed. Empty in images of before they could be restored.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub linked: Vec<LinkedFile>,
     /// What the processes use without writing to it. Empty in images of before it was noted.
     #[serde(default)]
     pub needed: Vec<NeededPath>,
@@ -443,6 +449,7 @@ mod tests {
             shim: None,
             directories: vec!["/".into()],
             files: vec![],
+            linked: vec![],
             listening: vec![],
             tcp_kept: false,
             moved: vec![],

@@ -19,7 +19,7 @@ use super::image::{AgentImage, CRIU_DIR, FILES_DIR, ImageDirectory};
 use super::namespace::{PidCounter, all_ids};
 use super::places::{self, PlaceError};
 use super::stdio::JobEnds;
-use super::{failpoint, lingering, netlock, spawn};
+use super::{failpoint, lingering, linked, netlock, spawn};
 use crate::gpu::control::ControlError;
 
 /// What a restore needs to know.
@@ -220,6 +220,9 @@ fn put_back_files(image: &AgentImage, directory: &ImageDirectory) -> Result<(), 
                 tracing::info!(path = %record.path.display(), ?saved, "written as it was at the checkpoint");
             }
         }
+    }
+    for file in &image.linked {
+        linked::put_back(file, &contents)?;
     }
     let longer = files::of_any_length(&image.needed);
     if let Err(cause) = criu::sizes::forget(&directory.path_of(CRIU_DIR), &longer) {

@@ -18,7 +18,7 @@ use phos_protocol::types::ProcessId;
 
 use super::control::Control;
 use super::devices::{self, InTheWay};
-use super::{environment, room, shims, signals, tree};
+use super::{environment, linked, room, shims, signals, tree};
 
 /// How long what may be over in a moment is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -102,7 +102,7 @@ impl Survey {
                 foreign = devices::foreign(pid);
             }
             if linked.is_none() {
-                linked = tree::file_by_another_name(pid).map(|file| (pid, file));
+                linked = linked::in_the_way(pid).map(|found| (pid, found));
             }
             if job.with_shim.contains(&pid) {
                 continue;
@@ -120,10 +120,10 @@ impl Survey {
         if let Some(found) = foreign {
             return Err(refused(found.pid, found));
         }
-        if let Some((pid, file)) = linked {
+        if let Some((pid, (file, why))) = linked {
             let why = format!(
-                "it uses the file {} by a name that was removed while the file has another one, which CRIU cannot restore: \
-                 Python's multiprocessing makes its semaphores that way unless its start method is fork",
+                "it uses the file {} by a name that was removed while the file has another one, {why}, which cannot be restored: \
+                 let the job open it by the name that it has",
                 file.display()
             );
             return Err(refused(pid, why));
@@ -149,7 +149,7 @@ impl Survey {
             return Err(refused(pid, why));
         }
         room::check(&room::Need {
-            resident: tree.anonymous_bytes(),
+            resident: tree.anonymous_bytes() + tree::carried_bytes(&tree.processes),
             native: self.native,
             image_room: job.image_limit,
         })
@@ -266,17 +266,26 @@ mod tests {
     }
 
     #[test]
-    fn a_file_by_a_removed_name_that_has_another_is_refused_by_name() {
+    fn a_file_by_a_removed_name_that_has_another_elsewhere_is_refused_by_name() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name).display().to_string();
         std::fs::write(at("first"), b"content").unwrap();
         let child = with_open(&at("first"));
         let mut survey = Survey::default();
         look(&mut survey, child.0.id(), Instant::now()).unwrap();
-        std::fs::hard_link(at("first"), at("second")).unwrap();
+        std::fs::create_dir(at("elsewhere")).unwrap();
+        std::fs::hard_link(at("first"), at("elsewhere/second")).unwrap();
         std::fs::remove_file(at("first")).unwrap();
         let error = look(&mut survey, child.0.id(), Instant::now()).unwrap_err();
-        assert!(error.to_string().contains("first (deleted)"), "{error}");
+        assert!(error.to_string().contains("/first by a name"), "{error}");
+        // In the same directory, as semaphores have theirs, it is carried.
+        std::fs::rename(at("elsewhere/second"), at("second")).unwrap();
+        look(&mut survey, child.0.id(), Instant::now()).unwrap();
+        // Not beside another file of the old name, which CRIU takes for it.
+        std::fs::write(at("first"), b"other").unwrap();
+        let error = look(&mut survey, child.0.id(), Instant::now()).unwrap_err();
+        assert!(error.to_string().contains("has that name now"), "{error}");
+        std::fs::remove_file(at("first")).unwrap();
         // One that has no name left is part of the image.
         std::fs::remove_file(at("second")).unwrap();
         look(&mut survey, child.0.id(), Instant::now()).unwrap();

@@ -10,6 +10,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use super::sparse;
+
 /// A process as `/proc/PID/stat` has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Stat {
@@ -372,10 +374,9 @@ pub struct OpenFile {
     pub link: PathBuf,
 }
 
-/// A file that a process has open or mapped by a name that was removed while the file has another name: glibc makes named
-/// semaphores that way (`multiprocessing` under spawn has them). CRIU gives such a file a name for the dump and takes it away
-/// again where the processes live on, so that what it wrote can never be restored.
-pub fn file_by_another_name(pid: u32) -> Option<PathBuf> {
+/// Files that a process has open or mapped by a name that was removed while the file has another name: the way to each, and the
+/// name that it had. What becomes of them is said in [`linked`](super::linked).
+pub fn files_by_removed_names(pid: u32) -> Vec<(PathBuf, PathBuf)> {
     let has_another_name = |through: &Path, link: &Path| {
         link.is_absolute()
             && link.as_os_str().as_bytes().ends_with(DELETED)
@@ -393,9 +394,37 @@ pub fn file_by_another_name(pid: u32) -> Option<PathBuf> {
         .map(|file| (format!("/proc/{pid}/fd/{}", file.fd), file.link));
     mapped
         .chain(open)
-        .find(|(through, link): &(String, PathBuf)| has_another_name(Path::new(through), link))
-        .map(|(_, link)| link)
+        .filter(|(through, link): &(String, PathBuf)| has_another_name(Path::new(through), link))
+        .filter_map(|(through, link)| {
+            let removed = link.as_os_str().as_bytes().strip_suffix(DELETED)?;
+            Some((through.into(), OsStr::from_bytes(removed).into()))
+        })
+        .collect()
 }
+
+/// Bytes of what CRIU or this program put into an image besides the processes' own memory: files that the
+/// processes have open and that were deleted, and named shared memory.
+pub fn carried_bytes(processes: &[u32]) -> u64 {
+    let mut seen = BTreeSet::new();
+    let mut bytes = 0;
+    for &pid in processes {
+        for file in open_files(pid) {
+            let through = format!("/proc/{pid}/fd/{}", file.fd);
+            let Ok(meta) = std::fs::metadata(&through) else {
+                continue;
+            };
+            let carried = meta.nlink() == 0 || file.link.starts_with(SHARED_MEMORY);
+            if meta.is_file() && carried && seen.insert((meta.dev(), meta.ino())) {
+                bytes +=
+                    std::fs::File::open(through).map_or(0, |file| sparse::content_bytes(&file));
+            }
+        }
+    }
+    bytes
+}
+
+/// Where shared memory has its names.
+pub const SHARED_MEMORY: &str = "/dev/shm";
 
 /// What the kernel appends to a name that was removed.
 const DELETED: &[u8] = b" (deleted)";

@@ -368,7 +368,7 @@ pub struct AgentArgs {
     #[arg(long, default_value = "30s", value_name = "TIME", value_parser = duration)]
     pub grace: Duration,
     /// Files that the job has open for writing are kept in the image up to this size; of larger ones
-    /// only the length.
+    /// only the length. Shared memory (/dev/shm) is kept whatever its size.
     #[arg(long, default_value = "64MiB", value_name = "SIZE", value_parser = size::parse)]
     pub max_file_size: u64,
     /// Most memory for the CPU image of one checkpoint. [default: half of the machine's]

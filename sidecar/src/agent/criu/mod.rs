@@ -4,7 +4,8 @@
 //! |---|---|
 //! | `leave_running` | a checkpoint is not a stop |
 //! | `tcp_close`, or `tcp_established` with nftables | see [`Tcp`](super::config::Tcp) |
-//! | `ext_unix_sk`, `file_locks`, `link_remap`, `ghost_limit` | log daemons; locks; deleted files that are open |
+//! | `ext_unix_sk`, `file_locks`, `link_remap` | log daemons; locks; files by names that were removed |
+//! | `config_file` | the limit of deleted files: `ghost_limit` itself is of 32 bits here |
 //! | `manage_cgroups` ignore | the agent's cgroup is the job's |
 //! | `shell_job` off | the job has a session of its own and no terminal |
 //! | `rst_sibling` | the restored main process is the agent's child, as it was |
@@ -14,7 +15,8 @@ mod errors;
 mod rpc;
 pub mod sizes;
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -222,7 +224,6 @@ fn base_options(images: &OwnedFd, keep_tcp: bool, log: &str) -> proto::Options {
         shell_job: Some(false),
         file_locks: Some(true),
         link_remap: Some(true),
-        ghost_limit: Some(u32::MAX),
         manage_cgroups_mode: Some(proto::CgroupMode::Ignore.into()),
         orphan_pts_master: Some(true),
         notify_scripts: Some(true),
@@ -261,6 +262,10 @@ impl Criu {
         mut frozen: impl FnMut() -> bool,
     ) -> Result<(), CriuError> {
         let images = open_criu_dir(image)?;
+        let settings = settings().map_err(|cause| CriuError::System {
+            what: "write CRIU's settings",
+            cause,
+        })?;
         let preload = options.other_users.then(dump_preload).flatten();
         let worker = Worker::start(&self.program, &[], preload.as_deref())?;
         let request = proto::Request {
@@ -269,6 +274,7 @@ impl Criu {
                 pid: Some(options.root.cast_signed()),
                 leave_running: Some(true),
                 timeout: Some(options.freeze_seconds),
+                config_file: Some(path_for_others(&settings)),
                 ..base_options(&images, options.keep_tcp, DUMP_LOG)
             }),
             ..Default::default()
@@ -342,6 +348,19 @@ impl Criu {
             Err(e) => Err(e),
         }
     }
+}
+
+/// What cannot be asked for by a request: that deleted files are dumped whatever their size. The room for the image bounds them.
+fn settings() -> io::Result<File> {
+    let flags = rustix::fs::MemfdFlags::CLOEXEC;
+    let mut file = File::from(rustix::fs::memfd_create("criu-settings", flags)?);
+    file.write_all(b"ghost-limit 1048576G\n")?;
+    Ok(file)
+}
+
+/// The path of an open file for other processes of this namespace.
+fn path_for_others(file: &File) -> String {
+    format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd())
 }
 
 fn open_criu_dir(image: &ImageDirectory) -> Result<OwnedFd, CriuError> {

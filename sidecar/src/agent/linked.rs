@@ -1,0 +1,298 @@
+//! Files that the job uses by a name that was removed while they have another one.
+//!
+//! glibc's `sem_open` makes a named semaphore under a temporary name, maps it, links it to `/dev/shm/sem.NAME` and removes the
+//! temporary name; Python's `multiprocessing` has one for each lock and queue unless its start method is `fork`. For the dump CRIU
+//! gives such a file a name that it can open at the restore, `link_remap.N` beside the removed one, and takes that away again
+//! because the job lives on. So the image carries the file, and a restore puts it under that name, and under those that it had.
+//!
+//! # Rules
+//!
+//! * [`capture`] runs while CRIU holds the tree frozen and its links are there.
+//! * All names lead to one file again: processes that open it by its name later share it with those that have it mapped. What has a
+//!   name now (of the processes that were killed) is replaced and not written to, since somebody else may use it.
+//! * Run again after a failure, [`put_back`] does it all again. CRIU removes its own names when the restore is done.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::files::{FilesError, copy_into, io_error};
+use super::image::ImageDirectory;
+use super::make::{self, What};
+use super::{paths, tree};
+
+/// How CRIU's own names begin.
+const REMAP: &[u8] = b"link_remap.";
+
+/// Most bytes of one: they are copied while the job stands still. A semaphore has 32.
+const MOST: u64 = 64 << 20;
+
+/// A file with names of its own and those by which CRIU opens it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkedFile {
+    /// The names that it has at the restore alone.
+    #[serde(with = "paths::many")]
+    pub remaps: Vec<PathBuf>,
+    /// Its others.
+    #[serde(with = "paths::many")]
+    pub names: Vec<PathBuf>,
+    /// Length in bytes.
+    pub length: u64,
+    /// Permission bits.
+    pub mode: u32,
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+    /// Name in `files/` of its content.
+    pub content: String,
+}
+
+/// The names of a file in the directory of the one that was removed: those of CRIU, and others.
+fn names_beside(through: &Path, removed: &Path) -> io::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
+    let file = std::fs::metadata(through)?;
+    let parent = removed.parent().unwrap_or(Path::new("/"));
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(parent)? {
+        let entry = entry?;
+        // Not through a link; one that goes away meanwhile is none.
+        if let Ok(meta) = entry.metadata()
+            && (meta.dev(), meta.ino()) == (file.dev(), file.ino())
+        {
+            found.push(entry.path());
+        }
+    }
+    found.sort();
+    let is_remap = |path: &PathBuf| {
+        path.file_name()
+            .is_some_and(|name| name.as_bytes().starts_with(REMAP))
+    };
+    Ok(found.into_iter().partition(is_remap))
+}
+
+/// Why a process's file by a removed name cannot be carried, if there is such a file: its path, and why.
+pub fn in_the_way(pid: u32) -> Option<(PathBuf, String)> {
+    tree::files_by_removed_names(pid)
+        .into_iter()
+        .find_map(|(through, removed)| {
+            let why = match std::fs::metadata(&through) {
+                // It was closed meanwhile.
+                Err(_) => return None,
+                Ok(meta) if meta.len() > MOST => {
+                    format!("and it has more than {} MiB", MOST >> 20)
+                }
+                Ok(_) if removed.symlink_metadata().is_ok() => {
+                    "and something else has that name now".to_owned()
+                }
+                Ok(meta) => {
+                    let names = names_beside(&through, &removed)
+                        .map_or(0, |(remaps, names)| remaps.len() + names.len());
+                    if names as u64 >= meta.nlink() {
+                        return None;
+                    }
+                    "and it has one that is not in the same directory".to_owned()
+                }
+            };
+            Some((removed, why))
+        })
+}
+
+/// Removes what a CRIU that was killed has left: it would not make a name that is there.
+pub fn clean(processes: &[u32]) {
+    let files = processes
+        .iter()
+        .flat_map(|&pid| tree::files_by_removed_names(pid));
+    for (through, removed) in files {
+        let (remaps, _) = names_beside(&through, &removed).unwrap_or_default();
+        for remap in remaps {
+            if let Err(e) = std::fs::remove_file(&remap) {
+                tracing::warn!(path = %remap.display(), cause = %e, "cannot remove what a CRIU that died has left");
+            }
+        }
+    }
+}
+
+/// Copies all of them into the image. The tree must be frozen, and CRIU's dump complete.
+///
+/// # Errors
+/// [`FilesError::Io`], also when CRIU has given one no name beside the removed one.
+pub fn capture(processes: &[u32], image: &ImageDirectory) -> Result<Vec<LinkedFile>, FilesError> {
+    let mut seen = BTreeSet::new();
+    let mut found = Vec::new();
+    let files = processes
+        .iter()
+        .flat_map(|&pid| tree::files_by_removed_names(pid));
+    for (through, removed) in files {
+        let failed = io_error("copy into the image the file", &removed);
+        let meta = std::fs::metadata(&through).map_err(&failed)?;
+        if !seen.insert((meta.dev(), meta.ino())) {
+            continue;
+        }
+        let (remaps, names) = names_beside(&through, &removed).map_err(&failed)?;
+        if remaps.is_empty() || meta.len() > MOST {
+            let why = "it came into use by a name that was removed while the checkpoint began";
+            return Err(failed(io::Error::other(why)));
+        }
+        let content = format!("link-{:03}", found.len());
+        copy_into(&through, meta.len(), image, &content).map_err(&failed)?;
+        found.push(LinkedFile {
+            remaps,
+            names,
+            length: meta.len(),
+            mode: meta.mode() & 0o7777,
+            uid: meta.uid(),
+            gid: meta.gid(),
+            content,
+        });
+    }
+    Ok(found)
+}
+
+/// Makes the file under all its names. Their directories must be there. `contents` is the `files/` directory.
+///
+/// # Errors
+/// [`FilesError::Io`].
+pub fn put_back(file: &LinkedFile, contents: &Path) -> Result<(), FilesError> {
+    let Some((first, others)) = file.remaps.split_first() else {
+        return Ok(());
+    };
+    for remap in &file.remaps {
+        // Of a restore that failed.
+        match std::fs::remove_file(remap) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                return Err(io_error("remove", remap)(e));
+            }
+            _ => {}
+        }
+    }
+    let content = contents.join(&file.content);
+    let mut source = File::open(&content).map_err(io_error("read from the image", &content))?;
+    let what = What::File(&mut source, file.length);
+    let made = make::make(first, what, (file.uid, file.gid), file.mode);
+    if !made.map_err(io_error("write", first))? {
+        let taken = io::Error::from(io::ErrorKind::AlreadyExists);
+        return Err(io_error("write", first)(taken));
+    }
+    for remap in others {
+        std::fs::hard_link(first, remap).map_err(io_error("make", remap))?;
+    }
+    for name in &file.names {
+        replace(first, name).map_err(io_error("make", name))?;
+    }
+    Ok(())
+}
+
+/// Gives a file one more name, whatever had that before.
+fn replace(file: &Path, name: &Path) -> io::Result<()> {
+    let mut new = OsStr::new(".phos-new-").to_owned();
+    new.push(name.file_name().unwrap_or_default());
+    let new = name.with_file_name(new);
+    match std::fs::remove_file(&new) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+        _ => {}
+    }
+    std::fs::hard_link(file, &new)?;
+    std::fs::rename(&new, name)
+}
+
+/// Every directory entry that [`put_back`] makes, for their directories.
+pub fn paths_of(files: &[LinkedFile]) -> impl Iterator<Item = &Path> {
+    files
+        .iter()
+        .flat_map(|file| file.remaps.iter().chain(&file.names))
+        .map(PathBuf::as_path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+    use crate::agent::image::FILES_DIR;
+
+    #[test]
+    fn all_its_names_lead_to_one_file_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        std::fs::write(at("temporary"), b"semaphore").unwrap();
+        std::fs::set_permissions(at("temporary"), std::fs::Permissions::from_mode(0o600)).unwrap();
+        let _open = File::open(at("temporary")).unwrap();
+        std::fs::hard_link(at("temporary"), at("sem.name")).unwrap();
+        std::fs::remove_file(at("temporary")).unwrap();
+        let me = std::process::id();
+        let ours = |found: &Option<(PathBuf, String)>| {
+            (found.as_ref()).is_some_and(|(path, _)| path.starts_with(dir.path()))
+        };
+        assert!(!ours(&in_the_way(me)), "{:?}", in_the_way(me));
+
+        let parent = tempfile::tempdir().unwrap();
+        let image = ImageDirectory::create(None, false, parent.path()).unwrap();
+        image.subdirectory(FILES_DIR).unwrap();
+        // As CRIU does it, once for each process that has it.
+        for remap in ["link_remap.3", "link_remap.5"] {
+            std::fs::hard_link(at("sem.name"), at(remap)).unwrap();
+        }
+        let mut found = capture(&[me], &image).unwrap();
+        found.retain(|file| file.remaps.contains(&at("link_remap.3")));
+        let [file] = found.as_slice() else {
+            panic!("{found:?}");
+        };
+        assert_eq!(file.remaps, [at("link_remap.3"), at("link_remap.5")]);
+        assert_eq!(file.names, [at("sem.name")]);
+
+        // The job went on and was killed; somebody else has the old file open.
+        std::fs::remove_file(at("link_remap.3")).unwrap();
+        std::fs::write(at("sem.name"), b"SEMAPHORE").unwrap();
+        let old = File::open(at("sem.name")).unwrap();
+        for _ in 0..2 {
+            put_back(file, &image.path_of(FILES_DIR)).unwrap();
+            let inodes: BTreeMap<u64, Vec<u8>> = ["sem.name", "link_remap.3", "link_remap.5"]
+                .map(|name| {
+                    let inode = std::fs::metadata(at(name)).unwrap().ino();
+                    (inode, std::fs::read(at(name)).unwrap())
+                })
+                .into();
+            let contents: Vec<Vec<u8>> = inodes.into_values().collect();
+            assert_eq!(contents, [b"semaphore"]);
+        }
+        assert_eq!(io::read_to_string(old).unwrap(), "SEMAPHORE");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 3);
+        let mode = std::fs::metadata(at("sem.name")).unwrap().mode();
+        assert_eq!(mode & 0o7777, 0o600);
+        // Left by a CRIU that died.
+        let again = File::open(at("sem.name")).unwrap();
+        std::fs::hard_link(at("sem.name"), at("gone")).unwrap();
+        let other = File::open(at("gone")).unwrap();
+        std::fs::remove_file(at("gone")).unwrap();
+        clean(&[me]);
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+        drop((again, other));
+        // On another machine nothing of it is there.
+        std::fs::remove_file(at("sem.name")).unwrap();
+        put_back(file, &image.path_of(FILES_DIR)).unwrap();
+        assert_eq!(std::fs::read(at("sem.name")).unwrap(), b"semaphore");
+    }
+
+    #[test]
+    fn one_whose_other_name_is_elsewhere_is_in_the_way() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        std::fs::create_dir(at("elsewhere")).unwrap();
+        std::fs::write(at("first"), b"content").unwrap();
+        let _open = File::open(at("first")).unwrap();
+        std::fs::hard_link(at("first"), at("elsewhere/second")).unwrap();
+        std::fs::remove_file(at("first")).unwrap();
+        // Other tests of this process have such files, too.
+        let all = tree::files_by_removed_names(std::process::id());
+        assert!(all.iter().any(|(_, removed)| *removed == at("first")));
+        let (_, why) = in_the_way(std::process::id()).unwrap();
+        assert!(why.contains("same directory"), "{why}");
+    }
+}
