@@ -76,6 +76,27 @@ fn gpu_memory_in_pools_of_the_driver_without_room_for_it() -> Result<()> {
     })
 }
 
+/// The same of arrays, which the driver saves as well.
+#[test]
+fn arrays_without_room_for_them() -> Result<()> {
+    let world = World::simulated(1, 512)?;
+    let small = JobSpec {
+        phos: vec!["--image-limit".into(), "160MiB".into()],
+        ..spec()
+    }
+    .with_trainer(&["--arrays"]);
+    trains_without_checkpoints(
+        &world,
+        &small.with_trainer(&["--array-mib", "200"]),
+        &["gpu memory in arrays", "--image-limit"],
+    )?;
+    // It is the large one that does not fit.
+    let world = World::simulated(1, 512)?;
+    disturbed(&world, &small, |world, phos| {
+        checkpoint(world, phos).map(drop)
+    })
+}
+
 #[test]
 fn a_gate_that_cannot_close_in_time() -> Result<()> {
     let world = World::simulated(1, 256)?;

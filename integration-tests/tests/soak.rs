@@ -129,6 +129,12 @@ fn memory_that_comes_and_goes() -> Result<()> {
     soak(&["--churn-mib", "3", "--pool-mib", "2"])
 }
 
+/// Textures' memory: the driver's own, which it saves itself.
+#[test]
+fn arrays() -> Result<()> {
+    soak(&["--arrays"])
+}
+
 #[test]
 fn many_allocations_without_a_pool() -> Result<()> {
     soak(&["--allocations", "400"])

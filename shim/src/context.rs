@@ -131,6 +131,7 @@ fn gone(context: usize) {
     lock(&CONTEXTS).remove(&context);
     capture::context_gone(context);
     peers::context_gone(context);
+    memory::arrays::context_gone(context);
     memory::ipc::context_gone(context);
     memory::plain::context_gone(context);
     control::context_gone(context);

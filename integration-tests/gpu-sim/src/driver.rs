@@ -12,6 +12,7 @@ use crate::event::Event;
 use crate::files::Files;
 use crate::gate::Gate;
 use crate::graph::{Exec, Graph, NodeRef};
+use crate::memory::array::Array;
 use crate::memory::pool::Pool;
 use crate::memory::space::Space;
 use crate::memory::vmm::Handle;
@@ -46,6 +47,7 @@ pub struct Driver {
     pub execs: Registry<Exec>,
     pub handles: Registry<Handle>,
     pub pools: Registry<Pool>,
+    pub arrays: Registry<Array>,
 }
 
 static DRIVER: OnceLock<Driver> = OnceLock::new();
@@ -119,6 +121,7 @@ pub fn load() -> Res<&'static Driver> {
         execs: Registry::new(9),
         handles: Registry::new(10),
         pools: Registry::new(11),
+        arrays: Registry::new(12),
     };
     let driver = DRIVER.get_or_init(|| driver);
     OWNER.store(own_pid(), Ordering::Release);

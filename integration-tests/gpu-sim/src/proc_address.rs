@@ -18,6 +18,7 @@ const TABLES: &[&[Entry]] = &[
     crate::event::TABLE,
     crate::graph::TABLE,
     crate::launch::TABLE,
+    crate::memory::array::TABLE,
     crate::memory::copy::TABLE,
     crate::memory::host::TABLE,
     crate::memory::ipc::TABLE,

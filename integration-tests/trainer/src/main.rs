@@ -9,6 +9,7 @@
 //!
 //! It knows nothing of phos-ft.
 
+mod arrays;
 mod beside;
 mod companion;
 mod cuda;
@@ -127,6 +128,12 @@ pub(crate) struct Args {
     /// Of those, every Nth is a MiB and more, which the driver would not put together with others
     #[arg(long, value_name = "N", default_value_t = 0, requires = "allocations")]
     pub large_every: usize,
+    /// Keep a field in arrays, from which each step makes the next one
+    #[arg(long)]
+    pub arrays: bool,
+    /// Hold so many MiB more in an array
+    #[arg(long, value_name = "MIB", default_value_t = 0, requires = "arrays")]
+    pub array_mib: usize,
     /// Share device memory and an event with a further process by legacy IPC; both write to it at each step
     #[arg(long)]
     pub share: bool,

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use crate::Args;
+use crate::arrays::Arrays;
 use crate::beside::{self, Beside};
 use crate::companion::{Companion, Part, Request};
 use crate::cuda::{self, CudaUnavailable, Gpu};
@@ -146,6 +147,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Some(peer) => Some(Shared::new(&replicas[0].gpu, peer, replicas[0].compute)?),
         None => None,
     };
+    let (first, compute) = (&replicas[0].gpu, replicas[0].compute);
+    let mut arrays = args
+        .arrays
+        .then(|| Arrays::new(first, args.array_mib, compute))
+        .transpose()?;
     let threads = threads(args, &replicas[0].gpu)?;
     let mut hold = args
         .hold
@@ -168,6 +174,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         let mut random = rng.next_u64();
         if let Some(shared) = &mut shared {
             random ^= shared.step(&replicas[0].gpu, step, replicas[0].compute)?;
+        }
+        if let Some(arrays) = &mut arrays {
+            random ^= arrays.step(&replicas[0].gpu, step, replicas[0].compute)?;
         }
         random ^= companions.step(step)?;
         let parameters = step_parameters(step, args.learning_rate, random);
@@ -243,6 +252,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     many.finish(&replicas[0].gpu, replicas[0].compute)?;
     if let Some(shared) = shared {
         shared.finish(&replicas[0].gpu)?;
+    }
+    if let Some(arrays) = arrays {
+        arrays.finish(&replicas[0].gpu)?;
     }
     companions.finish()?;
     if let Some(last) = steps.checked_sub(1) {

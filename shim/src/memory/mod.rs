@@ -1,5 +1,6 @@
 //! Wrappers of everything that makes, maps, frees or shares device memory.
 
+pub mod arrays;
 pub mod foreign;
 pub mod host;
 pub mod ipc;

@@ -1,7 +1,7 @@
 //! Allocations that stay the driver's: its pools and managed memory.
 //!
 //! The driver saves them with the control state, into the host memory of the process: [`reserved_bytes`] says how much
-//! that will be.
+//! that will be, with arrays.
 #![allow(non_snake_case)]
 
 use std::collections::BTreeSet;
@@ -132,10 +132,10 @@ pub unsafe fn cuMemPoolDestroy(entry: Entry, pool: Handle) -> u32 {
     result
 }
 
-/// Device memory in the driver's pools, in bytes, over the first `devices` devices. The gate is closed: no pool comes or
+/// Device memory in the driver's pools and in arrays, in bytes, over the first `devices` devices. The gate is closed: no pool comes or
 /// goes meanwhile.
 pub fn reserved_bytes(devices: i32) -> u64 {
-    let mut total = 0_u64;
+    let mut total = super::arrays::bytes();
     let mut pools: BTreeSet<usize> = lock(&POOLS).clone();
     for device in 0..devices {
         let mut pool: Handle = std::ptr::null_mut();

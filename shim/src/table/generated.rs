@@ -2083,7 +2083,10 @@ pub static WRAPPERS: [Wrapper; COUNT] = [
 
 /// Names without version and stream suffix of what has a wrapper written by hand, sorted.
 #[rustfmt::skip]
-pub static TRACKED: [&str; 73] = [
+pub static TRACKED: [&str; 78] = [
+    "cuArray3DCreate",
+    "cuArrayCreate",
+    "cuArrayDestroy",
     "cuCtxAttach",
     "cuCtxCreate",
     "cuCtxDestroy",
@@ -2143,6 +2146,8 @@ pub static TRACKED: [&str; 73] = [
     "cuMemRetainAllocationHandle",
     "cuMemSetAccess",
     "cuMemUnmap",
+    "cuMipmappedArrayCreate",
+    "cuMipmappedArrayDestroy",
     "cuMulticastAddDevice",
     "cuMulticastBindAddr",
     "cuMulticastBindMem",
@@ -2161,11 +2166,8 @@ pub static TRACKED: [&str; 73] = [
 
 /// Names without version and stream suffix of what only passes the gate, sorted.
 #[rustfmt::skip]
-pub static HELD: [&str; 412] = [
-    "cuArray3DCreate",
+pub static HELD: [&str; 407] = [
     "cuArray3DGetDescriptor",
-    "cuArrayCreate",
-    "cuArrayDestroy",
     "cuArrayGetDescriptor",
     "cuArrayGetMemoryRequirements",
     "cuArrayGetPlane",
@@ -2470,8 +2472,6 @@ pub static HELD: [&str; 412] = [
     "cuMemsetD32Async",
     "cuMemsetD8",
     "cuMemsetD8Async",
-    "cuMipmappedArrayCreate",
-    "cuMipmappedArrayDestroy",
     "cuMipmappedArrayGetLevel",
     "cuMipmappedArrayGetMemoryRequirements",
     "cuMipmappedArrayGetSparseProperties",
@@ -2819,6 +2819,21 @@ pub mod real {
 #[allow(non_snake_case, missing_docs, dead_code, clippy::missing_safety_doc, clippy::too_many_arguments)]
 pub mod tracked {
     use super::*;
+    pub unsafe fn cuArray3DCreate_v2(entry: Entry, p_handle: *mut Handle, p_allocate_array: *const c_void) -> u32 {
+        let Some(address) = driver::address(entry) else { return driver::missing() };
+        // SAFETY: the address is that of a variant of this entry point, whose C signature stands here.
+        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(*mut Handle, *const c_void) -> u32>(address)(p_handle, p_allocate_array) }
+    }
+    pub unsafe fn cuArrayCreate_v2(entry: Entry, p_handle: *mut Handle, p_allocate_array: *const c_void) -> u32 {
+        let Some(address) = driver::address(entry) else { return driver::missing() };
+        // SAFETY: the address is that of a variant of this entry point, whose C signature stands here.
+        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(*mut Handle, *const c_void) -> u32>(address)(p_handle, p_allocate_array) }
+    }
+    pub unsafe fn cuArrayDestroy(entry: Entry, h_array: Handle) -> u32 {
+        let Some(address) = driver::address(entry) else { return driver::missing() };
+        // SAFETY: the address is that of a variant of this entry point, whose C signature stands here.
+        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(Handle) -> u32>(address)(h_array) }
+    }
     pub unsafe fn cuCtxAttach(entry: Entry, pctx: *mut Handle, flags: u32) -> u32 {
         let Some(address) = driver::address(entry) else { return driver::missing() };
         // SAFETY: the address is that of a variant of this entry point, whose C signature stands here.
@@ -3159,6 +3174,16 @@ pub mod tracked {
         // SAFETY: the address is that of a variant of this entry point, whose C signature stands here.
         unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(u64, usize) -> u32>(address)(ptr, size) }
     }
+    pub unsafe fn cuMipmappedArrayCreate(entry: Entry, p_handle: *mut Handle, p_mipmapped_array_desc: *const c_void, num_mipmap_levels: u32) -> u32 {
+        let Some(address) = driver::address(entry) else { return driver::missing() };
+        // SAFETY: the address is that of a variant of this entry point, whose C signature stands here.
+        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(*mut Handle, *const c_void, u32) -> u32>(address)(p_handle, p_mipmapped_array_desc, num_mipmap_levels) }
+    }
+    pub unsafe fn cuMipmappedArrayDestroy(entry: Entry, h_mipmapped_array: Handle) -> u32 {
+        let Some(address) = driver::address(entry) else { return driver::missing() };
+        // SAFETY: the address is that of a variant of this entry point, whose C signature stands here.
+        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(Handle) -> u32>(address)(h_mipmapped_array) }
+    }
     pub unsafe fn cuMulticastAddDevice(entry: Entry, mc_handle: u64, dev: i32) -> u32 {
         let Some(address) = driver::address(entry) else { return driver::missing() };
         // SAFETY: the address is that of a variant of this entry point, whose C signature stands here.
@@ -3265,10 +3290,8 @@ pub mod exports {
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuArray3DCreate_v2(p_handle: *mut Handle, p_allocate_array: *const c_void) -> u32 {
-        let Some(address) = driver::address(ids::CU_ARRAY3_DCREATE_V2) else { return driver::missing() };
-        let _inside = gate::enter();
-        // SAFETY: the address is that of this entry point, whose C signature stands here.
-        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(*mut Handle, *const c_void) -> u32>(address)(p_handle, p_allocate_array) }
+        // SAFETY: the caller's promises are those of the entry point.
+        unsafe { crate::memory::arrays::cuArray3DCreate_v2(ids::CU_ARRAY3_DCREATE_V2, p_handle, p_allocate_array) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuArray3DGetDescriptor(p_array_descriptor: *mut c_void, h_array: Handle) -> u32 {
@@ -3293,17 +3316,13 @@ pub mod exports {
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuArrayCreate_v2(p_handle: *mut Handle, p_allocate_array: *const c_void) -> u32 {
-        let Some(address) = driver::address(ids::CU_ARRAY_CREATE_V2) else { return driver::missing() };
-        let _inside = gate::enter();
-        // SAFETY: the address is that of this entry point, whose C signature stands here.
-        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(*mut Handle, *const c_void) -> u32>(address)(p_handle, p_allocate_array) }
+        // SAFETY: the caller's promises are those of the entry point.
+        unsafe { crate::memory::arrays::cuArrayCreate_v2(ids::CU_ARRAY_CREATE_V2, p_handle, p_allocate_array) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuArrayDestroy(h_array: Handle) -> u32 {
-        let Some(address) = driver::address(ids::CU_ARRAY_DESTROY) else { return driver::missing() };
-        let _inside = gate::enter();
-        // SAFETY: the address is that of this entry point, whose C signature stands here.
-        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(Handle) -> u32>(address)(h_array) }
+        // SAFETY: the caller's promises are those of the entry point.
+        unsafe { crate::memory::arrays::cuArrayDestroy(ids::CU_ARRAY_DESTROY, h_array) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuArrayGetDescriptor(p_array_descriptor: *mut c_void, h_array: Handle) -> u32 {
@@ -6677,17 +6696,13 @@ pub mod exports {
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuMipmappedArrayCreate(p_handle: *mut Handle, p_mipmapped_array_desc: *const c_void, num_mipmap_levels: u32) -> u32 {
-        let Some(address) = driver::address(ids::CU_MIPMAPPED_ARRAY_CREATE) else { return driver::missing() };
-        let _inside = gate::enter();
-        // SAFETY: the address is that of this entry point, whose C signature stands here.
-        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(*mut Handle, *const c_void, u32) -> u32>(address)(p_handle, p_mipmapped_array_desc, num_mipmap_levels) }
+        // SAFETY: the caller's promises are those of the entry point.
+        unsafe { crate::memory::arrays::cuMipmappedArrayCreate(ids::CU_MIPMAPPED_ARRAY_CREATE, p_handle, p_mipmapped_array_desc, num_mipmap_levels) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuMipmappedArrayDestroy(h_mipmapped_array: Handle) -> u32 {
-        let Some(address) = driver::address(ids::CU_MIPMAPPED_ARRAY_DESTROY) else { return driver::missing() };
-        let _inside = gate::enter();
-        // SAFETY: the address is that of this entry point, whose C signature stands here.
-        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(Handle) -> u32>(address)(h_mipmapped_array) }
+        // SAFETY: the caller's promises are those of the entry point.
+        unsafe { crate::memory::arrays::cuMipmappedArrayDestroy(ids::CU_MIPMAPPED_ARRAY_DESTROY, h_mipmapped_array) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuMipmappedArrayGetLevel(p_level_array: *mut Handle, h_mipmapped_array: Handle, level: u32) -> u32 {

@@ -33,8 +33,8 @@ fn fits(need: &Need, available: Option<u64>) -> Result<(), AttemptError> {
     let mib = |bytes: u64| bytes >> 20;
     let why = if native > 0 {
         format!(
-            " ({} MiB of them are GPU memory in the driver's own pools, which phos-ft cannot take over: with PyTorch, use its \
-             own allocator instead of cudaMallocAsync)",
+            " ({} MiB of them are GPU memory in arrays and in the driver's own pools, which phos-ft cannot take over: with PyTorch, \
+             use its own allocator instead of cudaMallocAsync)",
             mib(native)
         )
     } else {

@@ -8,8 +8,9 @@
 use crate::api::{In, api};
 use crate::context::{self, Context};
 use crate::driver::Driver;
-use crate::error::{ERROR_INVALID_VALUE, ERROR_NOT_SUPPORTED, Res};
+use crate::error::{ERROR_INVALID_VALUE, Res};
 use crate::link;
+use crate::memory::array;
 use crate::memory::space::{Who, in_window};
 use crate::stream::{self, Null};
 use crate::task::Task;
@@ -321,23 +322,35 @@ const _: () = assert!(size_of::<Memcpy2D>() == 128 && size_of::<Memcpy3D>() == 2
 
 /// One side of a structured copy, moved to its start.
 fn side(
+    driver: &Driver,
     kind: i32,
-    host: u64,
-    device: u64,
+    [host, device, array]: [u64; 3],
     at: [usize; 3],
     pitch: usize,
     rows: usize,
     width: usize,
 ) -> Res<End> {
+    let array = if kind == 3 {
+        Some(array::get(driver, array)?)
+    } else {
+        None
+    };
     let (address, kind) = match kind {
         1 => (host, Kind::Host),
         2 => (device, Kind::Device),
         4 => (device, Kind::Unified),
-        3 => return Err(ERROR_NOT_SUPPORTED), // arrays
+        3 => (
+            array.as_ref().map_or(0, |array| array.address),
+            Kind::Device,
+        ),
         _ => return Err(ERROR_INVALID_VALUE),
     };
-    let pitch = if pitch == 0 { width } else { pitch };
-    if pitch < width {
+    // An array has its own.
+    let (pitch, rows) = match &array {
+        Some(array) => (array.row(), array.rows()),
+        None => (if pitch == 0 { width } else { pitch }, rows),
+    };
+    if pitch < width || array.is_some() && at[0] + width > pitch {
         return Err(ERROR_INVALID_VALUE);
     }
     let slice = pitch * rows;
@@ -353,7 +366,7 @@ fn side(
 }
 
 /// Both sides and the size of a three-dimensional copy.
-fn sides3(copy: &Memcpy3D) -> Res<(End, End, [u64; 3])> {
+fn sides3(driver: &Driver, copy: &Memcpy3D) -> Res<(End, End, [u64; 3])> {
     let (fx, fh) = (
         [copy.from_x, copy.from_y, copy.from_z],
         copy.from_height.max(copy.height),
@@ -363,18 +376,18 @@ fn sides3(copy: &Memcpy3D) -> Res<(End, End, [u64; 3])> {
         copy.to_height.max(copy.height),
     );
     let from = side(
+        driver,
         copy.from_kind,
-        copy.from_host,
-        copy.from_device,
+        [copy.from_host, copy.from_device, copy.from_array],
         fx,
         copy.from_pitch,
         fh,
         copy.width,
     )?;
     let to = side(
+        driver,
         copy.to_kind,
-        copy.to_host,
-        copy.to_device,
+        [copy.to_host, copy.to_device, copy.to_array],
         tx,
         copy.to_pitch,
         th,
@@ -389,7 +402,7 @@ fn sides3(copy: &Memcpy3D) -> Res<(End, End, [u64; 3])> {
 
 /// The copy of a graph node.
 pub fn node(driver: &Driver, params: &Memcpy3D) -> Res<Copy> {
-    let (to, from, size) = sides3(params)?;
+    let (to, from, size) = sides3(driver, params)?;
     check(driver, to, true)?;
     check(driver, from, false)?;
     Ok(Copy::new(to.0, from.0, size[0], size[1], size[2]))
@@ -428,18 +441,18 @@ pub fn describe(copy: &Copy) -> Memcpy3D {
 fn copy2(driver: &'static Driver, copy: In<Memcpy2D>, stream: u64, null: Null, wait: bool) -> Res {
     let c = copy.get()?;
     let from = side(
+        driver,
         c.from_kind,
-        c.from_host,
-        c.from_device,
+        [c.from_host, c.from_device, c.from_array],
         [c.from_x, c.from_y, 0],
         c.from_pitch,
         0,
         c.width,
     )?;
     let to = side(
+        driver,
         c.to_kind,
-        c.to_host,
-        c.to_device,
+        [c.to_host, c.to_device, c.to_array],
         [c.to_x, c.to_y, 0],
         c.to_pitch,
         0,
@@ -457,7 +470,7 @@ fn copy2(driver: &'static Driver, copy: In<Memcpy2D>, stream: u64, null: Null, w
 }
 
 fn copy3(driver: &'static Driver, copy: In<Memcpy3D>, stream: u64, null: Null, wait: bool) -> Res {
-    let (to, from, size) = sides3(&copy.get()?)?;
+    let (to, from, size) = sides3(driver, &copy.get()?)?;
     start(driver, to, from, size, stream, null, wait)
 }
 

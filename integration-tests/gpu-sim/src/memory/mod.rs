@@ -1,7 +1,8 @@
 //! Memory: physical allocations ([`phys`]), the address space of the process ([`space`]), and the four ways to it:
-//! native allocations ([`native`]), virtual memory management ([`vmm`]), pools ([`pool`]), host memory ([`host`]);
+//! native allocations ([`native`]; arrays, [`array`], are such), virtual memory management ([`vmm`]), pools ([`pool`]), host memory ([`host`]);
 //! then what is done with addresses: copies ([`copy`]), attributes ([`pointer`]) and legacy IPC ([`ipc`]).
 
+pub mod array;
 pub mod copy;
 pub mod host;
 pub mod ipc;
