@@ -18,6 +18,11 @@ pub struct Tree {
 /// PIDs of all processes whose command line contains every one of `words`, in ascending order.
 /// Zombies are left out.
 pub fn processes_with(words: &[&str]) -> Vec<i32> {
+    processes_with_but(words, None)
+}
+
+/// The same, without those whose command line contains `not`. By one look: what two looks see may be different processes.
+pub(crate) fn processes_with_but(words: &[&str], not: Option<&str>) -> Vec<i32> {
     let me = std::process::id() as i32;
     let mut found: Vec<i32> = fs::read_dir("/proc")
         .into_iter()
@@ -30,7 +35,9 @@ pub fn processes_with(words: &[&str]) -> Vec<i32> {
                 return false;
             };
             let line = String::from_utf8_lossy(&raw).replace('\0', " ");
-            !line.is_empty() && words.iter().all(|word| line.contains(word))
+            !line.is_empty()
+                && words.iter().all(|word| line.contains(word))
+                && not.is_none_or(|not| !line.contains(not))
         })
         .collect();
     found.sort_unstable();

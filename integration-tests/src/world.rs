@@ -10,7 +10,7 @@ use serde::Deserialize;
 use tempfile::TempDir;
 
 use crate::gpu::{Gpu, SimGpu};
-use crate::processes::{Tree, kill_all, processes_with};
+use crate::processes::{Tree, kill_all, processes_with, processes_with_but};
 use crate::trace::LossTrace;
 
 /// Where the built programs are.
@@ -468,13 +468,9 @@ impl World {
     pub fn tree(&self) -> Tree {
         let log = self.log().display().to_string();
         let run_dir = self.run_dir().display().to_string();
-        let of_phos_ft = processes_with(&["phos-ft"]);
         let all = processes_with(&["phos-ft", &run_dir]);
         let agent = processes_with(&["phos-ft", " run ", &run_dir]);
-        let job = processes_with(&["phos-trainer", &log])
-            .into_iter()
-            .filter(|pid| !of_phos_ft.contains(pid))
-            .collect();
+        let job = processes_with_but(&["phos-trainer", &log], Some("phos-ft"));
         Tree {
             job,
             sidecar: all.into_iter().filter(|p| !agent.contains(p)).collect(),

@@ -284,7 +284,7 @@ struct Engine {
     start_fresh: bool,
     fresh: bool,
     /// What this machine remembers of the job's history.
-    history: Arc<KnownHistory>,
+    history: KnownHistory,
     unused_cpu_features: Vec<String>,
     /// Where checkpoints may be on this machine alone, and the address of the store that they belong to.
     state_dir: PathBuf,
@@ -593,7 +593,7 @@ pub async fn run(config: Config) -> Result<(), EngineError> {
         from: config.from,
         start_fresh: config.start_fresh,
         fresh: config.start_fresh,
-        history: Arc::new(history),
+        history,
         unused_cpu_features: config.unused_cpu_features,
         state_dir: config.state_dir.clone(),
         address: config.store.clone(),

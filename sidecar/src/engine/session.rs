@@ -8,7 +8,6 @@
 //! * At most one checkpoint is in flight, from its first message until it is visible or dropped.
 
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use phos_policies::lease::LeaseWatch;
@@ -963,6 +962,10 @@ impl Engine {
         if let Some(rate) = measured.link {
             self.link_rate = rate;
         }
+        // Before anybody hears of it: from then on it must not be taken for lost.
+        if !local {
+            self.remember();
+        }
         for client in self.serving.drain(..) {
             let _ = client.send(Ok(report.clone()));
         }
@@ -977,9 +980,6 @@ impl Engine {
             }
         }
         self.stored(local, urgent);
-        if !local {
-            self.remember();
-        }
     }
 
     /// The store has a checkpoint of the job: from here on that is known on this machine.
@@ -987,9 +987,10 @@ impl Engine {
         let Some(known) = self.job.expected() else {
             return;
         };
-        let (history, fresh) = (Arc::clone(&self.history), self.fresh);
-        let at = unix_millis();
-        tokio::task::spawn_blocking(move || history.note(Remembered { known, fresh }, at));
+        // A small file, on the disk at once only where the history is another one.
+        let fresh = self.fresh;
+        self.history
+            .note(Remembered { known, fresh }, unix_millis());
     }
 
     /// An attempt failed; the job runs on.
