@@ -403,7 +403,8 @@ pub fn files_by_removed_names(pid: u32) -> Vec<(PathBuf, PathBuf)> {
 }
 
 /// Bytes of what CRIU or this program put into an image besides the processes' own memory: files that the
-/// processes have open and that were deleted, and named shared memory.
+/// processes have open and that were deleted, and named shared memory. Not files that never had a name (`O_TMPFILE`): the
+/// simulated driver keeps device memory in such, which is counted as that.
 pub fn carried_bytes(processes: &[u32]) -> u64 {
     let mut seen = BTreeSet::new();
     let mut bytes = 0;
@@ -413,6 +414,10 @@ pub fn carried_bytes(processes: &[u32]) -> u64 {
             let Ok(meta) = std::fs::metadata(&through) else {
                 continue;
             };
+            let name = file.link.file_name().unwrap_or_default();
+            if name.as_encoded_bytes().starts_with(b"#") {
+                continue;
+            }
             let carried = meta.nlink() == 0 || file.link.starts_with(SHARED_MEMORY);
             if meta.is_file() && carried && seen.insert((meta.dev(), meta.ino())) {
                 bytes +=
