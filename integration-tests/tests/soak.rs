@@ -157,7 +157,6 @@ fn several_processes_that_use_the_gpu() -> Result<()> {
 
 /// As `torch.multiprocessing` and custom all-reduces: memory and an event by legacy IPC, which the driver does not checkpoint.
 #[test]
-#[ignore = "after a resume CRIU finds a file of the simulated GPU open in the job: passed alone, not with what files carry now"]
 fn memory_that_processes_share() -> Result<()> {
     let said = soak_with(&["--share"], &[])?;
     ensure!(

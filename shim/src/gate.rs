@@ -185,6 +185,37 @@ pub fn enter() -> Inside {
     Inside(begin(Level::Work))
 }
 
+/// [`enter`], but instead of waiting none: for who holds a descriptor that must not be open in a process that is dumped.
+pub fn try_enter() -> Option<Inside> {
+    let local = local();
+    let held = || GATE.load(Ordering::SeqCst) + Level::Work as u32 >= HELD;
+    let is_inside = match local.slot.get() {
+        Some(slot) => slot.inside.load(Ordering::Relaxed) != OUTSIDE,
+        None => local.level.get() != 0,
+    };
+    if is_inside {
+        // Who is inside already is never held.
+        return Some(enter());
+    }
+    if let Some(slot) = local.slot.get() {
+        slot.inside.store(Level::Work as u32, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        if held() {
+            slot.inside.store(OUTSIDE, Ordering::SeqCst);
+            return None;
+        }
+        return Some(Inside(Entered::Slot(slot)));
+    }
+    let counter = &SHARED[Level::Work as usize];
+    counter.fetch_add(1, Ordering::SeqCst);
+    if held() {
+        counter.fetch_sub(1, Ordering::SeqCst);
+        return None;
+    }
+    local.level.set(Level::Work as u32);
+    Some(Inside(Entered::Shared(local)))
+}
+
 /// Enters for a call that neither enqueues nor looks at memory, waiting while the gate is closed.
 #[inline]
 pub fn enter_query() -> Inside {
@@ -528,6 +559,23 @@ mod tests {
             }
             DONE.store(true, Ordering::SeqCst);
         });
+        assert!(is_idle());
+    }
+
+    #[test]
+    fn who_may_not_wait_is_told() {
+        let _one = crate::sync::lock(&ONE_GATE);
+        let inside = enter();
+        assert!(try_enter().is_some(), "inside already");
+        drop(inside);
+        assert!(close());
+        assert!(try_enter().is_none() && is_quiet());
+        assert!(close_entirely());
+        assert!(try_enter().is_none() && is_idle());
+        open();
+        let inside = try_enter().unwrap();
+        assert!(!is_idle());
+        drop(inside);
         assert!(is_idle());
     }
 

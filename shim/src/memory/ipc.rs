@@ -193,19 +193,26 @@ fn open_place(place: Place, flags: u32) -> Result<u64, u32> {
     if let Some(pointer) = again(context, place) {
         return Ok(pointer);
     }
-    let fetched = ask(|| link::fetch(place.key, place.instance));
-    let Ok(Some((allocation, fd))) = fetched else {
-        log::error!(
-            "cuIpcOpenMemHandle: allocation {} of process {} is not there any more",
-            place.key.id,
-            place.key.owner
-        );
-        return Err(abi::MAP_FAILED);
+    let (allocation, fd, _inside) = loop {
+        // Passes when the gate is open.
+        drop(gate::enter());
+        let fetched = ask(|| link::fetch(place.key, place.instance));
+        let Ok(Some((allocation, fd))) = fetched else {
+            log::error!(
+                "cuIpcOpenMemHandle: allocation {} of process {} is not there any more",
+                place.key.id,
+                place.key.owner
+            );
+            return Err(abi::MAP_FAILED);
+        };
+        if place.offset.saturating_add(place.bytes) > allocation.bytes {
+            return Err(abi::INVALID_VALUE);
+        }
+        // Not with the descriptor in hand: no process can be dumped that has device memory open.
+        if let Some(inside) = gate::try_enter() {
+            break (allocation, fd, inside);
+        }
     };
-    if place.offset.saturating_add(place.bytes) > allocation.bytes {
-        return Err(abi::INVALID_VALUE);
-    }
-    let _inside = gate::enter();
     let _relaxed = Relaxed::new();
     let mut handle = 0;
     let (result, instance) = instances::importing(|| {
