@@ -1,20 +1,12 @@
 // A small deterministic CUDA runtime program built by nvcc, one line per step: `step bits seconds`.
 // See h200.py.
+#include "programs/check.cuh"
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <cuda_runtime.h>
 #include <unistd.h>
-
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        cudaError_t e = (call);                                                                    \
-        if (e != cudaSuccess) {                                                                    \
-            fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(e));                             \
-            return 1;                                                                              \
-        }                                                                                          \
-    } while (0)
 
 __global__ void step_kernel(float *x, size_t n, float a) {
     for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n; i += (size_t)gridDim.x * blockDim.x)

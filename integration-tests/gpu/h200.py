@@ -222,7 +222,7 @@ def gate(pairs=5):
                 found[kind].append(json.loads((job.dir / "figures.json").read_text()))
             finally:
                 job.clean()
-    for name in ("copy_ns", "launch_ns", "query_ns", "current_ns"):
+    for name in ("copy_ns", "copy_around_ns", "copy_mapped_ns", "launch_ns", "query_ns", "current_ns"):
         plain, shim = (sorted(f[name] for f in found[kind])[pairs // 2] for kind in ("plain", "shim"))
         FIGURES[f"gate_{name}"] = {"plain": plain, "shim": shim}
         row(f"a call, {name[:-3]}", "%.1f ns without the shim, %.1f ns with it" % (plain, shim))
@@ -311,6 +311,143 @@ def programs():
     subprocess.run(["nvcc", "-O2", "-arch=sm_90", "-o", str(exe), str(HERE / "compat_cuda.cu")], check=True)
     one_compat("CUDA through nvcc", {}, lambda kind: [
         str(exe), str(WORK / ("cuda-through-nvcc-" + kind) / "loss.log"), "100"])
+
+
+def many(count=20000):
+    """CuPy without its pools and so many allocations, where the job may have 1,024 descriptors: what the stop takes for them,
+    at first, once more, and after a resume."""
+    program = ["prlimit", "--nofile=1024", "python3", str(HERE / "programs/cupy_train.py")]
+    env = {"POOL": "0", "KEEP": str(count), "FINISH": str(WORK / "many.finish")}
+    job = Job("many", 0, env=env, store=f"file://{WORK}/many-store")
+    job.program = [*program, str(job.log), str(10**8)]
+    reference = Job("many-reference", 0, env=env)
+    found = []
+    try:
+        job.start().step(20)
+        for i in range(4):
+            if i == 2:
+                resumes = job.resumes()
+                job.kill_job()
+                job.goes_on(resumes)
+            taken = job.checkpoint()
+            found.append({"stop_ms": taken["stop_ms"], **{k: taken["parts_ms"].get(k) for k in ("quiesce", "import", "detach", "attach")}})
+            row(f"{count} allocations" + (" after a resume" if i > 1 else ""), json.dumps(found[-1]))
+            job.step(len(lines(job.log)) + 20)
+        Path(env["FINISH"]).touch()
+        job.end()
+        Path(env["FINISH"]).unlink()
+        job.steps = len(lines(job.log))
+        reference.program = [*program, str(reference.log), str(job.steps)]
+        reference.plain().end()
+        FIGURES["many"] = {"allocations": count, "stops": found,
+                           "most_ms_per_1000": max(f["detach"] + f["attach"] for f in found) / count * 1000}
+        row("detach and attach", "%.1f ms per 1,000 at most" % FIGURES["many"]["most_ms_per_1000"])
+        same_losses(trace(reference.log), job, FIGURES["many"])
+    except RuntimeError:
+        (OUT / "many.log").write_text(job.tail(300))
+        raise
+    finally:
+        job.clean()
+        reference.clean()
+        shutil.rmtree(WORK / "many-store", ignore_errors=True)
+
+
+def natives():
+    """What NVML says that processes hold while they are checkpointed: a program with 256 MiB in variables of a module."""
+    import threading
+
+    import pynvml
+
+    exe = WORK / "globals"
+    subprocess.run(["nvcc", "-O2", "-arch=sm_90", "-o", str(exe), str(HERE / "programs/globals.cu")], check=True)
+    pynvml.nvmlInit()
+    device, seen, over = pynvml.nvmlDeviceGetHandleByIndex(0), [], threading.Event()
+
+    def watch():
+        while not over.is_set():
+            now = sorted((p.pid, (p.usedGpuMemory or 0) >> 20) for p in pynvml.nvmlDeviceGetComputeRunningProcesses(device))
+            if not seen or seen[-1][1] != now:
+                seen.append((time.monotonic(), now))
+
+    job = Job("natives", 0, env={"CUDA_MODULE_LOADING": "LAZY"})
+    job.program = [str(exe), str(job.log), str(10**8)]
+    start = time.monotonic()
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        job.start().step(20)
+        for _ in range(2):
+            taken = job.checkpoint()
+            job.step(len(lines(job.log)) + 20)
+        row("memory in modules", json.dumps({k: taken[k] for k in ("stop_ms", "total_bytes", "parts_ms")}))
+        asked = time.monotonic()
+        for _ in range(20):
+            pynvml.nvmlDeviceGetComputeRunningProcesses(device)
+        row("NVML's answer", "%.2f ms" % ((time.monotonic() - asked) / 20 * 1000))
+    finally:
+        over.set()
+        watcher.join()
+        pids = {pid: line.split()[0].rsplit("/", 1)[-1] for pid, line in job.pids("")}
+        for at, now in seen:
+            say("NVML at %.3f s:" % (at - start), ", ".join(f"{pids.get(pid, pid)} {pid}: {mib} MiB" for pid, mib in now))
+        print(job.tail(15))
+        job.clean()
+
+
+def nccl():
+    """Two ranks over NCCL as it comes are checkpointed, killed and come back; where the user asks for what cannot be restored
+    the checkpoint is refused by name and the job goes on. Needs two GPUs."""
+    figures = FIGURES.setdefault("nccl", {})
+    torchrun = ["python3", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(HERE / "programs/ddp_train.py")]
+    env = {"FINISH": str(WORK / "nccl.finish"), "OMP_NUM_THREADS": "2"}
+    job = Job("nccl", 0, env=env, store=f"file://{WORK}/nccl-store")
+    job.program = [*torchrun, str(job.log), str(10**8)]
+    reference, asked = Job("nccl-reference", 0, env=env), Job("nccl-refused", 0, env=dict(env, NCCL_CUMEM_HOST_ENABLE="1"))
+    asked.program = [*torchrun, str(asked.log), str(10**8)]
+
+    def attempts(of, n):
+        taken, reasons = [], []
+        for _ in range(n):
+            try:
+                taken.append(of.checkpoint()["stop_ms"])
+            except RuntimeError as e:
+                reasons.append(str(e).split("\n")[0][:400])
+            of.step(len(lines(of.log)) + 50)
+        return taken, reasons
+
+    try:
+        asked.start().step(50)
+        taken, reasons = attempts(asked, 2)
+        figures["refused"] = reasons
+        row("NCCL that cannot be restored", f"{len(taken)} taken, {len(reasons)} refused: {reasons[:1]}")
+        if taken:
+            raise RuntimeError("a checkpoint was taken that cannot be restored")
+        asked.clean()
+        job.start().step(50)
+        taken, reasons = attempts(job, 6)
+        figures.update(stops_ms=taken, failures=reasons)
+        row("NCCL as it comes", f"{len(taken)} taken, stops {taken}, {len(reasons)} failed: {reasons[:1]}")
+        if taken:
+            resumes = job.resumes()
+            start = time.monotonic()
+            job.kill_job()
+            job.goes_on(resumes)
+            figures["resume_s"] = time.monotonic() - start
+            row("killed", "on again after %.1f s" % figures["resume_s"])
+        Path(env["FINISH"]).touch()
+        job.end(60)
+        Path(env["FINISH"]).unlink()
+        job.steps = len(lines(job.log))
+        reference.program = [*torchrun, str(reference.log), str(job.steps)]
+        reference.plain().end(120)
+        same_losses(trace(reference.log), job, figures)
+    except RuntimeError:
+        (OUT / "nccl.log").write_text(asked.tail(200) + "\n=====\n" + job.tail(400))
+        raise
+    finally:
+        for one in (job, reference, asked):
+            one.clean()
+        shutil.rmtree(WORK / "nccl-store", ignore_errors=True)
 
 
 def two():
@@ -605,9 +742,10 @@ def elsewhere():
 
 
 STAGES = {"correct": correct, "stop39": stop39, "stop90": stop90, "idle": idle, "peer": peer, "ratio": ratio, "gate": gate,
-          "compat": compat, "programs": programs, "demo": demo, "encoding": encoding, "encrypted": encrypted, "tiers": tiers}
+          "compat": compat, "programs": programs, "demo": demo, "encoding": encoding, "encrypted": encrypted, "tiers": tiers,
+          "many": many, "natives": natives}
 # Only when named: they need two GPUs.
-PAIRED = {"two": two, "moved": moved}
+PAIRED = {"two": two, "moved": moved, "nccl": nccl}
 # Only when named: the second needs another machine, to which the parts of APART were carried.
 APARTS = {"written": written, "elsewhere": elsewhere}
 

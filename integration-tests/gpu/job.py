@@ -34,8 +34,9 @@ def wait_for(what, limit, condition, pause=0.02):
 
 
 def lines(path):
+    """The words of each line that is whole."""
     try:
-        return [l.split() for l in Path(path).read_text().splitlines() if l.count(" ") >= 2]
+        return [l.split() for l in Path(path).read_text().split("\n")[:-1] if " " in l]
     except FileNotFoundError:
         return []
 

@@ -2,12 +2,14 @@
 """The soak test: real programs at full speed under phos-ft, checkpointed one time after another without a pause, killed at
 random, and once resumed where nothing but the store is left. Whatever happens, none may be harmed.
 
-    soak.py [--programs a,b,…] [--checkpoints N] [--seconds S] [--parallel K] [--limit L] [--seed X] [--merge FILE] [--sim]
+    soak.py [--programs a,b,…] [--checkpoints N] [--seconds S] [--parallel K] [--limit L] [--gpus G] [--seed X]
+            [--merge FILE] [--sim]
 
 Each program runs under phos-ft until it has had N checkpoints or S seconds, and then undisturbed for as many steps: the two
-traces must be the same bit for bit. Several run at a time on one GPU, each with a store of its own in memory. After L seconds
-in all it ends whatever runs. Needs what h200.py needs, see job.py; `--sim` runs the trainer on the simulated GPU instead, with
-what `cargo build` made. Results go to $OUT/soak.json, together with those of an earlier result (--merge): for each program
+traces must be the same bit for bit. Several run at a time on one GPU, each with a store of its own in memory; with G GPUs they
+are dealt out over them. After L seconds in all it ends whatever runs. Needs what h200.py needs, see job.py; `--sim` runs the
+trainer on the simulated GPU instead, with what `cargo build` made. Results go to $OUT/soak.json, together with those of an
+earlier result (--merge): for each program
 
     checkpoints    taken and stored
     failed         attempts that failed, each with its reason in `failures`
@@ -74,12 +76,14 @@ PROGRAMS = {
     "torch-graphs": python(HERE / "train.py", {**TRAIN, "GRAPH": "1"}),
     "torch-dataloader-8": python(HERE / "train.py", {**TRAIN, "WORKERS": "8"}),
     "torch-multiprocessing": python(PROGRAMS_DIR / "mp_cuda.py"),
+    "nvml-child": python(PROGRAMS_DIR / "monitored.py"),
     "lightning-mpi4py": python(PROGRAMS_DIR / "lightning_mpi.py"),
     "hf-trainer-lora": python(PROGRAMS_DIR / "hf_trainer.py"),
     "cupy-pool": python(PROGRAMS_DIR / "cupy_train.py"),
-    "cupy-no-pool": python(PROGRAMS_DIR / "cupy_train.py", {"POOL": "0"}),
+    "cupy-no-pool": Program(["prlimit", "--nofile=1024", "python3", str(PROGRAMS_DIR / "cupy_train.py")], {"POOL": "0", "KEEP": "3000"}),
     "numba": python(PROGRAMS_DIR / "numba_train.py"),
     "textures": Program([str(WORK / "bin/textures")]),
+    "module-globals": Program([str(WORK / "bin/globals")]),
     "persistent-kernel": Program([str(WORK / "bin/persistent")], expects="refused"),
     "polling-thread": python(PROGRAMS_DIR / "beside.py", {**TRAIN, "BESIDE": "polls"}),
     "nvml-thread": python(PROGRAMS_DIR / "beside.py", {**TRAIN, "BESIDE": "nvml"}),
@@ -89,6 +93,7 @@ PROGRAMS = {
 # What is built here: the result, and the compiler's arguments.
 BUILT = {
     "textures": ["-O2", "-arch=sm_90", str(PROGRAMS_DIR / "textures.cu")],
+    "globals": ["-O2", "-arch=sm_90", str(PROGRAMS_DIR / "globals.cu")],
     "persistent": ["-O2", "-arch=sm_90", str(PROGRAMS_DIR / "persistent.cu")],
     "threads.so": ["-O2", "-shared", "-Xcompiler", "-fPIC", str(PROGRAMS_DIR / "threads.c"), "-lcuda", "-lpthread", "-ldl"],
 }
@@ -590,8 +595,8 @@ def real_arguments(job, steps):
 def build(names):
     """What of the programs is compiled, side by side. Says what could not be."""
     (WORK / "bin").mkdir(parents=True, exist_ok=True)
-    wanted = {"textures": "textures", "persistent-kernel": "persistent", "polling-thread": "threads.so", "nvml-thread": "threads.so",
-              "pinned-memory-thread": "threads.so"}
+    wanted = {"textures": "textures", "module-globals": "globals", "persistent-kernel": "persistent", "polling-thread": "threads.so",
+              "nvml-thread": "threads.so", "pinned-memory-thread": "threads.so"}
     wanted = {wanted[name] for name in names if name in wanted}
     running = {what: subprocess.Popen(["nvcc", *BUILT[what], "-o", str(WORK / "bin" / what)], stdout=subprocess.PIPE,
                                       stderr=subprocess.STDOUT, text=True) for what in wanted}
@@ -637,6 +642,7 @@ def options_of(arguments):
     parser.add_argument("--seconds", type=float, default=60, help="most for the checkpoints of a program")
     parser.add_argument("--parallel", type=int, default=5, help="programs at a time")
     parser.add_argument("--limit", type=float, default=560, help="seconds for all of it")
+    parser.add_argument("--gpus", type=int, default=1, help="GPUs that the programs are dealt out over")
     parser.add_argument("--kills", type=int, default=3, help="SIGKILLs for each program")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--merge", type=Path, help="an earlier soak.json that this one is added to")
@@ -702,7 +708,9 @@ def main(arguments=None):
         if options.end - time.monotonic() < 0.25 * options.limit and options.end - time.monotonic() < 75:
             say(name, "is left out: no time")
             return
-        soak = running[name] = Soak(name, programs[name], options, sim.env(name) if sim else {})
+        # What is not to be seen is not seen by phos-ft either.
+        gpu = {"CUDA_VISIBLE_DEVICES": str(names.index(name) % options.gpus)} if options.gpus > 1 else {}
+        soak = running[name] = Soak(name, programs[name], options, sim.env(name) if sim else gpu)
         results.add(name, soak.run())
 
     try:

@@ -1,20 +1,12 @@
 // A kernel that runs from the program's start to its end and takes its work from a flag in host memory: the job never falls
 // quiet, so no checkpoint of it can be taken, and none may harm it. A line `step bits` for each step; see record.py.
+#include "check.cuh"
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <cuda_runtime.h>
 #include <unistd.h>
-
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        cudaError_t e = (call);                                                                    \
-        if (e != cudaSuccess) {                                                                    \
-            fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(e));                             \
-            return 1;                                                                              \
-        }                                                                                          \
-    } while (0)
 
 enum { THREADS = 256 };
 struct Desk {

@@ -1,20 +1,12 @@
 // Arrays, textures and surfaces at full speed: a field is read through a texture with linear filtering and written through a
 // surface into the next array, layered ones too. A line `step bits` for each step; see record.py.
+#include "check.cuh"
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <cuda_runtime.h>
 #include <unistd.h>
-
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        cudaError_t e = (call);                                                                    \
-        if (e != cudaSuccess) {                                                                    \
-            fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(e));                             \
-            return 1;                                                                              \
-        }                                                                                          \
-    } while (0)
 
 enum { WIDTH = 1024, HEIGHT = 1024, LAYERS = 4, INNER = 128 };
 

@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+"""Data parallel training at full speed, a GPU a rank, over NCCL as it comes: under torchrun. The first rank writes the trace."""
+import os
+
+os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+from record import Record
+
+
+def main():
+    rank = int(os.environ["RANK"])
+    torch.cuda.set_device(rank)
+    torch.use_deterministic_algorithms(True)
+    dist.init_process_group("nccl", device_id=torch.device("cuda", rank))
+    torch.manual_seed(1)
+    model = torch.nn.Sequential(torch.nn.Linear(512, 2048), torch.nn.Tanh(), torch.nn.Linear(2048, 512)).cuda()
+    model = DistributedDataParallel(model, device_ids=[rank])
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    record, step, more = Record() if rank == 0 else None, 0, torch.ones(1, device="cuda")
+    while more.item():
+        x = torch.randn(256, 512, generator=torch.Generator().manual_seed(2 * step + rank)).cuda()
+        loss = (model(x) - x.roll(1, 1)).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        total = loss.detach().clone()
+        dist.all_reduce(total)
+        step += 1
+        if record:
+            more.fill_(record.step(total.item()))
+        # All end at the same step.
+        dist.broadcast(more, 0)
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
