@@ -223,6 +223,61 @@ fn established_tcp_is_closed_not_fatal() -> Result<()> {
     })
 }
 
+/// An address of a network of its own for documentation (RFC 5737) on this machine's loopback interface, as on a network card.
+struct Address(String);
+
+impl Address {
+    fn add() -> Result<Address> {
+        let address = Address(format!("198.51.100.{}", 1 + std::process::id() % 254));
+        address.change("add")?;
+        Ok(address)
+    }
+
+    fn change(&self, what: &str) -> Result<()> {
+        let done = Command::new("ip")
+            .args(["address", what, &format!("{}/32", self.0), "dev", "lo"])
+            .output()?;
+        ensure!(done.status.success(), "{done:?}");
+        Ok(())
+    }
+
+    fn is_there(&self) -> bool {
+        std::net::TcpListener::bind((self.0.as_str(), 0)).is_ok()
+    }
+}
+
+impl Drop for Address {
+    fn drop(&mut self) {
+        let _ = self.change("del");
+    }
+}
+
+/// As the ranks of a job on one machine talk, through its network card: the connection is there after a crash, and on a machine
+/// that has another address.
+#[test]
+fn tcp_on_an_address_that_the_next_machine_lacks() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let address = Address::add()?;
+    let spec = with_trainer(&["--tcp", "--tcp-address", &address.0]);
+    let reference = world.reference(&spec)?;
+    let mut phos = world.start(&spec)?;
+    checkpoint(&world, &phos)?;
+    kill_job_and_wait(&world, &mut phos)?;
+    checkpoint(&world, &phos)?;
+    world.lose_node()?;
+    address.change("del")?;
+    ensure!(!address.is_there());
+    let phos = world.start(&spec)?;
+    wait_said(&phos, &["resumed checkpoint=", &address.0])?;
+    ensure!(address.is_there());
+    let output = phos.output.clone();
+    finish(&world, phos, &reference)?;
+    ensure!(!address.is_there(), "it was left behind");
+    let said = std::fs::read_to_string(output)?;
+    ensure!(said.contains("TCP: 0 reconnects"), "{said}");
+    Ok(())
+}
+
 fn on_demand() -> JobSpec {
     JobSpec {
         interval: "never".into(),

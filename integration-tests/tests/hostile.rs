@@ -244,6 +244,41 @@ fn communicators_that_come_back() -> Result<()> {
     })
 }
 
+/// The same ranks with a connection to the outside: since it would come back closed, so would all others, and theirs with them.
+#[test]
+fn communicators_beside_a_connection_to_the_outside() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let outside = std::net::TcpListener::bind(("127.0.0.1", 0))?;
+    let there = outside.local_addr()?.to_string();
+    let spec = JobSpec {
+        steps: 150,
+        interval: "never".into(),
+        ..JobSpec::default()
+    }
+    .with_trainer(&[
+        "--rank-processes",
+        "1",
+        "--communicator",
+        "thread",
+        "--connect",
+        &there,
+    ]);
+    disturbed(&world, &spec, |world, phos| {
+        wait_step(world, phos, 5)?;
+        refused_with(world, &["nccl communicators", &there, "--tcp keep"])?;
+        ensure!(
+            stops(phos) == 0 && failed_stops(phos)?.is_empty(),
+            "the job was stopped for it: {}",
+            phos.tail()
+        );
+        let why = unprotected(world)?.context("status does not say so")?;
+        ensure!(why.contains(&there), "{why}");
+        Ok(())
+    })?;
+    ensure!(world.checkpoints()?.is_empty());
+    Ok(())
+}
+
 /// What the driver cannot restore is not tried five times, and the older checkpoint is.
 #[test]
 fn a_restore_that_fails_for_good() -> Result<()> {

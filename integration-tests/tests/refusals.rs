@@ -4,7 +4,9 @@
 use std::os::unix::process::CommandExt;
 
 use anyhow::{Result, ensure};
-use phos_integration_tests::scenario::{checkpoint, disturbed, wait_said, wait_step};
+use phos_integration_tests::scenario::{
+    checkpoint, disturbed, kill_job_and_wait, wait_said, wait_step,
+};
 use phos_integration_tests::{JobSpec, World};
 
 fn spec() -> JobSpec {
@@ -88,12 +90,36 @@ fn arrays_without_room_for_them() -> Result<()> {
     trains_without_checkpoints(
         &world,
         &small.with_trainer(&["--array-mib", "200"]),
-        &["gpu memory in arrays", "--image-limit"],
+        &["arrays", "--image-limit"],
     )?;
     // It is the large one that does not fit.
     let world = World::simulated(1, 512)?;
     disturbed(&world, &small, |world, phos| {
         checkpoint(world, phos).map(drop)
+    })
+}
+
+/// The same of a module's variables, which no shim sees.
+#[test]
+fn variables_of_modules_without_room_for_them() -> Result<()> {
+    let world = World::simulated(1, 512)?;
+    let small = |mib: &str| {
+        JobSpec {
+            phos: vec!["--image-limit".into(), "200MiB".into()],
+            ..spec()
+        }
+        .with_trainer(&["--variable-mib", mib])
+    };
+    trains_without_checkpoints(
+        &world,
+        &small("240"),
+        &["variables of modules", "--image-limit"],
+    )?;
+    // It is the large one that does not fit.
+    let world = World::simulated(1, 512)?;
+    disturbed(&world, &small("8"), |world, phos| {
+        checkpoint(world, phos)?;
+        kill_job_and_wait(world, phos)
     })
 }
 

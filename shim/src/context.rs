@@ -132,6 +132,7 @@ fn gone(context: usize) {
     capture::context_gone(context);
     peers::context_gone(context);
     memory::arrays::context_gone(context);
+    memory::native::context_gone(context);
     memory::ipc::context_gone(context);
     memory::plain::context_gone(context);
     control::context_gone(context);

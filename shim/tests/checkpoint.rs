@@ -155,13 +155,24 @@ fn started(world: &World, agent: &Agent) -> (Puppet, Link) {
 }
 
 /// Detach, attach, resume.
-fn cycle(mut agent: Agent, mut link: Link, seq: u64) -> (Agent, Link) {
+fn cycle(agent: Agent, link: Link, seq: u64) -> (Agent, Link) {
+    cycle_around(agent, link, seq, || {})
+}
+
+/// As [`cycle`]; `detached` is done while the process has no memory.
+fn cycle_around(
+    mut agent: Agent,
+    mut link: Link,
+    seq: u64,
+    detached: impl FnOnce(),
+) -> (Agent, Link) {
     let vault = {
         let known = std::mem::take(&mut link.vault);
         link.quiesce(seq, 5000).unwrap();
         link.vault.extend(known);
         link.detach(&agent, seq)
     };
+    detached();
     agent = agent.again();
     let mut link = agent.accept();
     assert_eq!(Link::greeting().0, ShimState::Detached(seq));
@@ -626,28 +637,17 @@ fn calls_past_the_wrappers_are_noticed_and_named() {
 
 /// As [`cycle`], with the driver's own checkpoint of the process in between, made by another process.
 fn cycle_with_control(
-    mut agent: Agent,
-    mut link: Link,
+    agent: Agent,
+    link: Link,
     seq: u64,
     puppet: &Puppet,
     controller: &mut Puppet,
 ) -> (Agent, Link) {
-    let known = std::mem::take(&mut link.vault);
-    link.quiesce(seq, 5000).unwrap();
-    link.vault.extend(known);
-    let vault = link.detach(&agent, seq);
-    for step in ["lock", "checkpoint", "restore", "unlock"] {
-        controller.ok(&format!("control {step} {}", puppet.pid()));
-    }
-    agent = agent.again();
-    let mut link = agent.accept();
-    link.send(&ToShim::Welcome {
-        held: vault.keys().map(|k| k.id).collect(),
-    });
-    assert_eq!(link.attach(seq, &vault), Ok(()));
-    link.send(&ToShim::Resume { seq });
-    link.vault = vault;
-    (agent, link)
+    cycle_around(agent, link, seq, || {
+        for step in ["lock", "checkpoint", "restore", "unlock"] {
+            controller.ok(&format!("control {step} {}", puppet.pid()));
+        }
+    })
 }
 
 #[test]

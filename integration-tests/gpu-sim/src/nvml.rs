@@ -12,6 +12,7 @@ type Return = i32;
 const SUCCESS: Return = 0;
 const UNINITIALIZED: Return = 1;
 const INVALID_ARGUMENT: Return = 2;
+const INSUFFICIENT_SIZE: Return = 7;
 const DRIVER_NOT_LOADED: Return = 9;
 
 /// `nvmlMemory_t`.
@@ -21,6 +22,16 @@ pub struct Memory {
     total: u64,
     free: u64,
     used: u64,
+}
+
+/// `nvmlProcessInfo_t`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Process {
+    pid: u32,
+    used: u64,
+    gpu_instance: u32,
+    compute_instance: u32,
 }
 
 /// How often it was initialised, and with which driver.
@@ -104,5 +115,77 @@ pub unsafe extern "C" fn nvmlDeviceGetMemoryInfo(device: u64, memory: Out<Memory
             used: total - free,
         };
         memory.set(answer).map_or(INVALID_ARGUMENT, |()| SUCCESS)
+    })
+}
+
+/// See NVML's documentation.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nvmlDeviceGetCount_v2(count: Out<u32>) -> Return {
+    call(|driver| {
+        count
+            .set(driver.devices.len() as u32)
+            .map_or(INVALID_ARGUMENT, |()| SUCCESS)
+    })
+}
+
+/// Bytes of a device's memory that a process has mapped, each part of it once.
+fn held(pid: u32, device: &str) -> u64 {
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let mut parts = std::collections::BTreeMap::new();
+    for line in maps.lines().filter(|line| line.contains(device)) {
+        // start-end, rights, offset, device, inode, path.
+        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+        let Some((start, end)) = fields.first().and_then(|range| range.split_once('-')) else {
+            continue;
+        };
+        let number = |hex: &str| u64::from_str_radix(hex, 16).unwrap_or_default();
+        let key = (fields.get(2).copied(), fields.get(4).copied());
+        parts.insert(key, number(end).saturating_sub(number(start)));
+    }
+    parts.values().sum()
+}
+
+/// See NVML's documentation.
+///
+/// # Safety
+/// `count` must be valid, and `processes` for as many entries as it says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nvmlDeviceGetComputeRunningProcesses_v3(
+    device: u64,
+    count: *mut u32,
+    processes: *mut Process,
+) -> Return {
+    call(|driver| {
+        if device == 0 || device as usize > driver.devices.len() || count.is_null() {
+            return INVALID_ARGUMENT;
+        }
+        let directory = driver.config.dir.join(format!("dev{}", device - 1));
+        let directory = format!("{}/", directory.display());
+        let entries = std::fs::read_dir("/proc");
+        let found: Vec<Process> = entries
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+            .map(|pid| Process {
+                pid,
+                used: held(pid, &directory),
+                gpu_instance: u32::MAX,
+                compute_instance: u32::MAX,
+            })
+            .filter(|process| process.used > 0)
+            .collect();
+        // SAFETY: the caller's promise.
+        unsafe {
+            let room = count.read() as usize;
+            count.write(found.len() as u32);
+            if found.len() > room || (processes.is_null() && !found.is_empty()) {
+                return INSUFFICIENT_SIZE;
+            }
+            for (i, process) in found.into_iter().enumerate() {
+                processes.add(i).write(process);
+            }
+        }
+        SUCCESS
     })
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Data parallel training at full speed, a GPU a rank, over NCCL as it comes: under torchrun. The first rank writes the trace."""
 import os
+import time
 
 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 import torch
@@ -14,10 +15,11 @@ def main():
     rank = int(os.environ["RANK"])
     torch.cuda.set_device(rank)
     torch.use_deterministic_algorithms(True)
-    dist.init_process_group("nccl", device_id=torch.device("cuda", rank))
+    dist.init_process_group("nccl", **({} if os.environ.get("LAZY") else {"device_id": torch.device("cuda", rank)}))
     torch.manual_seed(1)
     model = torch.nn.Sequential(torch.nn.Linear(512, 2048), torch.nn.Tanh(), torch.nn.Linear(2048, 512)).cuda()
-    model = DistributedDataParallel(model, device_ids=[rank])
+    plain = os.environ.get("PLAIN")
+    model = model if plain else DistributedDataParallel(model, device_ids=[rank])
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     record, step, more = Record() if rank == 0 else None, 0, torch.ones(1, device="cuda")
     while more.item():
@@ -25,7 +27,11 @@ def main():
         loss = (model(x) - x.roll(1, 1)).square().mean()
         optimizer.zero_grad()
         loss.backward()
+        if plain:
+            for p in model.parameters():
+                dist.all_reduce(p.grad)
         optimizer.step()
+        time.sleep(float(os.environ.get("PAUSE", "0")))
         total = loss.detach().clone()
         dist.all_reduce(total)
         step += 1

@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -177,7 +177,7 @@ pub(crate) fn make_noise(stop: &AtomicBool) -> Result<u64> {
     Ok(round)
 }
 
-/// A connection over loopback to a helper process that answers each number.
+/// A TCP connection to a helper process that answers each number.
 #[derive(Debug)]
 pub(crate) struct Link {
     client: Client,
@@ -186,9 +186,9 @@ pub(crate) struct Link {
 
 impl Link {
     /// Forks the helper: before CUDA is initialised, and before this process has a second thread.
-    pub(crate) fn start() -> Result<Self> {
+    pub(crate) fn start(address: IpAddr) -> Result<Self> {
         let listener =
-            TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("listening on loopback")?;
+            TcpListener::bind((address, 0)).with_context(|| format!("listening on {address}"))?;
         let address = listener.local_addr()?;
         let helper = fork_child(|| serve(&listener))?;
         Ok(Self {
@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn a_lost_connection_is_made_anew() -> Result<()> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let listener = TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0))?;
         let mut client = Client {
             address: listener.local_addr()?,
             connection: None,

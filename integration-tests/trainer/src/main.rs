@@ -25,6 +25,7 @@ mod rng;
 mod scratch;
 mod sharing;
 mod train;
+mod variable;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -134,6 +135,9 @@ pub(crate) struct Args {
     /// Hold so many MiB more in an array
     #[arg(long, value_name = "MIB", default_value_t = 0, requires = "arrays")]
     pub array_mib: usize,
+    /// Load a module with a variable of so many MiB, in use at each step
+    #[arg(long, value_name = "MIB", default_value_t = 0)]
+    pub variable_mib: usize,
     /// Share device memory and an event with a further process by legacy IPC; both write to it at each step
     #[arg(long)]
     pub share: bool,
@@ -152,9 +156,15 @@ pub(crate) struct Args {
     /// Fork a short-lived child every so many steps
     #[arg(long, value_name = "STEPS", default_value_t = 0)]
     pub fork_every: u64,
-    /// Keep a TCP connection over loopback to a helper process, in use at each step
+    /// Keep a TCP connection to a helper process, in use at each step
     #[arg(long)]
     pub tcp: bool,
+    /// Have that connection on this address of the machine
+    #[arg(long, value_name = "IP", default_value = "127.0.0.1")]
+    pub tcp_address: std::net::IpAddr,
+    /// Keep a TCP connection to whoever listens there
+    #[arg(long, value_name = "IP:PORT")]
+    pub connect: Option<std::net::SocketAddr>,
     /// Keep a socket, a named pipe and a mapped file in a directory of our own in $TMPDIR, in use at each step
     #[arg(long)]
     pub scratch: bool,

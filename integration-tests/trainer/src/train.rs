@@ -23,6 +23,7 @@ use crate::processes::{Ranks, ShortLived};
 use crate::rng::{Pcg, mix};
 use crate::scratch::Scratch;
 use crate::sharing::Shared;
+use crate::variable::Variable;
 
 /// Where the losses go: stdout, and a file that is opened once.
 struct Report {
@@ -95,7 +96,18 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let mut companions = Companions::start(args)?;
     // Forked children first, while this process has one thread and no CUDA.
     let mut loader = Loader::start(args.workers, seed, features, classes, args.batch)?;
-    let mut link = if args.tcp { Some(Link::start()?) } else { None };
+    let mut link = if args.tcp {
+        Some(Link::start(args.tcp_address)?)
+    } else {
+        None
+    };
+    // Open until the process ends.
+    let _outside = (args.connect)
+        .map(|address| {
+            std::net::TcpStream::connect(address)
+                .with_context(|| format!("connecting to {address}"))
+        })
+        .transpose()?;
     let mut scratch = if args.scratch {
         Some(Scratch::start()?)
     } else {
@@ -152,6 +164,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         .arrays
         .then(|| Arrays::new(first, args.array_mib, compute))
         .transpose()?;
+    let mut variable = match args.variable_mib {
+        0 => None,
+        mib => Some(Variable::load(mib)?),
+    };
     let threads = threads(args, &replicas[0].gpu)?;
     let mut hold = args
         .hold
@@ -177,6 +193,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         }
         if let Some(arrays) = &mut arrays {
             random ^= arrays.step(&replicas[0].gpu, step, replicas[0].compute)?;
+        }
+        if let Some(variable) = &mut variable {
+            random ^= variable.step(step)?;
         }
         random ^= companions.step(step)?;
         let parameters = step_parameters(step, args.learning_rate, random);
@@ -255,6 +274,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     if let Some(arrays) = arrays {
         arrays.finish(&replicas[0].gpu)?;
+    }
+    if let Some(variable) = variable {
+        variable.finish()?;
     }
     companions.finish()?;
     if let Some(last) = steps.checked_sub(1) {

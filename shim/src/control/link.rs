@@ -60,6 +60,23 @@ static CHANGED: Condvar = Condvar::new();
 static SOCKET: AtomicI32 = AtomicI32::new(-1);
 static LOST_FREED: AtomicU64 = AtomicU64::new(0);
 
+/// While it is held the process is not dumped: the connection is closed before, which waits for this. Whoever has a
+/// descriptor of device memory outside the gate holds one for as long, and does not wait at the gate with it.
+#[must_use]
+#[derive(Debug)]
+pub struct Line {
+    _socket: Option<Arc<OwnedFd>>,
+}
+
+/// An allocation of another process.
+#[derive(Debug)]
+pub struct Fetched {
+    pub allocation: Allocation,
+    /// Goes before the line does.
+    pub fd: OwnedFd,
+    _line: Line,
+}
+
 /// One question about shared memory at a time: answers carry no number.
 static TURN: Mutex<()> = Mutex::new(());
 
@@ -98,8 +115,16 @@ pub fn disconnected() {
     let mut state = lock(&STATE);
     state.generation += 1;
     state.socket = None;
+    // An answer that nobody took is a descriptor.
+    state.shared = None;
+    state.identified = None;
     drop(state);
     CHANGED.notify_all();
+}
+
+/// The connection that there is, if any, for as long as the proof is kept.
+pub fn hold() -> Line {
+    Line { _socket: socket() }
 }
 
 fn socket() -> Option<Arc<OwnedFd>> {
@@ -253,7 +278,7 @@ fn question<T>(
     message: &ToAgent,
     fds: &[BorrowedFd<'_>],
     mut answer: impl FnMut(&mut State) -> Option<T>,
-) -> Result<T, AskError> {
+) -> Result<(T, Line), AskError> {
     let _turn = lock(&TURN);
     let (socket, generation) = {
         let mut state = lock(&STATE);
@@ -269,7 +294,13 @@ fn question<T>(
     let mut state = lock(&STATE);
     loop {
         if let Some(answer) = answer(&mut state) {
-            return Ok(answer);
+            drop(state);
+            return Ok((
+                answer,
+                Line {
+                    _socket: Some(socket),
+                },
+            ));
         }
         if state.generation != generation {
             return Err(AskError::Lost);
@@ -286,30 +317,35 @@ fn question<T>(
     }
 }
 
-/// Gives memory to the vault and gets its fd for the application.
+/// Gives memory to the vault and gets its fd for the application. Who calls it with a descriptor holds a [`Line`] for it.
 pub fn share(allocation: Allocation, fd: Option<BorrowedFd<'_>>) -> Result<OwnedFd, AskError> {
     let message = ToAgent::Share {
         allocation,
         with_fd: fd.is_some(),
     };
     let fds: Vec<BorrowedFd<'_>> = fd.into_iter().collect();
-    question(&message, &fds, |state| state.shared.take())?.map_err(AskError::Refused)
+    let (shared, _) = question(&message, &fds, |state| state.shared.take())?;
+    shared.map_err(AskError::Refused)
 }
 
 /// Asks whose memory a descriptor is.
 pub fn identify(fd: BorrowedFd<'_>) -> Result<Option<Allocation>, AskError> {
-    let (allocation, _) = question(&ToAgent::Identify, &[fd.as_fd()], |state| {
+    let ((allocation, _), _) = question(&ToAgent::Identify, &[fd.as_fd()], |state| {
         state.identified.take()
     })?;
     Ok(allocation)
 }
 
-/// Gets memory of another process: the allocation and its fd; none if it is not there.
-pub fn fetch(key: AllocationKey, instance: u64) -> Result<Option<(Allocation, OwnedFd)>, AskError> {
-    let (allocation, fd) = question(&ToAgent::Fetch { key, instance }, &[], |state| {
+/// Gets memory of another process; none if it is not there.
+pub fn fetch(key: AllocationKey, instance: u64) -> Result<Option<Fetched>, AskError> {
+    let ((allocation, fd), line) = question(&ToAgent::Fetch { key, instance }, &[], |state| {
         state.identified.take()
     })?;
-    Ok(allocation.zip(fd))
+    Ok(allocation.zip(fd).map(|(allocation, fd)| Fetched {
+        allocation,
+        fd,
+        _line: line,
+    }))
 }
 
 /// An answer came (control thread).

@@ -132,13 +132,16 @@ pub fn make(pointer: u64) -> Option<Result<IpcHandle, u32>> {
             unsupported::set(Reason::LostMemory, true);
             return Some(Err(abi::NOT_SUPPORTED));
         };
+        let line = link::hold();
         let fd = match export(handle) {
             Ok(fd) => fd,
             Err(result) => return Some(Err(result)),
         };
         instances::learn(allocation.device, fd.as_fd());
         drop(inside);
-        match link::share(allocation, Some(fd.as_fd())) {
+        let shared = link::share(allocation, Some(fd.as_fd()));
+        drop((fd, line));
+        match shared {
             Ok(_) => {
                 if let Some(physical) = registry::lock().physical_mut(allocation.key.id) {
                     physical.held = true;
@@ -193,11 +196,10 @@ fn open_place(place: Place, flags: u32) -> Result<u64, u32> {
     if let Some(pointer) = again(context, place) {
         return Ok(pointer);
     }
-    let (allocation, fd, _inside) = loop {
+    let (fetched, _inside) = loop {
         // Passes when the gate is open.
         drop(gate::enter());
-        let fetched = ask(|| link::fetch(place.key, place.instance));
-        let Ok(Some((allocation, fd))) = fetched else {
+        let Ok(Some(fetched)) = ask(|| link::fetch(place.key, place.instance)) else {
             log::error!(
                 "cuIpcOpenMemHandle: allocation {} of process {} is not there any more",
                 place.key.id,
@@ -205,14 +207,15 @@ fn open_place(place: Place, flags: u32) -> Result<u64, u32> {
             );
             return Err(abi::MAP_FAILED);
         };
-        if place.offset.saturating_add(place.bytes) > allocation.bytes {
+        if place.offset.saturating_add(place.bytes) > fetched.allocation.bytes {
             return Err(abi::INVALID_VALUE);
         }
-        // Not with the descriptor in hand: no process can be dumped that has device memory open.
+        // Not waiting with the descriptor in hand: no process can be dumped that has device memory open.
         if let Some(inside) = gate::try_enter() {
-            break (allocation, fd, inside);
+            break (fetched, inside);
         }
     };
+    let allocation = fetched.allocation;
     let _relaxed = Relaxed::new();
     let mut handle = 0;
     let (result, instance) = instances::importing(|| {
@@ -220,12 +223,12 @@ fn open_place(place: Place, flags: u32) -> Result<u64, u32> {
         unsafe {
             real::cuMemImportFromShareableHandle(
                 &mut handle,
-                fd.as_raw_fd() as usize as *mut std::ffi::c_void,
+                fetched.fd.as_raw_fd() as usize as *mut std::ffi::c_void,
                 abi::HANDLE_POSIX_FD,
             )
         }
     });
-    drop(fd);
+    drop(fetched);
     if result != abi::SUCCESS {
         link::let_go(place.key);
         return Err(result);

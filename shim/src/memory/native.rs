@@ -1,10 +1,10 @@
-//! Allocations that stay the driver's: its pools and managed memory.
+//! Allocations that stay the driver's: its pools, managed memory, and what could not be taken over.
 //!
 //! The driver saves them with the control state, into the host memory of the process: [`reserved_bytes`] says how much
 //! that will be, with arrays.
 #![allow(non_snake_case)]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::c_void;
 use std::sync::Mutex;
 
@@ -20,7 +20,16 @@ const POOL_RESERVED: u32 = 5;
 /// `CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT`, a u64: the same of allocations in graphs.
 const GRAPHS_RESERVED: u32 = 2;
 
-static MANAGED: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
+/// An allocation that `cuMemFree` frees.
+#[derive(Debug, Clone, Copy)]
+pub struct Native {
+    context: usize,
+    bytes: u64,
+    managed: bool,
+}
+
+/// By pointer.
+static NATIVE: Mutex<BTreeMap<u64, Native>> = Mutex::new(BTreeMap::new());
 /// Pools that the application made, by handle.
 static POOLS: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
 
@@ -87,16 +96,51 @@ pub unsafe fn cuMemAllocManaged(entry: Entry, pointer: *mut u64, bytes: usize, f
     };
     let result = with_retry(device(), bytes as u64, attempt);
     if result == abi::SUCCESS && !pointer.is_null() && mode::active() {
+        let native = Native {
+            context: context::current().map_or(0, |(context, _)| context),
+            bytes: bytes as u64,
+            managed: true,
+        };
         // SAFETY: the driver has just written it.
-        lock(&MANAGED).insert(unsafe { *pointer });
+        lock(&NATIVE).insert(unsafe { *pointer }, native);
         unsupported::add(Reason::Managed);
     }
     result
 }
 
-/// The driver freed an allocation of its own.
-pub fn freed(pointer: u64) {
-    if lock(&MANAGED).remove(&pointer) {
+/// An allocation of so many bytes in a context was left to the driver.
+pub fn left(pointer: u64, context: usize, bytes: u64) {
+    let native = Native {
+        context,
+        bytes,
+        managed: false,
+    };
+    lock(&NATIVE).insert(pointer, native);
+}
+
+/// The driver is about to free an allocation of its own; before, since it may give the address to another at once.
+pub fn freeing(pointer: u64) -> Option<Native> {
+    lock(&NATIVE).remove(&pointer)
+}
+
+/// It freed it, or it did not.
+pub fn freed(pointer: u64, native: Native, result: u32) {
+    if result != abi::SUCCESS {
+        lock(&NATIVE).insert(pointer, native);
+    } else if native.managed {
+        unsupported::remove(Reason::Managed);
+    }
+}
+
+/// A context is gone and its memory with it. Inside the gate.
+pub fn context_gone(context: usize) {
+    let mut managed = 0;
+    lock(&NATIVE).retain(|_, native| {
+        let gone = native.context == context;
+        managed += usize::from(gone && native.managed);
+        !gone
+    });
+    for _ in 0..managed {
         unsupported::remove(Reason::Managed);
     }
 }
@@ -132,10 +176,14 @@ pub unsafe fn cuMemPoolDestroy(entry: Entry, pool: Handle) -> u32 {
     result
 }
 
-/// Device memory in the driver's pools and in arrays, in bytes, over the first `devices` devices. The gate is closed: no pool comes or
-/// goes meanwhile.
+/// Device memory in the driver's pools, in arrays and in what could not be taken over, in bytes, over the first `devices`
+/// devices. The gate is closed: none comes or goes meanwhile.
 pub fn reserved_bytes(devices: i32) -> u64 {
-    let mut total = super::arrays::bytes();
+    let mut total = lock(&NATIVE)
+        .values()
+        .fold(super::arrays::bytes(), |sum, native| {
+            sum.saturating_add(native.bytes)
+        });
     let mut pools: BTreeSet<usize> = lock(&POOLS).clone();
     for device in 0..devices {
         let mut pool: Handle = std::ptr::null_mut();

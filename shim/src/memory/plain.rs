@@ -51,7 +51,14 @@ pub unsafe fn cuMemAlloc_v2(entry: Entry, pointer: *mut u64, bytes: usize) -> u3
                 unsafe { *pointer = base };
                 abi::SUCCESS
             }
-            Err(Failure::Native) => native(),
+            Err(Failure::Native) => {
+                let result = native();
+                if result == abi::SUCCESS {
+                    // SAFETY: the driver has just written it.
+                    memory::native::left(unsafe { *pointer }, context, bytes as u64);
+                }
+                result
+            }
             Err(Failure::Result(result)) => result,
         }
     })
@@ -100,7 +107,15 @@ pub unsafe fn cuMemAllocPitch_v2(
                 }
                 abi::SUCCESS
             }
-            Err(Failure::Native) => native(),
+            Err(Failure::Native) => {
+                let result = native();
+                if result == abi::SUCCESS {
+                    // SAFETY: the driver has just written both.
+                    let (pointer, pitch) = unsafe { (*pointer, *pitch) };
+                    memory::native::left(pointer, context, pitch.saturating_mul(height) as u64);
+                }
+                result
+            }
             Err(Failure::Result(result)) => result,
         }
     })
@@ -264,13 +279,13 @@ pub unsafe fn cuMemFree_v2(entry: Entry, pointer: u64) -> u32 {
         None
     };
     let Some(plain) = taken else {
-        let result = {
-            let _inside = gate::enter();
-            // SAFETY: the caller's promise.
-            unsafe { tracked::cuMemFree_v2(entry, pointer) }
-        };
-        if result == abi::SUCCESS {
-            memory::native::freed(pointer);
+        let inside = gate::enter();
+        let native = memory::native::freeing(pointer);
+        // SAFETY: the caller's promise.
+        let result = unsafe { tracked::cuMemFree_v2(entry, pointer) };
+        drop(inside);
+        if let Some(native) = native {
+            memory::native::freed(pointer, native, result);
         }
         return result;
     };

@@ -77,6 +77,7 @@ pub unsafe fn cuMemExportToShareableHandle(
     };
     for _ in 0..TRIES {
         let inside = gate::enter();
+        let line = link::hold();
         let Some(found) = look(id) else {
             return abi::INVALID_VALUE;
         };
@@ -113,7 +114,11 @@ pub unsafe fn cuMemExportToShareableHandle(
             return abi::NOT_SUPPORTED;
         };
         drop(inside);
-        match link::share(found.allocation, fd.as_ref().map(AsFd::as_fd)) {
+        let shared = link::share(found.allocation, fd.as_ref().map(AsFd::as_fd));
+        // Kept only for an application that no agent is there for.
+        let fd = fd.filter(|_| matches!(shared, Err(AskError::NotConnected)));
+        drop(line);
+        match shared {
             Ok(shared) => {
                 if let Some(physical) = registry::lock().physical_mut(id) {
                     physical.held = true;

@@ -289,6 +289,7 @@ impl Init {
             with_shim: &with_shim,
             control: &self.control,
             image_limit: self.config.image_limit,
+            tcp: self.config.tcp,
         };
         self.survey.look(&job, Instant::now())
     }
@@ -909,6 +910,7 @@ impl Init {
                 let seq = attempt.seq;
                 attempt.owes_dumped = false;
                 attempt.enter(Stage::Detached, Some(bound));
+                self.survey.had_room();
                 let Some(image) = attempt.image.take() else {
                     return;
                 };
@@ -934,7 +936,11 @@ impl Init {
                 error,
                 lost,
                 device,
+                no_room,
             }) => {
+                if no_room {
+                    self.survey.no_room(error.clone(), Instant::now());
+                }
                 attempt.fail(error);
                 if let Some(device) = device {
                     self.survey.blocked_by(*device, Instant::now());

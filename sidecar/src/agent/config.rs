@@ -23,8 +23,7 @@ pub enum Shim {
 /// What happens to TCP connections of the job.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Tcp {
-    /// [`Tcp::Keep`] when every established connection has both ends inside the job's tree and on the
-    /// loopback interface, else [`Tcp::Close`].
+    /// [`Tcp::Keep`] when every established connection has both ends inside the job's tree, else [`Tcp::Close`].
     #[default]
     Auto,
     /// Connections are closed in the restored job.

@@ -6,15 +6,19 @@ use std::time::{Duration, Instant};
 use phos_protocol::types::{GpuUuid, ProcessId};
 
 use crate::gpu::control::{ControlError, ControlState, Driver, ProcessState};
+use crate::gpu::usage::Usage;
 
-/// The driver's calls, opened once, at the first use or by [`Control::warm`].
+/// The driver's calls and NVML, each opened once, at the first use or by [`Control::warm`].
 #[derive(Clone, Default)]
-pub struct Control(Arc<OnceLock<Result<Arc<dyn ControlState>, ControlError>>>);
+pub struct Control {
+    driver: Arc<OnceLock<Result<Arc<dyn ControlState>, ControlError>>>,
+    usage: Arc<OnceLock<Usage>>,
+}
 
 impl std::fmt::Debug for Control {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Control")
-            .field("open", &self.0.get().map(Result::is_ok))
+            .field("open", &self.driver.get().map(Result::is_ok))
             .finish()
     }
 }
@@ -26,7 +30,10 @@ impl Control {
         let spawned = std::thread::Builder::new()
             .name("driver".into())
             .spawn(move || match twin.get() {
-                Ok(driver) => tracing::debug!(version = driver.driver_version(), "driver opened"),
+                Ok(driver) => {
+                    tracing::debug!(version = driver.driver_version(), "driver opened");
+                    let _ = twin.held(&[]);
+                }
                 Err(e) => tracing::debug!(cause = %e, "no driver"),
             });
         if let Err(e) = spawned {
@@ -39,9 +46,14 @@ impl Control {
     /// # Errors
     /// Why there are none; the same every time.
     pub fn get(&self) -> Result<Arc<dyn ControlState>, ControlError> {
-        self.0
+        self.driver
             .get_or_init(|| Driver::open().map(|d| Arc::new(d) as Arc<dyn ControlState>))
             .clone()
+    }
+
+    /// Device memory that the processes hold, in bytes; none: that cannot be told.
+    pub fn held(&self, processes: &[ProcessId]) -> Option<u64> {
+        self.usage.get_or_init(Usage::open).of(processes)
     }
 }
 

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use phos_protocol::agent::{AttemptError, DumpFacts, DumpTimes, Process};
 use phos_protocol::shim::{Refusal, Sequence};
@@ -33,7 +33,8 @@ use super::image::{
 use super::places::{self, Around};
 use super::room::{self, Need};
 use super::spawn::InstalledShim;
-use super::{failpoint, linked, netlock, shims, signals, survey, temporary, tree};
+use super::tree::{self, TcpUse};
+use super::{failpoint, linked, netlock, shims, signals, survey, temporary};
 
 /// What a dump needs to know.
 #[derive(Debug)]
@@ -89,6 +90,8 @@ pub struct DumpFailure {
     pub lost: Option<String>,
     /// Set when a device was in the way that cannot be told from CUDA's own before a dump.
     pub device: Option<Box<InTheWay>>,
+    /// Whether there was no room for what only shows when the job's memory is detached.
+    pub no_room: bool,
 }
 
 impl From<AttemptError> for DumpFailure {
@@ -97,6 +100,7 @@ impl From<AttemptError> for DumpFailure {
             error,
             lost: None,
             device: None,
+            no_room: false,
         }
     }
 }
@@ -115,14 +119,29 @@ pub fn dump(plan: &DumpPlan, saved: &dyn Fn()) -> Result<Box<DumpFacts>, DumpFai
         ..Default::default()
     };
     let tree = collect(plan.root)?;
-    room::check(&Need {
-        resident: tree.resident_bytes(),
-        native: plan.native_bytes,
-        image_room: Some(plan.image.free_bytes()),
-    })?;
     let without_shim = cuda_without_shim(&tree, plan)?;
     let mut pids: Vec<ProcessId> = plan.processes.iter().map(|p| p.pid).collect();
     pids.extend(&without_shim);
+    // What the shims know of is part of it.
+    let held = if pids.is_empty() {
+        None
+    } else {
+        plan.control.held(&pids)
+    };
+    tracing::debug!(
+        ?held,
+        known = plan.native_bytes,
+        "device memory that the driver saves"
+    );
+    room::check(&Need {
+        resident: tree.resident_bytes(),
+        native: held.unwrap_or_default().max(plan.native_bytes),
+        image_room: Some(plan.image.free_bytes()),
+    })
+    .map_err(|error| DumpFailure {
+        no_room: true,
+        ..error.into()
+    })?;
     let driver = if pids.is_empty() {
         None
     } else {
@@ -156,9 +175,8 @@ pub fn dump(plan: &DumpPlan, saved: &dyn Fn()) -> Result<Box<DumpFacts>, DumpFai
         if let Some(driver) = &driver {
             checkpoint_all(driver.as_ref(), &pids, plan.timeouts.lock).map_err(|undone| {
                 DumpFailure {
-                    error: AttemptError::Control(undone.cause.to_string()),
                     lost: undone.lost.map(|l| l.to_string()),
-                    device: None,
+                    ..AttemptError::Control(undone.cause.to_string()).into()
                 }
             })?;
         }
@@ -200,9 +218,8 @@ pub fn dump(plan: &DumpPlan, saved: &dyn Fn()) -> Result<Box<DumpFacts>, DumpFai
             Err(failure) => failure.error,
         };
         return Err(DumpFailure {
-            error,
             lost: Some(e.to_string()),
-            device: None,
+            ..error.into()
         });
     }
     times.control_restore_ns = ns(began);
@@ -231,13 +248,13 @@ fn in_the_way(
         .iter()
         .partition(|pid| checkpointed.contains(pid));
     if let Some(found) = with.into_iter().find_map(devices::left_behind) {
+        let error = AttemptError::Shim {
+            pid: found.pid,
+            refusal: Refusal::Unsupported(found.to_string()),
+        };
         return Some(DumpFailure {
-            error: AttemptError::Shim {
-                pid: found.pid,
-                refusal: Refusal::Unsupported(found.to_string()),
-            },
-            lost: None,
             device: Some(Box::new(found)),
+            ..error.into()
         });
     }
     let pid = without
@@ -354,11 +371,11 @@ fn run_criu(
     } else {
         BTreeSet::new()
     };
-    linked::clean(processes);
+    linked::clean(processes, SystemTime::now());
     let mut written: Result<(), AttemptError> = Ok(());
     let dumped = plan.criu.dump(&plan.image, options, ready, || {
         failpoint::hit("agent:frozen");
-        written = describe(facts, keep_tcp, &tcp.listening);
+        written = describe(facts, keep_tcp, &tcp);
         written.is_ok()
     });
     let mut lost = None;
@@ -371,11 +388,9 @@ fn run_criu(
     written?;
     if let Err(e) = dumped {
         keep_log(plan, "criu-dump-failed.log");
-        let error = AttemptError::Criu(e.to_string());
         return Err(DumpFailure {
-            error,
             lost,
-            device: None,
+            ..AttemptError::Criu(e.to_string()).into()
         });
     }
     if tracing::enabled!(tracing::Level::DEBUG) {
@@ -394,7 +409,7 @@ fn keep_log(plan: &DumpPlan, name: &str) {
 }
 
 /// Copies files and writes `agent.json`. The tree is frozen.
-fn describe(facts: &ImageFacts<'_>, tcp_kept: bool, listening: &[u16]) -> Result<(), AttemptError> {
+fn describe(facts: &ImageFacts<'_>, tcp_kept: bool, tcp: &TcpUse) -> Result<(), AttemptError> {
     let plan = facts.plan;
     let failed = |e: &dyn std::fmt::Display| AttemptError::Files(e.to_string());
     let tree = tree::collect(plan.root).map_err(|e| failed(&e))?;
@@ -482,7 +497,8 @@ fn describe(facts: &ImageFacts<'_>, tcp_kept: bool, listening: &[u16]) -> Result
         linked,
         needed,
         places,
-        listening: listening.to_vec(),
+        listening: tcp.listening.clone(),
+        addresses: tcp.addresses.iter().copied().collect(),
         tcp_kept,
         moved: plan.moved.clone(),
         machine_gpus: facts.machine_gpus.clone(),

@@ -16,6 +16,9 @@ use std::path::{Path, PathBuf};
 
 use phos_protocol::types::ProcessId;
 
+use super::config::Tcp;
+use super::tree::TcpUse;
+
 /// See the module's table.
 const DEFAULTS: &[(&str, &str)] = &[
     ("HWLOC_COMPONENTS", "-opencl,-gl"),
@@ -139,30 +142,46 @@ fn nccl_sockets(table: &str) -> Vec<u64> {
         .collect()
 }
 
-/// A process whose NCCL communicators would not come back, and why: where at least two of those with CUDA have some, since one
-/// alone shares nothing.
-pub fn communicators_in_the_way(
-    processes: &[ProcessId],
-    driver: u32,
-) -> Option<(ProcessId, String)> {
-    if processes.len() < 2 {
-        return None;
-    }
+/// Those of the processes with CUDA that have communicators, where there are at least two: one alone shares nothing.
+pub fn ranks(processes: &[ProcessId]) -> Vec<ProcessId> {
+    let Some(first) = processes.first() else {
+        return Vec::new();
+    };
     // Names there need not be text.
-    let table = std::fs::read(format!("/proc/{}/net/unix", processes[0])).unwrap_or_default();
+    let table = std::fs::read(format!("/proc/{first}/net/unix")).unwrap_or_default();
     let sockets = nccl_sockets(&String::from_utf8_lossy(&table));
-    let with: Vec<ProcessId> = processes
+    let mut ranks: Vec<ProcessId> = processes
         .iter()
         .copied()
         .filter(|&pid| has_communicators(pid, &sockets))
         .collect();
-    if with.len() < 2 {
-        return None;
+    if ranks.len() < 2 {
+        ranks.clear();
     }
-    with.into_iter().find_map(|pid| {
+    ranks
+}
+
+/// One of the ranks whose communicators would not come back on a driver, and why.
+pub fn hopeless_rank(ranks: &[ProcessId], driver: u32) -> Option<(ProcessId, String)> {
+    ranks.iter().find_map(|&pid| {
         let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
         Some((pid, hopeless(&environment, driver)?))
     })
+}
+
+/// Why ranks would not come back that find their connections closed: NCCL ends with them, and so does what watches over them.
+pub fn closed_connections(tcp: &TcpUse, mode: Tcp) -> Option<String> {
+    const WHY: &str = "it has NCCL communicators, whose connections would come back closed";
+    match (mode, tcp.outside) {
+        (Tcp::Auto, Some((here, there))) => Some(format!(
+            "{WHY}, since the job also has a TCP connection to a process outside ({here} to {there}): close that one, run its \
+             other end inside the job, or give --tcp keep"
+        )),
+        (Tcp::Close, _) if tcp.internal_only || tcp.outside.is_some() => {
+            Some(format!("{WHY} with --tcp close: leave that out"))
+        }
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -242,16 +261,41 @@ mod tests {
     }
 
     #[test]
-    fn one_process_alone_is_never_in_the_way() {
-        assert_eq!(
-            communicators_in_the_way(&[std::process::id()], 13_000),
-            None
+    fn one_process_alone_is_no_rank() {
+        let me = std::process::id();
+        assert!(ranks(&[]).is_empty() && ranks(&[me]).is_empty());
+        assert!(ranks(&[me, me]).is_empty(), "no communicators");
+    }
+
+    #[test]
+    fn ranks_need_their_connections() {
+        let inside = TcpUse {
+            internal_only: true,
+            ..TcpUse::default()
+        };
+        let outside = TcpUse {
+            outside: Some((
+                "10.0.0.1:5000".parse().unwrap(),
+                "10.0.0.9:443".parse().unwrap(),
+            )),
+            ..TcpUse::default()
+        };
+        let why = closed_connections(&outside, Tcp::Auto).unwrap();
+        assert!(
+            why.contains("10.0.0.9:443") && why.contains("--tcp keep"),
+            "{why}"
         );
-        let twice = [std::process::id(), std::process::id()];
-        assert_eq!(
-            communicators_in_the_way(&twice, 13_000),
-            None,
-            "no communicators"
-        );
+        for (tcp, mode) in [
+            (&inside, Tcp::Auto),
+            (&inside, Tcp::Keep),
+            (&outside, Tcp::Keep),
+            (&TcpUse::default(), Tcp::Close),
+        ] {
+            assert_eq!(closed_connections(tcp, mode), None, "{tcp:?} {mode:?}");
+        }
+        for tcp in [&inside, &outside] {
+            let why = closed_connections(tcp, Tcp::Close).unwrap();
+            assert!(why.contains("--tcp close"), "{why}");
+        }
     }
 }

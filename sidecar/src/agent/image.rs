@@ -12,6 +12,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
@@ -124,6 +125,9 @@ pub struct AgentImage {
     pub places: Vec<Place>,
     /// TCP ports the tree listens on.
     pub listening: Vec<u16>,
+    /// Addresses of the machine that its TCP sockets are bound to. Empty in images of before they were noted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<IpAddr>,
     /// Whether TCP connections are in the image (else they come back closed).
     pub tcp_kept: bool,
     /// GPU as the processes name it → the GPU it was, of a job that was moved: see [`moved`](super::gpus::moved).
@@ -451,6 +455,7 @@ mod tests {
             files: vec![],
             linked: vec![],
             listening: vec![],
+            addresses: vec![],
             tcp_kept: false,
             moved: vec![],
             machine_gpus: vec![],

@@ -44,7 +44,7 @@ use super::stdio::{Generation, Stdio};
 use super::survey::Survey;
 use super::user::JobUser;
 use super::vault::Vault;
-use super::{AgentError, criu};
+use super::{AgentError, addresses, criu};
 use crate::{known_history, run_dir};
 
 /// How long saving the CUDA state of a job that is to be killed may take once it is locked.
@@ -326,6 +326,7 @@ impl Init {
             streams.finish(Duration::from_secs(2));
         }
         self.shims.stop_listening();
+        addresses::withdraw();
     }
 
     // ---------------------------------------------------------------------------------------------------- the loop

@@ -27,7 +27,7 @@ pub fn destroy(ports: &[u16]) {
         .filter(|s| {
             LEAVING.contains(&s.state)
                 && (ports.contains(&s.local.1)
-                    || s.remote.0.is_loopback() && ports.contains(&s.remote.1))
+                    || s.remote.0 == s.local.0 && ports.contains(&s.remote.1))
         })
         .collect();
     if lingering.is_empty() {

@@ -19,6 +19,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
@@ -103,17 +104,40 @@ pub fn in_the_way(pid: u32) -> Option<(PathBuf, String)> {
         })
 }
 
-/// Removes what a CRIU that was killed has left: it would not make a name that is there.
-pub fn clean(processes: &[u32]) {
+/// CRIU's names are there while it dumps or restores: one that is this old was left by one that was killed, of a job that is
+/// no more.
+const STALE: Duration = Duration::from_secs(3600);
+
+/// Removes what a CRIU that was killed has left: it would not make a name that is there. What belongs to other jobs goes when
+/// it is [`STALE`], since they may be dumped at this moment.
+pub fn clean(processes: &[u32], now: SystemTime) {
     let files = processes
         .iter()
         .flat_map(|&pid| tree::files_by_removed_names(pid));
+    let mut left = BTreeSet::new();
+    let mut directories = BTreeSet::new();
     for (through, removed) in files {
         let (remaps, _) = names_beside(&through, &removed).unwrap_or_default();
-        for remap in remaps {
-            if let Err(e) = std::fs::remove_file(&remap) {
-                tracing::warn!(path = %remap.display(), cause = %e, "cannot remove what a CRIU that died has left");
-            }
+        left.extend(remaps);
+        directories.extend(removed.parent().map(Path::to_owned));
+    }
+    for entry in directories
+        .iter()
+        .filter_map(|directory| std::fs::read_dir(directory).ok())
+        .flatten()
+        .flatten()
+    {
+        if entry.file_name().as_bytes().starts_with(REMAP)
+            && let Ok(meta) = entry.metadata()
+            && let Ok(named) = u64::try_from(meta.ctime())
+            && SystemTime::UNIX_EPOCH + Duration::from_secs(named) + STALE < now
+        {
+            left.insert(entry.path());
+        }
+    }
+    for remap in left {
+        if let Err(e) = std::fs::remove_file(&remap) {
+            tracing::warn!(path = %remap.display(), cause = %e, "cannot remove what a CRIU that died has left");
         }
     }
 }
@@ -266,12 +290,17 @@ mod tests {
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 3);
         let mode = std::fs::metadata(at("sem.name")).unwrap().mode();
         assert_eq!(mode & 0o7777, 0o600);
-        // Left by a CRIU that died.
+        // Left by a CRIU that died, and by one that dumps another job or did.
+        std::fs::write(at("link_remap.7"), b"of another").unwrap();
         let again = File::open(at("sem.name")).unwrap();
         std::fs::hard_link(at("sem.name"), at("gone")).unwrap();
         let other = File::open(at("gone")).unwrap();
         std::fs::remove_file(at("gone")).unwrap();
-        clean(&[me]);
+        let now = SystemTime::now();
+        clean(&[me], now);
+        assert!(at("link_remap.7").exists());
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2);
+        clean(&[me], now + 2 * STALE);
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
         drop((again, other));
         // On another machine nothing of it is there.

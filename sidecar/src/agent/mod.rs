@@ -29,6 +29,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+mod addresses;
 mod attempt;
 pub mod config;
 pub mod control;

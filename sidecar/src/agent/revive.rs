@@ -4,6 +4,7 @@
 //! later try finds as they should be).
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use super::image::{AgentImage, CRIU_DIR, FILES_DIR, ImageDirectory};
 use super::namespace::{PidCounter, all_ids};
 use super::places::{self, PlaceError};
 use super::stdio::JobEnds;
-use super::{failpoint, lingering, linked, netlock, spawn};
+use super::{addresses, failpoint, lingering, linked, netlock, spawn};
 use crate::gpu::control::ControlError;
 
 /// What a restore needs to know.
@@ -67,6 +68,18 @@ pub enum ReviveError {
     Shim {
         /// Where it was.
         path: PathBuf,
+        /// Why.
+        cause: std::io::Error,
+    },
+    /// The machine lacks an address that the job's sockets are bound to.
+    #[error(
+        "the job's TCP connections are on the address {address}, which this machine does not have, and which cannot be added to \
+         its loopback interface ({cause}): give the agent the capability NET_ADMIN, or start the job with \
+         NCCL_SOCKET_IFNAME=lo GLOO_SOCKET_IFNAME=lo"
+    )]
+    Address {
+        /// Of the machine that it was on.
+        address: IpAddr,
         /// Why.
         cause: std::io::Error,
     },
@@ -132,6 +145,9 @@ pub fn revive(plan: RevivePlan) -> Result<(ProcessId, RestoreTimes), ReviveError
 
     let began = Instant::now();
     put_back_files(image, &plan.directory)?;
+    for &address in &image.addresses {
+        addresses::provide(address).map_err(|cause| ReviveError::Address { address, cause })?;
+    }
     lingering::destroy(&image.listening);
     if image.tcp_kept {
         // Of a dump or a restore that was killed. Those of another job's dump under way in this network namespace may be

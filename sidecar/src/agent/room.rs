@@ -9,8 +9,8 @@ use crate::host_memory;
 pub struct Need {
     /// Memory of the tree's processes, in bytes.
     pub resident: u64,
-    /// Device memory that the driver will save into their memory, in bytes: what the shim does not take over, that is pools
-    /// of the driver, arrays, variables of modules.
+    /// Device memory that the driver will save into their memory, in bytes: what the shim does not take over, that is contexts,
+    /// pools of the driver, arrays, variables of modules.
     pub native: u64,
     /// Bytes that the image's directory takes; `None`: that is not known yet.
     pub image_room: Option<u64>,
@@ -33,8 +33,8 @@ fn fits(need: &Need, available: Option<u64>) -> Result<(), AttemptError> {
     let mib = |bytes: u64| bytes >> 20;
     let why = if native > 0 {
         format!(
-            " ({} MiB of them are GPU memory in arrays and in the driver's own pools, which phos-ft cannot take over: with PyTorch, \
-             use its own allocator instead of cudaMallocAsync)",
+            " ({} MiB of them are GPU memory that phos-ft cannot take over: contexts, variables of modules, arrays, and the driver's \
+             own pools; with PyTorch, use its own allocator instead of cudaMallocAsync)",
             mib(native)
         )
     } else {

@@ -16,6 +16,7 @@ use phos_protocol::agent::AttemptError;
 use phos_protocol::shim::Refusal;
 use phos_protocol::types::ProcessId;
 
+use super::config::Tcp;
 use super::control::Control;
 use super::devices::{self, InTheWay};
 use super::{environment, linked, room, shims, signals, tree};
@@ -40,6 +41,8 @@ pub struct Job<'a> {
     pub control: &'a Control,
     /// `--image-limit`, in bytes.
     pub image_limit: Option<u64>,
+    /// `--tcp`.
+    pub tcp: Tcp,
 }
 
 /// A device that made a dump fail.
@@ -50,12 +53,29 @@ struct Blocked {
     not_before: Instant,
 }
 
+/// That there was no room when the job's memory was detached.
+#[derive(Debug)]
+struct NoRoom {
+    why: AttemptError,
+    times: u32,
+    not_before: Instant,
+}
+
+/// When to look again after a failure that only a stop shows.
+fn again(times: u32, now: Instant) -> Instant {
+    now + AGAIN
+        .0
+        .saturating_mul(1_u32.checked_shl(times).unwrap_or(u32::MAX))
+        .min(AGAIN.1)
+}
+
 /// What is remembered from one look to the next.
 #[derive(Debug, Default)]
 pub struct Survey {
     /// Processes that may be gone in a moment, and since when they have been seen.
     passing: BTreeMap<ProcessId, Instant>,
     blocked: Option<Blocked>,
+    no_room: Option<NoRoom>,
     /// Device memory that the driver saved into the job's processes at the last attempt, in bytes.
     native: u64,
 }
@@ -135,18 +155,29 @@ impl Survey {
             return Err(AttemptError::Soon(error.to_string()));
         }
         self.still_blocked(now)?;
+        if let Some(full) = &self.no_room
+            && now < full.not_before
+        {
+            return Err(full.why.clone());
+        }
         let cuda: Vec<ProcessId> = tree
             .processes
             .iter()
             .filter(|pid| job.with_shim.contains(pid))
             .copied()
             .collect();
-        if cuda.len() > 1
-            && let Ok(driver) = job.control.get()
-            && let Some((pid, why)) =
-                environment::communicators_in_the_way(&cuda, driver.driver_version())
-        {
-            return Err(refused(pid, why));
+        let ranks = environment::ranks(&cuda);
+        if let Some(&rank) = ranks.first() {
+            if let Ok(driver) = job.control.get()
+                && let Some((pid, why)) =
+                    environment::hopeless_rank(&ranks, driver.driver_version())
+            {
+                return Err(refused(pid, why));
+            }
+            let tcp = tree::tcp_use(job.root, &tree.processes);
+            if let Some(why) = environment::closed_connections(&tcp, job.tcp) {
+                return Err(refused(rank, why));
+            }
         }
         room::check(&room::Need {
             resident: tree.anonymous_bytes() + tree::carried_bytes(&tree.processes),
@@ -175,15 +206,26 @@ impl Survey {
             Some(before) if before.what == what => before.times + 1,
             _ => 0,
         };
-        let wait = AGAIN
-            .0
-            .saturating_mul(1_u32.checked_shl(times).unwrap_or(u32::MAX))
-            .min(AGAIN.1);
         self.blocked = Some(Blocked {
             what,
             times,
-            not_before: now + wait,
+            not_before: again(times, now),
         });
+    }
+
+    /// There was no room for what the driver was about to save; after a while it is tried again, since the job may hold less.
+    pub fn no_room(&mut self, why: AttemptError, now: Instant) {
+        let times = self.no_room.take().map_or(0, |before| before.times + 1);
+        self.no_room = Some(NoRoom {
+            why,
+            times,
+            not_before: again(times, now),
+        });
+    }
+
+    /// A dump succeeded.
+    pub fn had_room(&mut self) {
+        self.no_room = None;
     }
 
     /// So much device memory is the driver's to save, as the processes said when they were asked last.
@@ -220,6 +262,7 @@ mod tests {
             with_shim: &BTreeSet::new(),
             control: &Control::default(),
             image_limit: None,
+            tcp: Tcp::Auto,
         };
         survey.look(&job, now)
     }

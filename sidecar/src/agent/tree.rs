@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -254,8 +254,13 @@ pub fn tcp_sockets(pid: u32) -> Vec<TcpSocket> {
 pub struct TcpUse {
     /// Ports it listens on.
     pub listening: Vec<u16>,
-    /// Whether it has connections, and all of them have both ends in the tree, on loopback.
+    /// Whether it has connections, and all of them have both ends in the tree, on whatever interface.
     pub internal_only: bool,
+    /// A connection whose other end is not in the tree: its own address, and that one's.
+    pub outside: Option<(SocketAddr, SocketAddr)>,
+    /// Addresses of this machine that its sockets are bound to, without loopback: NCCL's and Gloo's ranks on one machine talk
+    /// through the first interface that they find.
+    pub addresses: BTreeSet<IpAddr>,
 }
 
 /// The sockets that the processes have, by inode.
@@ -329,15 +334,26 @@ fn tcp_use_of(sockets: &[TcpSocket], inodes: &BTreeSet<u64>) -> TcpUse {
         .iter()
         .filter(|s| s.state != LISTEN && s.state != TIME_WAIT)
         .collect();
-    let internal = connected.iter().all(|s| {
-        s.local.0.is_loopback()
-            && ours
+    let outside = connected
+        .iter()
+        .find(|s| {
+            !ours
                 .iter()
                 .any(|o| o.local == s.remote && o.remote == s.local)
-    });
+        })
+        .map(|s| (s.local.into(), s.remote.into()));
+    let is_scoped =
+        |ip: &IpAddr| matches!(ip, IpAddr::V6(v6) if (v6.segments()[0] & 0xffc0) == 0xfe80);
     TcpUse {
         listening,
-        internal_only: internal && !connected.is_empty(),
+        internal_only: outside.is_none() && !connected.is_empty(),
+        outside,
+        addresses: ours
+            .iter()
+            .filter(|s| s.state != TIME_WAIT)
+            .map(|s| s.local.0)
+            .filter(|ip| !ip.is_loopback() && !ip.is_unspecified() && !is_scoped(ip))
+            .collect(),
     }
 }
 
@@ -605,8 +621,23 @@ mod tests {
         ];
         let inside = tcp_use_of(&table, &BTreeSet::from([1, 2, 3]));
         assert_eq!(inside.listening, [1000]);
+        assert!(inside.internal_only && inside.outside.is_none() && inside.addresses.is_empty());
+        let half = tcp_use_of(&table, &BTreeSet::from([1, 2]));
+        assert!(!half.internal_only);
+        assert_eq!(half.outside, Some((a.into(), b.into())));
+        let none_at_all = tcp_use_of(&table, &BTreeSet::from([1]));
+        assert!(!none_at_all.internal_only && none_at_all.outside.is_none());
+
+        // Between ranks of one machine, through its network card.
+        let card = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 7));
+        let (c, d) = ((card, 1000), (card, 2000));
+        let table = [
+            socket(c, none, LISTEN, 1),
+            socket(c, d, 1, 2),
+            socket(d, c, 1, 3),
+        ];
+        let inside = tcp_use_of(&table, &BTreeSet::from([1, 2, 3]));
         assert!(inside.internal_only);
-        assert!(!tcp_use_of(&table, &BTreeSet::from([1, 2])).internal_only);
-        assert!(!tcp_use_of(&table, &BTreeSet::from([1])).internal_only);
+        assert_eq!(inside.addresses, BTreeSet::from([card]));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! * [`device`]: the driver, a GPU, its context; [`memory`]: device memory by fd;
 //! * [`host`]: pinned slots; [`stream`]: copies in flight; [`digest`]: the BLAKE3 kernel;
-//! * [`control`]: the driver's checkpoint calls, for the agent, which has no context.
+//! * [`control`]: the driver's checkpoint calls, and [`usage`]: what processes hold, for the agent, which has no context.
 //!
 //! # Rules
 //!
@@ -19,6 +19,7 @@ pub mod error;
 pub mod host;
 pub mod memory;
 pub mod stream;
+pub mod usage;
 
 pub use device::{Driver, Gpu, GpuInfo, MemoryInfo};
 pub use digest::{Digest, Digester};
