@@ -370,7 +370,9 @@ def natives():
                 seen.append((time.monotonic(), now))
 
     job = Job("natives", 0, env={"CUDA_MODULE_LOADING": "LAZY"})
-    job.program = [str(exe), str(job.log), str(10**8)]
+    tight = Job("natives-tight", 0, flags=["--image-limit", "300MiB"])
+    for one in (job, tight):
+        one.program = [str(exe), str(one.log), str(10**8)]
     start = time.monotonic()
     watcher = threading.Thread(target=watch)
     watcher.start()
@@ -380,6 +382,15 @@ def natives():
             taken = job.checkpoint()
             job.step(len(lines(job.log)) + 20)
         row("memory in modules", json.dumps({k: taken[k] for k in ("stop_ms", "total_bytes", "parts_ms")}))
+        tight.start().step(20)
+        try:
+            tight.checkpoint()
+            raise AssertionError("a checkpoint was taken for which there is no room")
+        except RuntimeError as e:
+            row("without room for it", str(e).split("\n")[0][:300])
+            if "variables of modules" not in str(e):
+                raise
+        tight.step(len(lines(tight.log)) + 20)
         asked = time.monotonic()
         for _ in range(20):
             pynvml.nvmlDeviceGetComputeRunningProcesses(device)
@@ -391,7 +402,8 @@ def natives():
         for at, now in seen:
             say("NVML at %.3f s:" % (at - start), ", ".join(f"{pids.get(pid, pid)} {pid}: {mib} MiB" for pid, mib in now))
         print(job.tail(15))
-        job.clean()
+        for one in (job, tight):
+            one.clean()
 
 
 def nccl():

@@ -5,7 +5,7 @@ random, and once resumed where nothing but the store is left. Whatever happens, 
     soak.py [--programs a,b,…] [--checkpoints N] [--seconds S] [--parallel K] [--limit L] [--gpus G] [--seed X]
             [--merge FILE] [--sim]
 
-Each program runs under phos-ft until it has had N checkpoints or S seconds, and then undisturbed for as many steps: the two
+Each program runs under phos-ft until it has had N checkpoints (with --merge, together with those of before) or S seconds, and then undisturbed for as many steps: the two
 traces must be the same bit for bit. Several run at a time on one GPU, each with a store of its own in memory; with G GPUs they
 are dealt out over them. After L seconds in all it ends whatever runs. Needs what h200.py needs, see job.py; `--sim` runs the
 trainer on the simulated GPU instead, with what `cargo build` made. Results go to $OUT/soak.json, together with those of an
@@ -211,8 +211,10 @@ def read_trace(path):
 class Soak:
     """One program's soak: see the module."""
 
-    def __init__(self, name, program, options, extra_env):
+    def __init__(self, name, program, options, extra_env, before=0):
         self.name, self.program, self.options = name, program, options
+        # A few in any case.
+        self.wanted = max(options.checkpoints - before, 5)
         self.random = random.Random(f"{options.seed} {name}")
         env = {"OMP_NUM_THREADS": "2", "PYTHONUNBUFFERED": "1", "THREADS": str(WORK / "bin/threads.so"),
                "XLA_PYTHON_CLIENT_PREALLOCATE": "false", **extra_env, **program.env}
@@ -350,7 +352,7 @@ class Soak:
             if result["harmed"] >= 3:
                 raise Ended("it was harmed often enough")
             now = time.monotonic()
-            done = max(result["checkpoints"] / options.checkpoints, (now - start) / max(end - start, 1))
+            done = max(result["checkpoints"] / self.wanted, (now - start) / max(end - start, 1))
             kill_after = None
             if plan and done >= plan[0][0] and result["checkpoints"]:
                 _, what = plan.pop(0)
@@ -359,7 +361,7 @@ class Soak:
                 else:
                     usual = statistics.median(self.seconds) if self.seconds else 0.5
                     kill_after = self.random.uniform(0, 1.3) * usual
-            elif now >= end or (not plan and (result["checkpoints"] >= options.checkpoints or result["refused"] >= 50)):
+            elif now >= end or (not plan and (result["checkpoints"] >= self.wanted or result["refused"] >= 50)):
                 return
             asked, failed = time.monotonic(), result["failed"] + result["refused"]
             self.attempt(kill_after)
@@ -710,7 +712,8 @@ def main(arguments=None):
             return
         # What is not to be seen is not seen by phos-ft either.
         gpu = {"CUDA_VISIBLE_DEVICES": str(names.index(name) % options.gpus)} if options.gpus > 1 else {}
-        soak = running[name] = Soak(name, programs[name], options, sim.env(name) if sim else gpu)
+        before = results.earlier.get("programs", {}).get(name, {}).get("checkpoints", 0)
+        soak = running[name] = Soak(name, programs[name], options, sim.env(name) if sim else gpu, before)
         results.add(name, soak.run())
 
     try:

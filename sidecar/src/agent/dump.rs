@@ -326,10 +326,13 @@ fn cuda_without_shim(tree: &tree::Tree, plan: &DumpPlan) -> Result<Vec<ProcessId
         if plan.shim.is_some() && shims::is_about_to_connect(pid) {
             return Err(newcomer(pid));
         }
-        tracing::warn!(
-            pid,
-            "a process uses the driver without the shim: what it has on the GPU is saved by the driver, which is slow if it is much"
-        );
+        // NVML alone has nothing there.
+        if tree::maps_library(pid, "libcuda.so") {
+            tracing::warn!(
+                pid,
+                "a process uses the driver without the shim: what it has on the GPU is saved by the driver, which is slow if it is much"
+            );
+        }
         found.push(pid);
     }
     Ok(found)
