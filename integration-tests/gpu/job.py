@@ -46,8 +46,9 @@ def trace(path):
 
 
 def driver_version():
+    # A line for each GPU.
     return subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"],
-                          capture_output=True, text=True).stdout.strip()
+                          capture_output=True, text=True).stdout.strip().split("\n")[0]
 
 
 class Job:

@@ -260,9 +260,9 @@ fn tcp_on_an_address_that_the_next_machine_lacks() -> Result<()> {
     let address = Address::add()?;
     let spec = with_trainer(&["--tcp", "--tcp-address", &address.0]);
     let reference = world.reference(&spec)?;
-    let mut phos = world.start(&spec)?;
+    let phos = world.start(&spec)?;
     checkpoint(&world, &phos)?;
-    kill_job_and_wait(&world, &mut phos)?;
+    kill_job_and_wait(&world, &phos)?;
     checkpoint(&world, &phos)?;
     world.lose_node()?;
     address.change("del")?;
