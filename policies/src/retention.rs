@@ -7,7 +7,8 @@
 //!   (UTC) *that have one*, so a job that rested over the weekend loses nothing on Monday. A checkpoint is kept if any
 //!   rule wants it.
 //! * Each branch of the history is thinned out for itself: a run that began again, or went on from an older checkpoint, never
-//!   costs the run before it its newest ones. They stay until a person drops the branches ([`Retention::drop_branches`]).
+//!   costs the run before it its newest ones, and so with a run that follows one that ended. They stay until a person drops the
+//!   branches ([`Retention::drop_branches`]).
 //! * Order is that of the numbers, never that of the times: a clock that was set back or forward moves a checkpoint into
 //!   another hour, no more.
 //! * Deciding after every checkpoint keeps the same as deciding once at the end, and deciding twice changes nothing: so
@@ -40,7 +41,7 @@ pub struct Candidate {
     pub number: u64,
     /// When it was taken, in milliseconds since 1970 UTC.
     pub created_ms: u64,
-    /// The branch that it is on; `None`: the current one.
+    /// The branch that it is on, or what the runs before the current one are called; `None`: the current one.
     pub branch: Option<u64>,
 }
 

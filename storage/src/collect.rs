@@ -229,7 +229,8 @@ pub struct Candidate {
     pub number: CheckpointNumber,
     /// When it was committed, as told then.
     pub created: UnixMillis,
-    /// The branch that it is on; `None`: the current one. Each is to be thinned out for itself.
+    /// The branch that it is on; `None`: the current one. Each is to be thinned out for itself. Runs that ended before the
+    /// current one, which has checkpoints, count as a branch, too, named by the record of the last end.
     pub branch: Option<u64>,
 }
 
@@ -708,10 +709,15 @@ impl Collector<'_> {
 
     /// Which checkpoints stay visible.
     fn choose(&self, now: &History, marked: &Marked) -> BTreeSet<CheckpointNumber> {
+        // A run that has nothing yet leaves nothing behind.
+        let newest = now.entries.last().map_or(0, |entry| entry.number);
+        let end = now.completed.filter(|&end| end < newest);
         let candidate = |entry: &Entry| Candidate {
             number: CheckpointNumber(entry.number),
             created: entry.created,
-            branch: entry.branch,
+            branch: entry
+                .branch
+                .or_else(|| end.filter(|&end| entry.number < end)),
         };
         let all: Vec<Candidate> = now.entries.iter().map(candidate).collect();
         let whole: Vec<Candidate> = (now.entries.iter())

@@ -173,6 +173,36 @@ async fn the_end_of_a_run_that_was_gone_back_from_is_none() {
     assert!(listed.iter().all(|c| !c.earlier_run), "{listed:?}");
 }
 
+#[tokio::test]
+async fn a_run_that_ended_is_thinned_out_for_itself() {
+    let (job, epoch) = job(common::options(1)).await;
+    let first = commit(&job, epoch, 1).await;
+    let last = commit(&job, epoch, 2).await;
+    job.mark_completed(epoch, 0, NOW).await.unwrap();
+    // As long as nothing came after it, it is the current one.
+    let only = |all: &[Candidate]| {
+        assert!(all.iter().all(|c| c.branch.is_none()), "{all:?}");
+        all.iter().map(|c| c.number).collect()
+    };
+    let options = CollectOptions {
+        epoch: Some(epoch),
+        ..CollectOptions::default()
+    };
+    job.collect(&only, options, || NOW).await.unwrap();
+    let epoch = job.take_over("node", NOW).await.unwrap().epoch;
+    let mut again = 0;
+    for version in 3..6 {
+        again = commit(&job, epoch, version).await;
+        // Also when the log before the collection is not read any more.
+        collect(&job, epoch).await;
+    }
+    let listed = job.list().await.unwrap().checkpoints;
+    let numbers: Vec<u64> = listed.iter().map(|c| c.number.0).collect();
+    assert_eq!(numbers, [last, again], "{first} is gone");
+    assert!(listed[0].earlier_run && !listed[1].earlier_run);
+    assert_eq!(newest(&job).await, Some(again));
+}
+
 /// A log that knows no branches is written so that older builds read it.
 #[tokio::test]
 async fn another_handle_sees_the_same() {

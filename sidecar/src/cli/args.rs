@@ -493,8 +493,8 @@ pub enum Command {
         /// Which checkpoints to keep.
         #[command(flatten)]
         keep: RetentionArgs,
-        /// Also remove what was left behind when the job went on from an older checkpoint or began anew. Of each such branch
-        /// the rules keep the newest otherwise.
+        /// Also remove what was left behind when the job went on from an older checkpoint or began anew, also after it had
+        /// ended. Of each such branch the rules keep the newest otherwise.
         #[arg(long)]
         drop_branches: bool,
         /// Only say what would be done.
