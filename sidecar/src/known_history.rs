@@ -7,7 +7,8 @@
 //!
 //! # Rules
 //!
-//! * It is written once the job has a checkpoint in the store, and after each further one; of the two the later one counts.
+//! * It is written once the job has a checkpoint, in the store or on its way there from this machine, and after each further one; of
+//!   the two the later one counts. In the state directory it is on the disk then.
 //! * As long as it is there, the store must show that history, at least as long: see `phos_storage`'s `known`. The agent does
 //!   not start the job from its beginning by itself while it is in the run directory.
 //! * It goes when the job has ended by itself, and when a person says `--start-fresh`.
@@ -172,7 +173,6 @@ impl KnownHistory {
         if *written == Some(now) || written.as_ref().is_some_and(is_older) {
             return;
         }
-        let lasting = written.is_none_or(|w| w.known.id != now.known.id);
         let note = Note {
             version: VERSION,
             store: self.store.clone(),
@@ -187,7 +187,7 @@ impl KnownHistory {
         let mut builder = std::fs::DirBuilder::new();
         builder.recursive(true).mode(0o700);
         let directory = self.state.parent().map_or(Ok(()), |d| builder.create(d));
-        if let Err(error) = directory.and_then(|()| note.write(&self.state, lasting)) {
+        if let Err(error) = directory.and_then(|()| note.write(&self.state, true)) {
             self.warn(&self.state, &error);
         }
         *written = Some(now);

@@ -139,10 +139,11 @@ pub fn make(pointer: u64) -> Option<Result<IpcHandle, u32>> {
         };
         instances::learn(allocation.device, fd.as_fd());
         drop(inside);
-        let shared = link::share(allocation, Some(fd.as_fd()));
+        // What comes back is the same memory, and not needed here.
+        let shared = link::share(allocation, Some(fd.as_fd())).map(drop);
         drop((fd, line));
         match shared {
-            Ok(_) => {
+            Ok(()) => {
                 if let Some(physical) = registry::lock().physical_mut(allocation.key.id) {
                     physical.held = true;
                     physical.fd = None;

@@ -20,6 +20,8 @@ use super::netlink::{ACK, Netlink, REQUEST, message};
 const CREATE_EXCLUSIVELY: u16 = 0x600;
 /// The loopback interface is the first one of every network namespace.
 const LOOPBACK: u32 = 1;
+/// `IFA_F_NODAD`: an IPv6 address can be used at once, instead of when nobody else on the link was found to have it.
+const USABLE_AT_ONCE: u8 = 2;
 /// `IFA_ADDRESS`, `IFA_LOCAL`.
 const ATTRIBUTES: [u16; 2] = [1, 2];
 
@@ -83,7 +85,8 @@ fn request(address: IpAddr) -> Vec<u8> {
         IpAddr::V6(v6) => (libc::AF_INET6, v6.octets().to_vec()),
     };
     // The scope is the host: it is announced to nobody.
-    let mut payload = vec![family as u8, bytes.len() as u8 * 8, 0, libc::RT_SCOPE_HOST];
+    let prefix = bytes.len() as u8 * 8;
+    let mut payload = vec![family as u8, prefix, USABLE_AT_ONCE, libc::RT_SCOPE_HOST];
     payload.extend_from_slice(&LOOPBACK.to_ne_bytes());
     for attribute in ATTRIBUTES {
         payload.extend_from_slice(&(4 + bytes.len() as u16).to_ne_bytes());
@@ -105,7 +108,9 @@ mod tests {
         // For documentation (RFC 5737, RFC 3849): nobody has them.
         let missing: [IpAddr; 2] = [
             [192, 0, 2, std::process::id() as u8].into(),
-            "2001:db8::77".parse().unwrap(),
+            format!("2001:db8::{:x}", std::process::id() & 0xffff)
+                .parse()
+                .unwrap(),
         ];
         provide("127.0.0.1".parse().unwrap()).unwrap();
         assert!(added().is_empty());

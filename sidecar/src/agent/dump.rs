@@ -81,6 +81,9 @@ pub struct DumpPlan {
     pub cancelled: Arc<AtomicBool>,
 }
 
+/// How long the dump of another job is waited for that has files in the same directory.
+const OTHER_JOBS: Duration = Duration::from_secs(5);
+
 /// Why a dump failed.
 #[derive(Debug)]
 pub struct DumpFailure {
@@ -374,6 +377,7 @@ fn run_criu(
     } else {
         BTreeSet::new()
     };
+    let turn = linked::Turn::to_dump(processes, OTHER_JOBS);
     linked::clean(processes, SystemTime::now());
     let mut written: Result<(), AttemptError> = Ok(());
     let dumped = plan.criu.dump(&plan.image, options, ready, || {
@@ -381,6 +385,7 @@ fn run_criu(
         written = describe(facts, keep_tcp, &tcp);
         written.is_ok()
     });
+    drop(turn);
     let mut lost = None;
     if keep_tcp && dumped.is_err() {
         netlock::delete_stale(&locks);
@@ -501,7 +506,7 @@ fn describe(facts: &ImageFacts<'_>, tcp_kept: bool, tcp: &TcpUse) -> Result<(), 
         needed,
         places,
         listening: tcp.listening.clone(),
-        addresses: tcp.addresses.iter().copied().collect(),
+        addresses: tcp.needed(tcp_kept),
         tcp_kept,
         moved: plan.moved.clone(),
         machine_gpus: facts.machine_gpus.clone(),

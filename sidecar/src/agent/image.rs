@@ -125,7 +125,7 @@ pub struct AgentImage {
     pub places: Vec<Place>,
     /// TCP ports the tree listens on.
     pub listening: Vec<u16>,
-    /// Addresses of the machine that its TCP sockets are bound to. Empty in images of before they were noted.
+    /// Addresses of the machine that its TCP sockets are to be bound to at a restore. Empty in images of before they were noted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<IpAddr>,
     /// Whether TCP connections are in the image (else they come back closed).

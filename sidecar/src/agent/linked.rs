@@ -11,16 +11,21 @@
 //! * All names lead to one file again: processes that open it by its name later share it with those that have it mapped. What has a
 //!   name now (of the processes that were killed) is replaced and not written to, since somebody else may use it.
 //! * Run again after a failure, [`put_back`] does it all again. CRIU removes its own names when the restore is done.
+//! * CRIU's names are counted from a small number in each dump, so two jobs on one machine have the same ones. While they are
+//!   there, a job has the [`Turn`] of their directory.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
+use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::files::{FilesError, copy_into, io_error};
@@ -102,6 +107,61 @@ pub fn in_the_way(pid: u32) -> Option<(PathBuf, String)> {
             };
             Some((removed, why))
         })
+}
+
+/// While it is kept, CRIU's names in some directories are those of one job.
+#[derive(Debug)]
+pub struct Turn {
+    // Held, not used.
+    #[cfg_attr(not(test), expect(dead_code))]
+    locks: Vec<OwnedFd>,
+}
+
+impl Turn {
+    /// Waits for it, together no longer than `patience`: another agent may hang, and without it a dump or a restore fails at worst.
+    fn wait(directories: &BTreeSet<PathBuf>, patience: Duration) -> Self {
+        let end = Instant::now() + patience;
+        let mut locks = Vec::new();
+        // In one order everywhere.
+        for directory in directories {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let Ok(lock) = rustix::fs::open(directory, flags, Mode::empty()) else {
+                continue;
+            };
+            loop {
+                match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+                    Ok(()) => break locks.push(lock),
+                    Err(Errno::WOULDBLOCK | Errno::INTR) if Instant::now() < end => {
+                        std::thread::sleep(Duration::from_millis(2));
+                    }
+                    Err(e) => {
+                        tracing::warn!(
+                            directory = %directory.display(), cause = %e,
+                            "another job on this machine has not done with its files there"
+                        );
+                        break;
+                    }
+                }
+            }
+        }
+        Self { locks }
+    }
+
+    /// For a dump of these processes.
+    pub fn to_dump(processes: &[u32], patience: Duration) -> Self {
+        let removed = processes
+            .iter()
+            .flat_map(|&pid| tree::files_by_removed_names(pid));
+        let directories = removed.filter_map(|(_, removed)| Some(removed.parent()?.to_owned()));
+        Self::wait(&directories.collect(), patience)
+    }
+
+    /// For putting these back, until CRIU is done.
+    pub fn to_restore(files: &[LinkedFile], patience: Duration) -> Self {
+        let remaps = files.iter().flat_map(|file| &file.remaps);
+        let directories = remaps.filter_map(|remap| Some(remap.parent()?.to_owned()));
+        Self::wait(&directories.collect(), patience)
+    }
 }
 
 /// CRIU's names are there while it dumps or restores: one that is this old was left by one that was killed, of a job that is
@@ -307,6 +367,29 @@ mod tests {
         std::fs::remove_file(at("sem.name")).unwrap();
         put_back(file, &image.path_of(FILES_DIR)).unwrap();
         assert_eq!(std::fs::read(at("sem.name")).unwrap(), b"semaphore");
+    }
+
+    #[test]
+    fn two_jobs_take_turns_in_a_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = LinkedFile {
+            remaps: vec![dir.path().join("link_remap.3")],
+            names: vec![],
+            length: 0,
+            mode: 0o600,
+            uid: 0,
+            gid: 0,
+            content: String::new(),
+        };
+        let files = [file];
+        let first = Turn::to_restore(&files, Duration::ZERO);
+        assert_eq!(first.locks.len(), 1);
+        assert!(Turn::to_restore(&files, Duration::ZERO).locks.is_empty());
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| Turn::to_restore(&files, Duration::from_secs(60)));
+            drop(first);
+            assert_eq!(waits.join().unwrap().locks.len(), 1);
+        });
     }
 
     #[test]

@@ -94,6 +94,9 @@ pub enum ReviveError {
     Pipe(std::io::Error),
 }
 
+/// How long another job's dump or restore is waited for that has files in the same directory.
+const OTHER_JOBS: Duration = Duration::from_secs(60);
+
 impl ReviveError {
     /// Whether it would be no different at another try: the driver refuses to restore a process that is there. Without
     /// memory for it, or without a GPU that is ready, it may.
@@ -144,6 +147,7 @@ pub fn revive(plan: RevivePlan) -> Result<(ProcessId, RestoreTimes), ReviveError
     failpoint::hit("agent:before-restore");
 
     let began = Instant::now();
+    let turn = linked::Turn::to_restore(&image.linked, OTHER_JOBS);
     put_back_files(image, &plan.directory)?;
     for &address in &image.addresses {
         addresses::provide(address).map_err(|cause| ReviveError::Address { address, cause })?;
@@ -165,6 +169,7 @@ pub fn revive(plan: RevivePlan) -> Result<(ProcessId, RestoreTimes), ReviveError
         plan.criu_patience,
         inherited,
     );
+    drop(turn);
     let root = match restored {
         Ok(root) => root,
         Err(e) => {

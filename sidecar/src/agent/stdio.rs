@@ -27,6 +27,12 @@ use super::image::StdioPipe;
 /// How much of the end of the job's standard error is looked at for the reason why it ended.
 const TAIL: usize = 64 << 10;
 
+/// Its last words: so many lines. Node's name the error in the fourth from the end.
+const LAST_WORDS: usize = 4;
+
+/// How soon after its output was closed a job ends of that, where it cannot say so.
+const SOON: Duration = Duration::from_secs(60);
+
 /// The job's ends of its streams.
 #[derive(Debug)]
 pub struct JobEnds {
@@ -51,8 +57,8 @@ pub struct Generation {
 /// What is remembered of the output of a generation.
 #[derive(Debug, Default)]
 struct Output {
-    /// Whether the pipes of standard output and standard error were closed because nobody reads them any more.
-    closed: [bool; 2],
+    /// When the pipes of standard output and standard error were closed because nobody reads them any more.
+    closed: [Option<Instant>; 2],
     /// The end of what was written to standard error.
     tail: Vec<u8>,
 }
@@ -67,23 +73,32 @@ impl Output {
         }
     }
 
-    /// Whether the job speaks of a broken pipe: languages that ignore SIGPIPE (Python, Rust) end with an error of their own.
+    /// Whether the job's last words are of a broken pipe: languages that ignore SIGPIPE (Python, Rust) end with an error of their
+    /// own. What it said of one before is not why it ended: Python's `logging` passes over it, and says so at each line.
     fn speaks_of_a_broken_pipe(&self) -> bool {
-        [&b"Broken pipe"[..], b"BrokenPipe", b"EPIPE"]
-            .iter()
-            .any(|words| self.tail.windows(words.len()).any(|w| w == *words))
+        let lines = self.tail.rsplit(|&b| b == b'\n');
+        lines
+            .filter(|line| !line.trim_ascii().is_empty())
+            .take(LAST_WORDS)
+            .any(|line| {
+                [&b"Broken pipe"[..], b"BrokenPipe", b"EPIPE"]
+                    .iter()
+                    .any(|words| line.windows(words.len()).any(|w| w == *words))
+            })
     }
 
-    fn ended_for_want_of_a_reader(&self, exit: Exit) -> bool {
+    fn ended_for_want_of_a_reader(&self, exit: Exit, now: Instant) -> bool {
         let [out, err] = self.closed;
-        if exit.is_success() || !(out || err) {
+        let Some(since) = out.max(err).filter(|_| !exit.is_success()) else {
             return false;
-        }
+        };
+        // With standard error closed as well, nothing else can be said of it.
+        let both = out.is_some() && err.is_some() && now.saturating_duration_since(since) < SOON;
         match exit {
             Exit::Signal(signal) => signal == libc::SIGPIPE,
-            // A shell's code for a child that ended so. With standard error closed as well, nothing can be said of it.
+            // A shell's code for a child that ended so.
             Exit::Code(code) => {
-                code == 128 + libc::SIGPIPE || (out && err) || self.speaks_of_a_broken_pipe()
+                code == 128 + libc::SIGPIPE || both || self.speaks_of_a_broken_pipe()
             }
         }
     }
@@ -103,12 +118,12 @@ impl Generation {
 
     /// Whether a job that ended like this did so because nobody reads its output any more.
     pub fn ended_for_want_of_a_reader(&self, exit: Exit) -> bool {
-        if !lock(&self.output).closed.contains(&true) {
+        if lock(&self.output).closed == [None, None] {
             return false;
         }
         // What it said of it is on its way.
         self.finish(Duration::from_millis(500));
-        lock(&self.output).ended_for_want_of_a_reader(exit)
+        lock(&self.output).ended_for_want_of_a_reader(exit, Instant::now())
     }
 }
 
@@ -251,7 +266,7 @@ fn pump_output(mut from: File, to: i32, output: &Mutex<Output>) {
         if let Err(e) = write_all(&mut target, &buffer[..n]) {
             if is_without_reader(&e) {
                 // Before the pipe is closed: the job's end comes after that.
-                lock(output).closed[usize::from(to == 2)] = true;
+                lock(output).closed[usize::from(to == 2)] = Some(Instant::now());
             }
             return;
         }
@@ -360,12 +375,35 @@ mod tests {
         #[case] exit: Exit,
         #[case] own: bool,
     ) {
+        let now = Instant::now();
         let mut output = Output {
-            closed,
+            closed: closed.map(|closed| closed.then_some(now)),
             ..Output::default()
         };
         output.wrote(said);
-        assert_eq!(output.ended_for_want_of_a_reader(exit), own);
+        assert_eq!(output.ended_for_want_of_a_reader(exit, now), own);
+    }
+
+    /// It went on for hours without a reader: what ends it then is something else.
+    #[test]
+    fn a_crash_long_after_the_reader_left_is_one() {
+        let closed = Instant::now();
+        let mut output = Output {
+            closed: [Some(closed), None],
+            ..Output::default()
+        };
+        for line in 0..20 {
+            output.wrote(
+                b"--- Logging error ---\nBrokenPipeError: [Errno 32] Broken pipe\nCall stack:\n",
+            );
+            output.wrote(format!("Message: 'step {line}'\nArguments: ()\n").as_bytes());
+        }
+        output.wrote(b"Traceback (most recent call last):\n  File \"train.py\", line 9\n    step()\nRuntimeError: CUDA error\n");
+        let later = closed + Duration::from_secs(20 * 3600);
+        assert!(!output.ended_for_want_of_a_reader(Exit::Code(1), later));
+        output.closed[1] = Some(closed);
+        assert!(!output.ended_for_want_of_a_reader(Exit::Code(1), later));
+        assert!(output.ended_for_want_of_a_reader(Exit::Signal(libc::SIGPIPE), later));
     }
 
     #[test]
@@ -374,7 +412,7 @@ mod tests {
         for _ in 0..100 {
             output.wrote(&[b'x'; 5000]);
         }
-        output.wrote(b"Broken pipe");
+        output.wrote(b"\nBroken pipe\n");
         assert!(output.tail.len() <= 2 * TAIL + 5000);
         assert!(output.speaks_of_a_broken_pipe());
         for _ in 0..100 {

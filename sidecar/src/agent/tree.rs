@@ -258,9 +258,19 @@ pub struct TcpUse {
     pub internal_only: bool,
     /// A connection whose other end is not in the tree: its own address, and that one's.
     pub outside: Option<(SocketAddr, SocketAddr)>,
-    /// Addresses of this machine that its sockets are bound to, without loopback: NCCL's and Gloo's ranks on one machine talk
-    /// through the first interface that they find.
-    pub addresses: BTreeSet<IpAddr>,
+    /// Addresses of this machine that it listens on, without loopback, and those that its connections are from: NCCL's and Gloo's
+    /// ranks on one machine talk through the first interface that they find.
+    pub addresses: [BTreeSet<IpAddr>; 2],
+}
+
+impl TcpUse {
+    /// The addresses that are needed at the restore.
+    pub fn needed(&self, are_connections_kept: bool) -> Vec<IpAddr> {
+        let [listening, connected] = &self.addresses;
+        let connected = connected.iter().filter(|_| are_connections_kept);
+        let needed: BTreeSet<IpAddr> = listening.iter().chain(connected).copied().collect();
+        needed.into_iter().collect()
+    }
 }
 
 /// The sockets that the processes have, by inode.
@@ -348,12 +358,13 @@ fn tcp_use_of(sockets: &[TcpSocket], inodes: &BTreeSet<u64>) -> TcpUse {
         listening,
         internal_only: outside.is_none() && !connected.is_empty(),
         outside,
-        addresses: ours
-            .iter()
-            .filter(|s| s.state != TIME_WAIT)
-            .map(|s| s.local.0)
-            .filter(|ip| !ip.is_loopback() && !ip.is_unspecified() && !is_scoped(ip))
-            .collect(),
+        addresses: [true, false].map(|listens| {
+            ours.iter()
+                .filter(|s| s.state != TIME_WAIT && (s.state == LISTEN) == listens)
+                .map(|s| s.local.0)
+                .filter(|ip| !ip.is_loopback() && !ip.is_unspecified() && !is_scoped(ip))
+                .collect()
+        }),
     }
 }
 
@@ -621,7 +632,8 @@ mod tests {
         ];
         let inside = tcp_use_of(&table, &BTreeSet::from([1, 2, 3]));
         assert_eq!(inside.listening, [1000]);
-        assert!(inside.internal_only && inside.outside.is_none() && inside.addresses.is_empty());
+        assert!(inside.internal_only && inside.outside.is_none());
+        assert!(inside.needed(true).is_empty());
         let half = tcp_use_of(&table, &BTreeSet::from([1, 2]));
         assert!(!half.internal_only);
         assert_eq!(half.outside, Some((a.into(), b.into())));
@@ -631,13 +643,17 @@ mod tests {
         // Between ranks of one machine, through its network card.
         let card = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 7));
         let (c, d) = ((card, 1000), (card, 2000));
-        let table = [
-            socket(c, none, LISTEN, 1),
+        let mut table = vec![
+            socket((none.0, 1000), none, LISTEN, 1),
             socket(c, d, 1, 2),
             socket(d, c, 1, 3),
         ];
-        let inside = tcp_use_of(&table, &BTreeSet::from([1, 2, 3]));
+        let all = BTreeSet::from([1, 2, 3, 4]);
+        let inside = tcp_use_of(&table, &all);
         assert!(inside.internal_only);
-        assert_eq!(inside.addresses, BTreeSet::from([card]));
+        assert_eq!(inside.needed(true), [card]);
+        assert!(inside.needed(false).is_empty(), "they come back closed");
+        table.push(socket((card, 3000), none, LISTEN, 4));
+        assert_eq!(tcp_use_of(&table, &all).needed(false), [card]);
     }
 }

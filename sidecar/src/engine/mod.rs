@@ -512,7 +512,7 @@ pub async fn run(config: Config) -> Result<(), EngineError> {
     match remembered {
         Some(r) if config.start_fresh && r.fresh => tracing::warn!(
             "--start-fresh was given at the last start as well, and counts once: what that start began is expected in the \
-             store. To begin anew once more, start once without it"
+             store. To begin anew once more, give another --job name"
         ),
         Some(_) if config.start_fresh => {
             history.forget();
@@ -862,6 +862,9 @@ impl Engine {
         match near.list().await {
             Ok(listed) => {
                 let here = listed.checkpoints.iter().map(|c| c.created).max();
+                if here.is_some() {
+                    self.remember();
+                }
                 if let Some(copies) = self.copies.as_mut().filter(|_| here > newest) {
                     copies.stored_here(true);
                 }

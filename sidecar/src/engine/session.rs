@@ -238,10 +238,19 @@ impl<'e> Session<'e> {
                 holder.name
             )));
         }
-        Ok(match job.state().await?.newest {
-            Some(newest) => Err(format!(
-                "the job was started from its beginning, as no sidecar was here in time, and checkpoint {newest} of it is in \
-                 the store: none is taken of this one, so that they do not replace that. To resume from checkpoint {newest}, \
+        let mut newest = job
+            .state()
+            .await?
+            .newest
+            .map(|newest| (newest.to_string(), "in the store"));
+        if let (None, Some(near)) = (&newest, self.engine.near.as_ref().and_then(Near::reading)) {
+            let here = near.state().await?.newest;
+            newest = here.map(|newest| (format!("L{newest}"), "on this machine"));
+        }
+        Ok(match newest {
+            Some((newest, place)) => Err(format!(
+                "the job was started from its beginning, as no sidecar was here in time, and checkpoint {newest} of it is \
+                 {place}: none is taken of this one, so that they do not replace that. To resume from checkpoint {newest}, \
                  end this job and start it again; to keep this one, give it another --job name"
             )),
             None => Ok(()),
@@ -286,6 +295,9 @@ impl<'e> Session<'e> {
                 }
             }
             JobState::Ended(exit) => {
+                // As above: it ran, and its newest checkpoint is what comes now.
+                self.engine.from = None;
+                self.engine.start_fresh = false;
                 self.ended = Some(Ended {
                     exit,
                     stopping: false,
@@ -773,17 +785,7 @@ impl<'e> Session<'e> {
         self.job_is(false);
         // A checkpoint whose job was attached again is whole without the job: the newest there is.
         self.settle_flight().await?;
-        if exit.is_success() {
-            self.take_over().await?;
-            // Not one that becomes visible after that.
-            self.engine.stop_background();
-            self.engine.mark_completed(0).await?;
-            tracing::info!("the job ended successfully");
-            self.engine.status.state("ended successfully");
-            // It may have ended already: it waits for nothing then.
-            let _ = self.link.send(&ToAgent::GiveUp);
-            return Ok(true);
-        }
+        // Whatever its code: a job that answers SIGTERM with a success is not done, and what it trained is gone on with.
         if stopping {
             tracing::info!(
                 ?exit,
@@ -793,6 +795,17 @@ impl<'e> Session<'e> {
             // It may have ended already: it waits for nothing then.
             let _ = self.link.send(&ToAgent::GiveUp);
             self.copy_the_rest().await?;
+            return Ok(true);
+        }
+        if exit.is_success() {
+            self.take_over().await?;
+            // Not one that becomes visible after that.
+            self.engine.stop_background();
+            self.engine.mark_completed(0).await?;
+            tracing::info!("the job ended successfully");
+            self.engine.status.state("ended successfully");
+            // It may have ended already: it waits for nothing then.
+            let _ = self.link.send(&ToAgent::GiveUp);
             return Ok(true);
         }
         let decision = {
@@ -963,9 +976,7 @@ impl Engine {
             self.link_rate = rate;
         }
         // Before anybody hears of it: from then on it must not be taken for lost.
-        if !local {
-            self.remember();
-        }
+        self.remember();
         for client in self.serving.drain(..) {
             let _ = client.send(Ok(report.clone()));
         }
@@ -982,12 +993,13 @@ impl Engine {
         self.stored(local, urgent);
     }
 
-    /// The store has a checkpoint of the job: from here on that is known on this machine.
+    /// There is a checkpoint of the job, in the store or on its way there: from here on it is known on this machine which history
+    /// it belongs to.
     pub(super) fn remember(&self) {
         let Some(known) = self.job.expected() else {
             return;
         };
-        // A small file, on the disk at once only where the history is another one.
+        // Two small files.
         let fresh = self.fresh;
         self.history
             .note(Remembered { known, fresh }, unix_millis());
