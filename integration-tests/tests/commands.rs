@@ -243,16 +243,26 @@ fn kept_of_the_log(world: &World) -> Result<Vec<u64>> {
 
 #[test]
 fn sigterm_takes_a_last_checkpoint_that_the_next_start_resumes() -> Result<()> {
+    // The job's own end: it has no handler.
+    sigterm(&[], 143)
+}
+
+/// It is not done: the next start does not begin anew.
+#[test]
+fn sigterm_to_a_job_that_answers_with_success() -> Result<()> {
+    sigterm(&["--handle-sigterm"], 0)
+}
+
+fn sigterm(trainer: &[&str], code: i32) -> Result<()> {
     let world = World::simulated(1, 256)?;
-    let spec = on_demand().with_phos(&["--grace", "60s"]);
+    let spec = (on_demand().with_phos(&["--grace", "60s"])).with_trainer(trainer);
     let reference = world.reference(&spec)?;
     let mut phos = world.start(&spec)?;
     wait_running(&world, &phos)?;
     ensure!(world.checkpoints()?.is_empty());
     terminate(&phos)?;
     let status = phos.wait(LIMIT)?;
-    // The job's own end: it has no handler.
-    ensure!(status.code() == Some(143), "{status}:\n{}", phos.tail());
+    ensure!(status.code() == Some(code), "{status}:\n{}", phos.tail());
     wait_for("all of it to be gone", LIMIT, || {
         (world.tree() == Default::default()).then_some(())
     })?;

@@ -162,6 +162,9 @@ pub(crate) struct Args {
     /// Have that connection on this address of the machine
     #[arg(long, value_name = "IP", default_value = "127.0.0.1")]
     pub tcp_address: std::net::IpAddr,
+    /// End with success on SIGTERM, as a program with a handler does
+    #[arg(long)]
+    pub handle_sigterm: bool,
     /// Keep a TCP connection to whoever listens there
     #[arg(long, value_name = "IP:PORT")]
     pub connect: Option<std::net::SocketAddr>,

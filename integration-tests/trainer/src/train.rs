@@ -19,7 +19,7 @@ use crate::hold::Hold;
 use crate::large::{Large, Semaphores};
 use crate::many::{Many, Sizes};
 use crate::model::{HISTORY, Replica, SLOTS, Shape, StepParameters};
-use crate::processes::{Ranks, ShortLived};
+use crate::processes::{self, Ranks, ShortLived};
 use crate::rng::{Pcg, mix};
 use crate::scratch::Scratch;
 use crate::sharing::Shared;
@@ -92,6 +92,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let seed = mix(args.seed ^ u64::from(rank) << 32);
     let (features, classes) = (args.layers[0], args.layers[args.layers.len() - 1]);
 
+    if args.handle_sigterm {
+        processes::end_on_sigterm();
+    }
     let ranks = Ranks::start(args.rank_processes)?;
     let mut companions = Companions::start(args)?;
     // Forked children first, while this process has one thread and no CUDA.
