@@ -195,6 +195,10 @@ async fn what_the_dead_left_goes_and_what_the_living_need_stays() {
     let writer = old.begin(old_epoch).await.unwrap();
     let more = Image::of((0..9).map(|i| noise(500 + i, 20_000)).collect());
     more.put(&writer).await.unwrap();
+    // They are written in the background.
+    while below(&store, "packs").await.len() <= sound.len() {
+        tokio::task::yield_now().await;
+    }
     let cli = open(store.clone(), 5).await.job(name("job"));
     prune(&cli, 9).await;
     assert!(
