@@ -32,6 +32,7 @@ use object_store::{
 };
 use url::Url;
 
+use crate::directory::Directory;
 use crate::fault::{FaultKind, StoreFault};
 use crate::medium::{self, Medium};
 use crate::retry::RetryPolicy;
@@ -172,7 +173,7 @@ impl Backend {
             StoreFault::with_kind(
                 "read",
                 key,
-                FaultKind::TooLarge,
+                FaultKind::Foreign,
                 format!("{size} bytes, at most {cap} are expected"),
             )
         };
@@ -391,7 +392,7 @@ impl Backend {
         match self.read_once(key, cap).await {
             Ok(found) if found == bytes => Ok(Created::Done),
             Ok(found) => Ok(Created::Taken(Some(found))),
-            Err(fault) if fault.kind() == FaultKind::TooLarge => Ok(Created::Taken(None)),
+            Err(fault) if fault.kind() == FaultKind::Foreign => Ok(Created::Taken(None)),
             // S3 answers "conflict" while another creation is under way, and that one may still fail.
             Err(fault) if fault.kind() == FaultKind::NotFound => Err(StoreFault::with_kind(
                 "create",
@@ -598,6 +599,7 @@ fn directory(address: &str, path: PathBuf) -> Result<(Arc<dyn ObjectStore>, Uplo
         detail: error.to_string(),
     })?;
     let store = store.with_fsync(true).with_automatic_cleanup(true);
+    let store = Directory::new(store, path.clone());
     Ok((Arc::new(store), Uploads::Directory(path)))
 }
 

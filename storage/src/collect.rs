@@ -1087,7 +1087,9 @@ impl Collector<'_> {
             let end = span.iter().map(|w| w.location.end()).max().unwrap_or(start);
             let bytes = match self.job.backend().read_range(&key, start..end).await {
                 Ok(bytes) => bytes,
-                Err(fault) if fault.kind() == FaultKind::NotFound => return Ok(None),
+                Err(fault) if matches!(fault.kind(), FaultKind::NotFound | FaultKind::Foreign) => {
+                    return Ok(None);
+                }
                 Err(fault) => return Err(fault.into()),
             };
             let span = span.to_vec();
@@ -1296,6 +1298,8 @@ impl Job {
                 Ok(note.map_or(true, |note| note.epoch >= epoch))
             }
             Err(fault) if fault.kind() == FaultKind::NotFound => Ok(false),
+            // As of one that cannot be understood.
+            Err(fault) if fault.kind() == FaultKind::Foreign => Ok(true),
             Err(fault) => Err(fault),
         }
     }

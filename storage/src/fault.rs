@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use object_store::client::{HttpError, HttpErrorKind};
 
+use crate::directory::NotAFile;
 use crate::s3::CredentialsError;
 
 /// What kind of fault a request met.
@@ -32,8 +33,8 @@ pub enum FaultKind {
     Unsupported,
     /// The store refused the request as malformed, or the configuration is wrong.
     Invalid,
-    /// The object is larger than anything phos-ft writes there.
-    TooLarge,
+    /// What is there is nothing that phos-ft wrote: larger than all of that, or no regular file. As good as damaged.
+    Foreign,
     /// The job had a history there, and the store shows none, another or a shorter one.
     Absent,
     /// Time-outs, resets, 5xx, throttling: another attempt may succeed.
@@ -66,7 +67,7 @@ impl FaultKind {
             Self::Invalid => {
                 "the store refused the request (check the address and options of --store)"
             }
-            Self::TooLarge => "it is larger than anything phos-ft writes there, and was not read",
+            Self::Foreign => "it is nothing that phos-ft wrote there, and was not read",
             Self::Absent => {
                 "the store does not have it now (mount its file system or correct --store; to do without it for good, give \
                  --start-fresh)"
@@ -249,6 +250,15 @@ fn from_chain(error: &(dyn std::error::Error + 'static)) -> FaultKind {
                 HttpErrorKind::Unknown => from_text(&error.to_string()),
                 _ => FaultKind::Transient,
             };
+        }
+        if current.is::<NotAFile>() {
+            return FaultKind::Foreign;
+        }
+        // Of an error with another one in it, `source` is that one's own.
+        if let Some(io) = current.downcast_ref::<io::Error>()
+            && io.get_ref().is_some_and(|inner| inner.is::<NotAFile>())
+        {
+            return FaultKind::Foreign;
         }
         if let Some(io) = current.downcast_ref::<io::Error>()
             && let Some(kind) = from_io(io)

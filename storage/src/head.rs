@@ -137,10 +137,29 @@ pub(crate) fn record_name(number: u64) -> String {
     format!("{number:020}")
 }
 
+/// No log has more records: one each millisecond for 30,000 years. A name with a greater number is not a record's, and nobody
+/// who reckons with numbers meets the end of them.
+const MOST_RECORDS: u64 = 1_000_000_000_000_000;
+
 /// The number of a record's name.
 pub(crate) fn parse_record_name(name: &str) -> Option<u64> {
     let number = name.parse().ok()?;
-    (record_name(number) == name).then_some(number)
+    (number <= MOST_RECORDS && record_name(number) == name).then_some(number)
+}
+
+/// Of a run of numbers that are missing, so many are asked for.
+const MOST_MISSING: u64 = 64;
+
+/// The numbers of a log's records with those that a listing lacks, oldest first: no record is ever deleted, so one that is not
+/// there was lost, or the listing does not show it. Of many in a row the newest.
+pub(crate) fn with_missing(listed: &[u64]) -> Vec<u64> {
+    let mut all = Vec::with_capacity(listed.len());
+    let mut next = 1;
+    for &number in listed {
+        all.extend(next.max(number.saturating_sub(MOST_MISSING))..=number);
+        next = number + 1;
+    }
+    all
 }
 
 #[cfg(test)]
@@ -193,13 +212,28 @@ mod tests {
                 prop_assert_eq!(&HeadRecord::decode(&crypt, number, &bytes).unwrap(), &record);
                 prop_assert!(HeadRecord::decode(&crypt, number.wrapping_add(1), &bytes).is_err());
             }
+            let number = number % (MOST_RECORDS + 1);
             prop_assert_eq!(parse_record_name(&record_name(number)), Some(number));
+            prop_assert_eq!(parse_record_name(&record_name(number + MOST_RECORDS + 1)), None);
         }
 
         #[test]
         fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
             prop_assert!(HeadRecord::decode(&Crypt::PLAIN, 1, &bytes).is_err());
             prop_assert!(HeadRecord::decode(&Crypt::PLAIN, 1, &envelope::seal(&KIND, &bytes).unwrap()).is_err());
+        }
+
+        #[test]
+        fn what_is_missing_is_asked_for(listed in prop::collection::btree_set(1_u64..300, 0..40)) {
+            let listed: Vec<u64> = listed.into_iter().collect();
+            let all = with_missing(&listed);
+            prop_assert!(all.is_sorted() && listed.iter().all(|number| all.contains(number)));
+            let end = listed.last().map_or(0, |last| last + 1);
+            for number in 1..end {
+                let next = listed[listed.partition_point(|n| *n < number)];
+                prop_assert_eq!(all.contains(&number), next - number <= MOST_MISSING, "{}", number);
+            }
+            prop_assert!(!all.contains(&end));
         }
 
         #[test]

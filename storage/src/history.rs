@@ -5,6 +5,9 @@
 //!
 //! # Damage
 //!
+//! Numbers are given one after the other and no record is deleted, so one that is missing is damaged, as a checkpoint may have
+//! been in it. Those before the newest collection that it does not keep are missed by nobody.
+//!
 //! If the newest collection itself cannot be read, nobody knows any more what it gave up for deletion: older checkpoints
 //! are still shown and restored as far as they are whole (every chunk is checked), but no writer leans on them and
 //! nothing more is collected.
@@ -54,7 +57,7 @@ pub(crate) struct Step {
 impl<'a> Walk<'a> {
     /// A walk that reads up to `width` records at once.
     pub(crate) async fn new(job: &'a Job, width: usize) -> Result<Self, StoreFault> {
-        let rest = job.record_numbers().await?;
+        let rest = head::with_missing(&job.record_numbers().await?);
         Ok(Self {
             job,
             tail: rest.last().copied().unwrap_or(0),
@@ -125,7 +128,7 @@ impl<'a> Walk<'a> {
                         let tail = numbers.last().copied().unwrap_or(0);
                         if tail > self.newest {
                             self.newest = tail;
-                            self.rest = numbers;
+                            self.rest = head::with_missing(&numbers);
                             self.ahead.clear();
                             continue;
                         }
@@ -304,7 +307,7 @@ impl Job {
         });
         match read.await {
             Ok(collection) => Ok(collection),
-            Err(fault) if matches!(fault.kind(), FaultKind::NotFound | FaultKind::TooLarge) => {
+            Err(fault) if matches!(fault.kind(), FaultKind::NotFound | FaultKind::Foreign) => {
                 Ok(Err(fault.to_string()))
             }
             Err(fault) => Err(fault),

@@ -343,7 +343,7 @@ impl Job {
                     Ok(Some((nonce, note.ok())))
                 }
                 Err(fault) if fault.kind() == FaultKind::NotFound => Ok(None),
-                Err(fault) if fault.kind() == FaultKind::TooLarge => Ok(Some((nonce, None))),
+                Err(fault) if fault.kind() == FaultKind::Foreign => Ok(Some((nonce, None))),
                 Err(fault) => Err(fault),
             }
         });

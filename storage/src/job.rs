@@ -485,7 +485,7 @@ impl Job {
             let read = self.backend().read(&key, head::KIND.max_object()).await;
             let bytes = match read {
                 Ok(bytes) => bytes,
-                Err(fault) if matches!(fault.kind(), FaultKind::NotFound | FaultKind::TooLarge) => {
+                Err(fault) if matches!(fault.kind(), FaultKind::NotFound | FaultKind::Foreign) => {
                     continue;
                 }
                 Err(fault) => return Err(fault),
@@ -550,7 +550,7 @@ impl Job {
         match read.await {
             Ok(record) => Ok(Some(record)),
             Err(fault) if fault.kind() == FaultKind::NotFound => Ok(None),
-            Err(fault) if fault.kind() == FaultKind::TooLarge => Ok(Some(Err(fault.to_string()))),
+            Err(fault) if fault.kind() == FaultKind::Foreign => Ok(Some(Err(fault.to_string()))),
             Err(fault) => Err(fault),
         }
     }
@@ -888,6 +888,7 @@ impl Job {
         &self,
         number: CheckpointNumber,
     ) -> Result<(Manifest, ManifestRef), JobError> {
+        let mut said_before = None;
         for _ in 0..LOOKS {
             let tail = self.tail_hint().await?;
             match self.manifest_once(number).await {
@@ -897,9 +898,13 @@ impl Job {
                     | JobError::Removed { .. }
                     | JobError::NoCheckpoint { .. }),
                 ) => {
-                    // A store that went away meanwhile is neither damaged nor another one.
+                    // A store that went away meanwhile, or was away for a moment, is neither damaged nor another one.
                     self.check_expected_with(tail).await?;
-                    return Err(error);
+                    let said = error.to_string();
+                    if self.expected().is_none() || said_before.as_ref() == Some(&said) {
+                        return Err(error);
+                    }
+                    said_before = Some(said);
                 }
                 other => return other,
             }
@@ -966,7 +971,7 @@ impl Job {
         });
         match read.await {
             Ok(manifest) => Ok(manifest),
-            Err(fault) if matches!(fault.kind(), FaultKind::NotFound | FaultKind::TooLarge) => {
+            Err(fault) if matches!(fault.kind(), FaultKind::NotFound | FaultKind::Foreign) => {
                 Ok(Err(fault.to_string()))
             }
             Err(fault) => Err(fault),
@@ -1010,16 +1015,22 @@ impl Job {
     ) -> Result<(Restorable, Option<ManifestRef>), JobError> {
         self.refuse_discard()?;
         let mut looks = 0;
+        let mut skipped_before = None;
         loop {
             looks += 1;
             let (found, named, tail) = self.newest_restorable_once().await?;
-            if !found.skipped.is_empty() {
-                // A store that went away meanwhile is not damaged.
-                self.check_expected_with(tail).await?;
-            }
-            if found.skipped.is_empty() || looks > LOOKS || !self.grew_beyond(tail).await? {
+            if found.skipped.is_empty() {
                 return Ok((found, named));
             }
+            // A store that went away meanwhile is not damaged, nor is one that was away for a moment.
+            self.check_expected_with(tail).await?;
+            let is_settled = (self.expected().is_none()
+                || skipped_before.as_ref() == Some(&found.skipped))
+                && !self.grew_beyond(tail).await?;
+            if is_settled || looks > LOOKS {
+                return Ok((found, named));
+            }
+            skipped_before = Some(found.skipped);
         }
     }
 
@@ -1147,12 +1158,12 @@ impl Job {
     /// Checks that all packs of a checkpoint are there with the right length; the reason if not.
     pub async fn check_packs(&self, manifest: &Manifest) -> Result<(), JobError> {
         self.refuse_discard()?;
-        let packs = self.packs().await?;
-        match manifest
-            .packs
-            .iter()
-            .find_map(|pack| packs.check(pack).err())
-        {
+        if self.unusable(manifest).await?.is_none() {
+            return Ok(());
+        }
+        // A store that is away, or was for a moment, is not damaged.
+        self.known().await?;
+        match self.unusable(manifest).await? {
             None => Ok(()),
             Some(reason) => Err(JobError::Unusable {
                 job: self.name().clone(),
@@ -1160,6 +1171,13 @@ impl Job {
                 reason,
             }),
         }
+    }
+
+    /// What is wrong with the packs of a checkpoint, by a listing.
+    async fn unusable(&self, manifest: &Manifest) -> Result<Option<String>, StoreFault> {
+        let packs = self.packs().await?;
+        let reason = |pack| packs.check(pack).err();
+        Ok(manifest.packs.iter().find_map(reason))
     }
 
     pub(crate) fn refuse_discard(&self) -> Result<(), JobError> {
@@ -1292,7 +1310,7 @@ impl Job {
         match read.await {
             // That it stands there is what counts.
             Ok(_) => Ok(true),
-            Err(fault) if fault.kind() == FaultKind::TooLarge => Ok(true),
+            Err(fault) if fault.kind() == FaultKind::Foreign => Ok(true),
             Err(fault) if fault.kind() == FaultKind::NotFound => Ok(false),
             Err(fault) => Err(fault),
         }
@@ -1576,7 +1594,7 @@ impl Job {
                     Ok(Some((nonce, note.map_err(|error| error.to_string()))))
                 }
                 Err(fault) if fault.kind() == FaultKind::NotFound => Ok(None),
-                Err(fault) if fault.kind() == FaultKind::TooLarge => {
+                Err(fault) if fault.kind() == FaultKind::Foreign => {
                     Ok(Some((nonce, Err(fault.to_string()))))
                 }
                 Err(fault) => Err(fault),

@@ -92,7 +92,7 @@ impl Job {
                 tracing::warn!(%error, "who has the job cannot be read from its lease");
                 Ok(None)
             }
-            Err(fault) if matches!(fault.kind(), FaultKind::NotFound | FaultKind::TooLarge) => {
+            Err(fault) if matches!(fault.kind(), FaultKind::NotFound | FaultKind::Foreign) => {
                 Ok(None)
             }
             Err(fault) => Err(fault.into()),

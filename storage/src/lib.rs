@@ -48,6 +48,7 @@ mod copy;
 mod crypt;
 mod diff;
 mod digest;
+mod directory;
 mod envelope;
 mod fault;
 #[doc(hidden)]

@@ -30,7 +30,7 @@ use crate::chunk_list::ChunkList;
 use crate::codec::{self, Codec};
 use crate::crypt::{Crypt, Naming};
 use crate::fault::{FaultKind, StoreFault};
-use crate::job::Job;
+use crate::job::{Job, JobError};
 use crate::manifest::{ChunkEntry, Manifest};
 use crate::names::{CheckpointNumber, PackId};
 use crate::places::{Places, Span};
@@ -354,10 +354,31 @@ impl Reader {
         }
         match self.fetch_span_once(span).await {
             // Neither is final when it is met for the first time: a whole checkpoint would be given up for it.
-            Err(ReadError::Damaged { .. } | ReadError::PackLost { .. }) => {
-                self.fetch_span_once(span).await
+            Err(ReadError::Damaged { .. }) => self.fetch_span_once(span).await,
+            Err(ReadError::PackLost { .. }) => {
+                // A store that is away, or was for a moment, has lost nothing.
+                self.check_shown(span).await?;
+                match self.fetch_span_once(span).await {
+                    Err(lost @ ReadError::PackLost { .. }) => {
+                        self.check_shown(span).await?;
+                        Err(lost)
+                    }
+                    other => other,
+                }
             }
             other => other,
+        }
+    }
+
+    /// Fails unless the store shows the history that a span is of.
+    async fn check_shown(&self, span: &Span) -> Result<(), ReadError> {
+        match self.job_of(span).known().await {
+            Err(JobError::Store(source)) if !source.is_permanent() => Err(ReadError::Store {
+                checkpoint: self.checkpoint,
+                source,
+            }),
+            // Of the history, that is for others to say.
+            _ => Ok(()),
         }
     }
 
@@ -397,7 +418,7 @@ impl Reader {
             .read_range(&key, span.start..span.end)
             .await
             .map_err(|source| match source.kind() {
-                FaultKind::NotFound => ReadError::PackLost {
+                FaultKind::NotFound | FaultKind::Foreign => ReadError::PackLost {
                     checkpoint,
                     pack,
                     source,

@@ -365,6 +365,9 @@ impl Job {
                 Err(JobError::Store(fault)) if fault.kind() == FaultKind::NotFound => {
                     Damage::missing()
                 }
+                Err(JobError::Store(fault)) if fault.kind() == FaultKind::Foreign => {
+                    fault.to_string().into()
+                }
                 Err(other) => return Err(other),
             };
             if !std::mem::take(&mut again) {
@@ -494,6 +497,9 @@ impl Job {
             Ok(bytes) => bytes,
             Err(fault) if fault.kind() == FaultKind::NotFound => {
                 return Ok(Err(Damage::missing()));
+            }
+            Err(fault) if fault.kind() == FaultKind::Foreign => {
+                return Ok(Err(fault.to_string().into()));
             }
             Err(fault) => return Err(fault),
         };

@@ -18,7 +18,7 @@ use object_store::{
     ObjectStoreExt, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
 use phos_storage::{
-    CheckpointNumber, CollectOptions, Epoch, FaultKind, Job, JobError, Lease, UnixMillis,
+    CheckpointNumber, CollectOptions, Epoch, FaultKind, Job, JobError, Lease, ReadError, UnixMillis,
 };
 use rstest::rstest;
 
@@ -165,6 +165,11 @@ struct World {
 
 /// Two checkpoints, and a handle that knows of them. The store is exchanged at the request of this number from here on.
 async fn world(away: Away, at: usize) -> World {
+    world_for(away, at, usize::MAX).await
+}
+
+/// The same for so many requests.
+async fn world_for(away: Away, at: usize, lasts: usize) -> World {
     let (real, older) = (Arc::new(InMemory::new()), Arc::new(InMemory::new()));
     let (before, epoch) = history(1, &real, 1).await;
     copy(&real, &older).await;
@@ -173,9 +178,13 @@ async fn world(away: Away, at: usize) -> World {
     let exchange = Exchange::of(real.clone());
     let requests = Arc::new(AtomicUsize::new(usize::MAX / 2));
     let (switch, count, to) = (exchange.clone(), requests.clone(), other.clone());
+    let (until, is) = (at.saturating_add(lasts), real.clone());
     let store = Faulty::new(Arc::new(exchange.clone()), move |_, _| {
-        if count.fetch_add(1, Ordering::Relaxed) == at {
+        let request = count.fetch_add(1, Ordering::Relaxed);
+        if request == at {
             switch.set(to.clone());
+        } else if request == until {
+            switch.set(is.clone());
         }
         Verdict::Pass
     });
@@ -330,6 +339,41 @@ async fn a_restore_reads_the_newest_or_waits(
         let exchanged = world.was_exchanged(at);
         world.back(3).await;
         if !exchanged {
+            assert!(at > 5, "{at} requests");
+            break;
+        }
+    }
+}
+
+/// A mount that is away for a moment, while a pack is read, say: nothing of the newest is taken for damaged or lost.
+#[rstest]
+#[tokio::test]
+async fn a_moments_absence_is_no_damage(
+    #[values(Away::Empty, Away::Other, Away::Older)] away: Away,
+    #[values(1, 2, 3)] lasts: usize,
+) {
+    for at in 0.. {
+        let world = world_for(away, at, lasts).await;
+        let job = &world.job;
+        let read = async {
+            let (found, _hold) = job.hold_newest("restore", NOW).await?;
+            assert_eq!(found.skipped, [], "{away:?} at {at}");
+            let manifest = found.manifest.expect("a checkpoint");
+            assert_eq!(manifest.number.0, 3, "{away:?} at {at}");
+            // As of one that was chosen.
+            let (chosen, _hold) = job.hold(manifest.number, "restore", NOW).await?;
+            job.check_packs(&chosen).await?;
+            match Image::read(job, &chosen).await {
+                Ok(read) => assert_eq!(read, image(2), "{away:?} at {at}"),
+                Err(ReadError::Store { source, .. }) => return Err(JobError::Store(source)),
+                Err(e) => panic!("{away:?} at {at}: {e}"),
+            }
+            Ok(())
+        };
+        if let Err(error) = read.await {
+            assert!(is_transient(&error), "{away:?} at {at}: {error}");
+        }
+        if !world.was_exchanged(at) {
             assert!(at > 5, "{at} requests");
             break;
         }

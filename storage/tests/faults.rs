@@ -10,9 +10,12 @@ use std::sync::{Arc, Mutex};
 
 use common::{Error, Faulty, Image, NOW, Op, Verdict, keys, name, noise, open, options, runtime};
 use futures::future::BoxFuture;
+use object_store::ObjectStoreExt;
 use object_store::memory::InMemory;
+use object_store::path::Path;
 use phos_storage::{
     CommitError, Epoch, FaultKind, Job, JobError, Pacer, ProbeError, RecordKind, Store,
+    VerifyOptions,
 };
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
@@ -605,5 +608,121 @@ proptest! {
                 assert_eq!(Image::read(&job, &manifest).await.unwrap(), image);
             }
         });
+    }
+}
+
+/// No record is ever deleted by phos-ft: one that is gone may have been a checkpoint's.
+#[tokio::test]
+async fn a_record_that_is_missing_in_the_middle_is_damage_and_one_at_the_end_is_not() {
+    let inner = Arc::new(InMemory::new());
+    let job = open(inner.clone(), 1).await.job(name("job"));
+    let epoch = job.take_over("node", NOW).await.unwrap().epoch;
+    for seed in 1..=3 {
+        image(seed).commit(&job, epoch).await.unwrap();
+    }
+    for (gone, checkpoints, damaged) in [(3_u64, vec![4, 2], vec![3]), (4, vec![2], vec![])] {
+        let record = format!("/head/{gone:020}");
+        let mut all = keys(&*inner).await.into_iter();
+        let key = all.find(|key| key.ends_with(&record)).unwrap();
+        inner.delete(&Path::from(key)).await.unwrap();
+        let job = open(inner.clone(), 2).await.job(name("job"));
+        let listed = job.list().await.unwrap();
+        let numbers = |all: &[phos_storage::SkippedCheckpoint]| -> Vec<u64> {
+            all.iter().map(|one| one.number.0).collect()
+        };
+        let found: Vec<u64> = listed.checkpoints.iter().map(|c| c.number.0).collect();
+        assert_eq!(
+            (found, numbers(&listed.damaged)),
+            (checkpoints.clone(), damaged.clone())
+        );
+        assert!(
+            listed
+                .damaged
+                .iter()
+                .all(|one| one.reason.contains("missing"))
+        );
+        let options = VerifyOptions {
+            deep: false,
+            quarantine: false,
+        };
+        let verified = job.verify(options, NOW, &|_| {}).await.unwrap();
+        assert_eq!(numbers(&verified.damaged), damaged);
+        // What survives is restored.
+        let newest = job.newest_restorable().await.unwrap();
+        assert_eq!(newest.manifest.unwrap().number.0, checkpoints[0]);
+        assert_eq!(newest.skipped, []);
+    }
+}
+
+/// Who may write to the store may put anything there. Nothing of it makes anybody wait, reckon wrongly or read elsewhere.
+#[tokio::test]
+async fn what_is_no_file_of_ours_in_a_directory_is_damage() {
+    let dir = tempfile::tempdir().unwrap();
+    let address = dir.path().to_str().unwrap();
+    let open = || async {
+        let store = Store::open(address, options(1)).await.unwrap();
+        store.initialise().await.unwrap();
+        store.job(name("job"))
+    };
+    let job = open().await;
+    let epoch = job.take_over("node", NOW).await.unwrap().epoch;
+    for seed in 1..=2 {
+        image(seed).commit(&job, epoch).await.unwrap();
+    }
+    let newest = job.newest_restorable().await.unwrap().manifest.unwrap();
+    let at = |key: &str| dir.path().join("jobs/job").join(key);
+    let pipe = |key: &str| {
+        let mode = rustix::fs::Mode::RWXU;
+        let kind = rustix::fs::FileType::Fifo;
+        rustix::fs::mknodat(rustix::fs::CWD, at(key), kind, mode, 0).unwrap();
+    };
+    std::fs::write(at(&format!("head/{}", u64::MAX)), "x").unwrap();
+    std::os::unix::fs::symlink("/dev/zero", at("head/00000000000000000009")).unwrap();
+    pipe("head/00000000000000000008");
+    let job = open().await;
+    let listed = job.list().await.unwrap();
+    assert_eq!((listed.checkpoints.len(), listed.damaged.len()), (2, 0));
+
+    // A pack of the newest becomes a pipe, and then a link to where its bytes are.
+    let pack = newest.packs[0].id.to_string();
+    let found = |below: &str| {
+        let mut left = vec![at(below)];
+        while let Some(directory) = left.pop() {
+            for entry in std::fs::read_dir(directory).unwrap().flatten() {
+                match entry.path() {
+                    path if path.is_dir() => left.push(path),
+                    path if path.ends_with(&pack) => return path,
+                    _ => {}
+                }
+            }
+        }
+        panic!("no pack {pack}")
+    };
+    let path = found("packs");
+    let kept = dir.path().join("kept");
+    std::fs::rename(&path, &kept).unwrap();
+    let key = path
+        .strip_prefix(at(""))
+        .unwrap()
+        .to_str()
+        .unwrap()
+        .to_owned();
+    for linked in [false, true] {
+        match linked {
+            false => pipe(&key),
+            true => std::os::unix::fs::symlink(&kept, &path).unwrap(),
+        }
+        let job = open().await;
+        let error = Image::read(&job, &newest).await.unwrap_err();
+        assert!(error.damaged_pack().is_some(), "{error}");
+        let options = VerifyOptions {
+            deep: true,
+            quarantine: false,
+        };
+        let verified = job.verify(options, NOW, &|_| {}).await.unwrap();
+        assert_eq!(verified.damaged_packs.len(), 1, "{:?}", verified.damaged);
+        let restorable = job.newest_restorable().await.unwrap();
+        assert_eq!(restorable.manifest.unwrap().number.0, 2);
+        std::fs::remove_file(&path).unwrap();
     }
 }
