@@ -635,6 +635,37 @@ fn calls_past_the_wrappers_are_noticed_and_named() {
     puppet.ok("fill a 4000000 7");
 }
 
+#[test]
+fn what_is_left_to_the_driver_is_counted() {
+    if support::real_gpu().is_some() {
+        return;
+    }
+    let world = World::new(&[128]);
+    let agent = world.agent();
+    let socket = world.socket();
+    let mut puppet = world.puppet_with(&[
+        ("PHOS_SHIM_SOCKET", socket.to_str().unwrap()),
+        ("PHOS_SIM_NO_VMM", "1"),
+    ]);
+    puppet.all(&["init", "device 0"]);
+    let mut link = agent.accept().welcome(&[]);
+    puppet.all(&[
+        "alloc a 4000000",
+        "alloc b 3000000",
+        "pitch c 1000 1000",
+        "free b",
+    ]);
+    let pitch: u64 = puppet.ok("pitch d 1000 10").parse().unwrap();
+    let (_, table, _) = link.quiesce(1, 5000).unwrap();
+    assert!(table.is_empty(), "{table:?}");
+    assert_eq!(link.native, 4_000_000 + pitch * 1010);
+    link.send(&ToShim::Resume { seq: 1 });
+    puppet.all(&["free a", "free c", "free d"]);
+    link.native = 0;
+    link.quiesce(2, 5000).unwrap();
+    assert_eq!(link.native, 0);
+}
+
 /// As [`cycle`], with the driver's own checkpoint of the process in between, made by another process.
 fn cycle_with_control(
     agent: Agent,

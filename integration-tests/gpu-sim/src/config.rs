@@ -28,6 +28,8 @@ pub struct Config {
     pub poison: bool,
     /// `PHOS_SIM_SPARSE`: device memory is taken when it is touched: more of it can be allocated than there is.
     pub sparse: bool,
+    /// `PHOS_SIM_NO_VMM`: the devices say that they have no virtual memory management.
+    pub no_vmm: bool,
     /// `PHOS_SIM_IMPORT_US`: how long every import takes at least.
     pub import_us: u64,
     /// `PHOS_SIM_NODE`: the device that every process with the driver or NVML keeps open.
@@ -89,6 +91,7 @@ impl Config {
             late_imports: flag("PHOS_SIM_LATE_IMPORTS"),
             poison: flag("PHOS_SIM_POISON"),
             sparse: flag("PHOS_SIM_SPARSE"),
+            no_vmm: flag("PHOS_SIM_NO_VMM"),
             import_us: number("PHOS_SIM_IMPORT_US").map_or(0, |us| us.max(0.0) as u64),
             node: std::env::var_os("PHOS_SIM_NODE").map(PathBuf::from),
         }

@@ -154,7 +154,7 @@ pub fn own_memory(driver: &'static Driver, ordinal: usize, size: u64) -> Res<Opt
     }
 }
 
-fn attribute(device: &Device, attribute: i32) -> Res<i32> {
+fn attribute(driver: &Driver, device: &Device, attribute: i32) -> Res<i32> {
     Ok(match attribute {
         1..=3 => 1024, // threads a block, block dimensions
         4 => 64,
@@ -196,7 +196,9 @@ fn attribute(device: &Device, attribute: i32) -> Res<i32> {
         98 => 0,
         99 => 1,
         100 | 101 => 0,
-        102 | 103 => 1, // virtual memory management, POSIX fds
+        // Virtual memory management, POSIX fds.
+        102 => i32::from(!driver.config.no_vmm),
+        103 => 1,
         104 | 105 => 0,
         106 => 32,
         107..=109 => 0,
@@ -266,7 +268,7 @@ api! { TABLE;
         bytes.set(get(d, device)?.memory()?.1 as usize)
     }
     2000 fn cuDeviceGetAttribute(value: Out<i32>, which: i32, device: i32) @query |d| {
-        value.set(attribute(get(d, device)?, which)?)
+        value.set(attribute(d, get(d, device)?, which)?)
     }
     2000 fn cuDeviceComputeCapability(major: Out<i32>, minor: Out<i32>, device: i32) @query |d| {
         get(d, device)?;

@@ -272,6 +272,7 @@ impl Agent {
         let mut link = Link {
             socket,
             vault: BTreeMap::new(),
+            native: 0,
             pid: 0,
         };
         let (message, _) = link.receive();
@@ -319,6 +320,8 @@ fn ready(fd: impl AsFd, limit: Duration) -> Option<()> {
 pub struct Link {
     pub socket: OwnedFd,
     pub vault: BTreeMap<AllocationKey, OwnedFd>,
+    /// Device memory that the driver saves, in bytes, as was said last.
+    pub native: u64,
     pub pid: u32,
 }
 
@@ -395,6 +398,10 @@ impl Link {
                 ToAgent::Quiesced { seq: s, outcome } => {
                     assert_eq!(s, seq);
                     return outcome.map(|facts| (facts, table, all_imported));
+                }
+                ToAgent::Native { seq: s, bytes } => {
+                    assert_eq!(s, seq);
+                    self.native = bytes;
                 }
                 ToAgent::Freed { .. }
                 | ToAgent::LetGo { .. }
