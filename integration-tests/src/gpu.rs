@@ -99,6 +99,21 @@ impl SimGpu {
         Ok(sim)
     }
 
+    /// Lets programs of every user use it.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn for_everybody(&self) -> Result<()> {
+        use std::os::unix::fs::PermissionsExt;
+        let own = [self.dir.join("proc")];
+        std::fs::create_dir_all(&own[0])?;
+        for shared in self.mounts.iter().chain(&own) {
+            // Not sticky: there the kernel lets nobody write to what others have made, root neither.
+            std::fs::set_permissions(shared, std::fs::Permissions::from_mode(0o777))?;
+        }
+        Ok(())
+    }
+
     /// The directory (`PHOS_SIM_DIR`).
     pub fn dir(&self) -> &Path {
         &self.dir

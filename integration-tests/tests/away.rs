@@ -171,27 +171,62 @@ fn a_job_runs_on_while_its_store_is_away() -> Result<()> {
 #[test]
 fn a_machine_that_had_the_job_waits_for_the_store_at_its_start() -> Result<()> {
     let world = World::simulated(1, 256)?;
-    let spec = spec().with_phos(&["--sidecar-wait", "1s"]);
+    waits_at_its_start(&world, &[], |world, phos| {
+        Ok(checkpoint(world, phos)?.to_string())
+    })
+}
+
+/// The same with checkpoints that are on this machine alone: the store had none of them yet.
+#[test]
+fn a_machine_with_checkpoints_of_its_own_waits_for_the_store_at_its_start() -> Result<()> {
+    // The first goes on to the store at once, and does not get there. Not on the disk of the store, which needs no tier.
+    let local = ["--remote-interval", "1h", "--upload-limit", "64KiB"];
+    let world = World::simulated(1, 256)?;
+    let state = world.path("state");
+    fs::create_dir(&state)?;
+    let flags = rustix::mount::MountFlags::empty();
+    rustix::mount::mount("state", &state, "tmpfs", flags, None)?;
+    let waited = waits_at_its_start(&world, &local, |world, phos| {
+        let number = checkpoint(world, phos)?;
+        let listed = world.json(&["list"])?;
+        let rows = listed["checkpoints"].as_array().context("no list")?;
+        ensure!(
+            rows.iter().all(|row| row["durability"] == "local"),
+            "{listed}"
+        );
+        Ok(format!("l{number}"))
+    });
+    rustix::mount::unmount(&state, rustix::mount::UnmountFlags::DETACH)?;
+    waited
+}
+
+/// `take` has checkpoints taken, and tells how the name of the one that is to be resumed begins.
+fn waits_at_its_start(
+    world: &World,
+    flags: &[&str],
+    take: impl FnOnce(&World, &PhosFt) -> Result<String>,
+) -> Result<()> {
+    let spec = spec().with_phos(&["--sidecar-wait", "1s"]).with_phos(flags);
     let reference = world.reference(&spec)?;
     let phos = world.start(&spec)?;
-    let number = checkpoint(&world, &phos)?;
+    let number = take(world, &phos)?;
     for (below, restarted) in [(Below::Empty, true), (Below::Nothing, false)] {
         world.kill_everything()?;
         if restarted {
             fs::remove_dir_all(world.run_dir())?;
         }
-        let mount = Mount::of(&world);
+        let mount = Mount::of(world);
         mount.goes(below, &world.path("none"))?;
         let log = fs::read(world.log())?;
         let phos = world.start(&spec)?;
         // The sidecar, and the agent for whom no sidecar came.
         wait_said(&phos, &[WAITS, "it is not begun anew without one"])?;
         ensure!(world.tree().job.is_empty() && fs::read(world.log())? == log);
-        ensure!(!mount.was_begun(&world), "{below:?}: a history was begun");
+        ensure!(!mount.was_begun(world), "{below:?}: a history was begun");
         mount.comes_back()?;
-        wait_said(&phos, &[&format!("resumed checkpoint={number} ")])?;
+        wait_said(&phos, &[&format!("resumed checkpoint={number}")])?;
         if !restarted {
-            return finish(&world, phos, &reference);
+            return finish(world, phos, &reference);
         }
     }
     Ok(())

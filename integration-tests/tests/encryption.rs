@@ -237,3 +237,20 @@ fn a_job_that_was_begun_without_encryption_takes_no_key() -> Result<()> {
     );
     Ok(())
 }
+
+#[test]
+fn who_requires_encryption_opens_no_store_without_a_key() -> Result<()> {
+    let mut world = World::simulated(1, 256)?;
+    let spec = spec().with_phos(&["--require-encryption"]);
+    refused(&world, &spec, 67, &["phos-ft keygen"])?;
+    ensure!(!world.path("store").exists(), "a store was made");
+    let said = ends(&world, &["list", "--require-encryption"], 67)?;
+    ensure!(said.contains("--encryption-key-file"), "{said}");
+    with_key(&mut world, "key")?;
+    let reference = world.reference(&spec)?;
+    let phos = world.start(&spec)?;
+    checkpoint(&world, &phos)?;
+    kill_job_and_wait(&world, &phos)?;
+    ends(&world, &["list", "--require-encryption"], 0)?;
+    finish(&world, phos, &reference)
+}

@@ -251,6 +251,58 @@ fn a_full_disk_here_sends_checkpoints_to_the_store() -> Result<()> {
     result
 }
 
+/// Where the disk cannot even note that the job went back, what is on it is not gone on with either.
+#[test]
+fn what_was_left_behind_is_not_resumed_from_a_full_disk() -> Result<()> {
+    let (world, _) = with_s3()?;
+    let local = world.path("state/local");
+    fs::create_dir_all(&local)?;
+    let flags = rustix::mount::MountFlags::empty();
+    rustix::mount::mount("small", &local, "tmpfs", flags, Some(c"size=256m"))?;
+    let result = (|| {
+        let reference = world.reference(&spec())?;
+        let phos = world.start(&spec())?;
+        let asked = checkpoint(&world, &phos)?;
+        wait_stored(&world, &phos, asked)?;
+        wait_for_both(&world, &phos)?;
+        world.kill_everything()?;
+        let stored = (listed(&world)?.into_iter()).find(|(id, _)| !id.starts_with('L'));
+        let (stored, _) = stored.context("none in the store")?;
+        let mut rest = fs::File::create(local.join("rest"))?;
+        let full = std::io::copy(&mut std::io::repeat(1), &mut rest);
+        ensure!(full.is_err_and(|e| e.kind() == std::io::ErrorKind::StorageFull));
+
+        let phos = world.start(&spec().with_phos(&["--from", &stored]))?;
+        wait_said(
+            &phos,
+            &[
+                "no checkpoints are kept on this machine",
+                &format!("resumed checkpoint={stored} "),
+            ],
+        )?;
+        checkpoint(&world, &phos)?;
+        kill_job_and_wait(&world, &phos)?;
+        wait_for("the second resume", LIMIT, || {
+            (phos.said().matches("resumed checkpoint=").count() == 2).then_some(())
+        })?;
+        resumed_elsewhere(&phos)?;
+        world.kill_everything()?;
+
+        // The trainer appends to what is there.
+        fs::remove_file(world.log())?;
+        let phos = world.start(&spec().with_phos(&["--start-fresh"]))?;
+        wait_said(&phos, &["the job was started"])?;
+        ensure!(
+            !phos.said().contains("resumed checkpoint="),
+            "{}",
+            phos.tail()
+        );
+        finish(&world, phos, &reference)
+    })();
+    rustix::mount::unmount(&local, rustix::mount::UnmountFlags::DETACH)?;
+    result
+}
+
 #[test]
 fn what_others_went_on_with_is_not_mixed_up_with_what_is_here() -> Result<()> {
     let (world, spec, reference, _) = under_way()?;

@@ -138,6 +138,8 @@ pub struct AgentConfig {
     pub tcp: Tcp,
     /// The job's `CUDA_VISIBLE_DEVICES`, which the agent does not have itself. Set by the agent.
     pub visible_devices: Option<OsString>,
+    /// Variables of the environment that CMD gets although they are phos-ft's.
+    pub keep_env: Vec<String>,
     /// The user that CMD runs as: USER or USER:GROUP; `None`: the agent's own.
     pub user: Option<String>,
     /// Bounds.
@@ -162,6 +164,7 @@ impl AgentConfig {
             allow_unprotected: false,
             tcp: Tcp::Auto,
             visible_devices: None,
+            keep_env: Vec::new(),
             user: None,
             timeouts: Timeouts::from_environment(),
         }

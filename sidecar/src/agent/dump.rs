@@ -34,7 +34,7 @@ use super::places::{self, Around};
 use super::room::{self, Need};
 use super::spawn::InstalledShim;
 use super::tree::{self, TcpUse};
-use super::{failpoint, linked, netlock, shims, signals, survey, temporary};
+use super::{environment, failpoint, linked, netlock, shims, signals, survey, temporary};
 
 /// What a dump needs to know.
 #[derive(Debug)]
@@ -80,9 +80,6 @@ pub struct DumpPlan {
     /// Set when the attempt is given up.
     pub cancelled: Arc<AtomicBool>,
 }
-
-/// How long the dump of another job is waited for that has files in the same directory.
-const OTHER_JOBS: Duration = Duration::from_secs(5);
 
 /// Why a dump failed.
 #[derive(Debug)]
@@ -377,7 +374,7 @@ fn run_criu(
     } else {
         BTreeSet::new()
     };
-    let turn = linked::Turn::to_dump(processes, OTHER_JOBS);
+    let turn = linked::Turn::to_dump(processes);
     linked::clean(processes, SystemTime::now());
     let mut written: Result<(), AttemptError> = Ok(());
     let dumped = plan.criu.dump(&plan.image, options, ready, || {
@@ -421,9 +418,18 @@ fn describe(facts: &ImageFacts<'_>, tcp_kept: bool, tcp: &TcpUse) -> Result<(), 
     let plan = facts.plan;
     let failed = |e: &dyn std::fmt::Display| AttemptError::Files(e.to_string());
     let tree = tree::collect(plan.root).map_err(|e| failed(&e))?;
-    // CRIU was told before the tree stood still.
-    if plan.tcp == Tcp::Auto && tcp_kept && !tree::tcp_use(plan.root, &tree.processes).internal_only
-    {
+    // CRIU was told before the tree stood still, and the ranks were looked at before that.
+    let pids: Vec<ProcessId> = plan.processes.iter().map(|p| p.pid).collect();
+    let need_connections = !tcp_kept && !environment::ranks(&pids).is_empty();
+    let has_changed = (need_connections || plan.tcp == Tcp::Auto && tcp_kept) && {
+        let now = tree::tcp_use(plan.root, &tree.processes);
+        if tcp_kept {
+            !now.internal_only
+        } else {
+            environment::closed_connections(&now, plan.tcp).is_some()
+        }
+    };
+    if has_changed {
         return Err(AttemptError::OutOfOrder(
             "a TCP connection was opened or closed while the checkpoint began".into(),
         ));

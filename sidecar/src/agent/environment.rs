@@ -12,6 +12,7 @@
 //!
 //! `NCCL_SOCKET_IFNAME` is left alone: `lo` would break a job that has several machines without saying so.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use phos_protocol::types::ProcessId;
@@ -47,6 +48,18 @@ const MACHINES: &[&str] = &[
     "PET_NNODES",
     "GROUP_WORLD_SIZE",
 ];
+
+/// How the names of phos-ft's own variables begin.
+const OURS: &str = "PHOS_";
+/// Those that are read in the job: by the shim, and by the simulated GPU.
+const IN_THE_JOB: [&str; 2] = [phos_protocol::env::SHIM_LOG, "PHOS_SIM_"];
+
+/// Whether a variable says something to phos-ft alone, such as where the store and the key are, and is kept from the job.
+pub fn is_of_the_agent(name: &OsStr, keep: &[String]) -> bool {
+    let begins = |start: &str| name.as_encoded_bytes().starts_with(start.as_bytes());
+    let is_kept = keep.iter().any(|kept| name == kept.as_str());
+    begins(OURS) && !IN_THE_JOB.into_iter().any(begins) && !is_kept
+}
 
 /// The defaults for a job's environment, where `get` is what it would have and `configured` says which variables NCCL finds
 /// in a file.
@@ -144,11 +157,11 @@ fn nccl_sockets(table: &str) -> Vec<u64> {
 
 /// Those of the processes with CUDA that have communicators, where there are at least two: one alone shares nothing.
 pub fn ranks(processes: &[ProcessId]) -> Vec<ProcessId> {
-    let Some(first) = processes.first() else {
+    if processes.len() < 2 {
         return Vec::new();
-    };
+    }
     // Names there need not be text.
-    let table = std::fs::read(format!("/proc/{first}/net/unix")).unwrap_or_default();
+    let table = std::fs::read(format!("/proc/{}/net/unix", processes[0])).unwrap_or_default();
     let sockets = nccl_sockets(&String::from_utf8_lossy(&table));
     let mut ranks: Vec<ProcessId> = processes
         .iter()
@@ -187,6 +200,23 @@ pub fn closed_connections(tcp: &TcpUse, mode: Tcp) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_said_to_phos_ft_is_not_said_to_the_job() {
+        let keep = ["PHOS_JOB".to_owned()];
+        for (name, is) in [
+            ("PHOS_STORE", true),
+            ("PHOS_ENCRYPTION_KEY_FILE", true),
+            ("PHOS_FAILPOINT", true),
+            ("PHOS_JOB", false),
+            ("PHOS_SHIM_LOG", false),
+            ("PHOS_SIM_DIR", false),
+            ("PHOSPHOR", false),
+            ("AWS_REGION", false),
+        ] {
+            assert_eq!(is_of_the_agent(OsStr::new(name), &keep), is, "{name}");
+        }
+    }
 
     fn given(set: &[(&str, &str)], configured: &[&str]) -> Vec<(&'static str, &'static str)> {
         let get = |name: &str| {

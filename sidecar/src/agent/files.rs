@@ -30,18 +30,26 @@
 //!
 //! One that has become longer was appended to, and is opened as it is ([`of_any_length`]): nothing that the job has read of it changed.
 //! Not so programs and libraries: longer ones are other builds.
+//!
+//! # Rules
+//!
+//! The agent may be root in directories that are the job's: files are got at by [`way`], what is there is changed only where it
+//! belongs to whom it belonged at the checkpoint, and what is made is made by [`make`].
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
 
 use super::image::{FILES_DIR, ImageDirectory};
 use super::make::{self, What};
+use super::way::{self, Entry, Found};
 use super::{paths, sparse, tree};
 use crate::host_memory;
 
@@ -73,6 +81,9 @@ pub struct NeededPath {
     pub length: Option<u64>,
     /// Permission bits.
     pub mode: u32,
+    /// Owner; `None` in images of before it was noted.
+    #[serde(default)]
+    pub uid: Option<u32>,
     /// What to make it from where it is missing; `None` of what any machine must have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copy: Option<NeededCopy>,
@@ -162,6 +173,20 @@ pub enum FilesError {
         path: PathBuf,
         /// What is there.
         kind: &'static str,
+    },
+    /// Somebody else's file has its name.
+    #[error(
+        "{} belongs to user {found} now and belonged to user {owner} at the checkpoint, so it is not written to: give it back with \
+         `chown {owner}`, or move it away",
+        .path.display()
+    )]
+    Owner {
+        /// The path.
+        path: PathBuf,
+        /// Whose it is.
+        found: u32,
+        /// Whose it was.
+        owner: u32,
     },
     /// The file system said no.
     #[error("cannot {what} {}: {cause}{}", .path.display(), remedy(.cause))]
@@ -302,6 +327,7 @@ pub fn needed(
                 path,
                 length,
                 mode: meta.mode() & 0o7777,
+                uid: Some(meta.uid()),
                 copy: None,
             };
             found.push((needed, through, (meta.uid(), meta.gid())));
@@ -559,40 +585,81 @@ pub fn bring(needed: &NeededPath, contents: &Path) -> Result<bool, FilesError> {
 pub fn put_back(record: &FileRecord, contents: &Path) -> Result<Action, FilesError> {
     let path = record.path.as_path();
     let content = record.content.as_ref().map(|name| contents.join(name));
-    let action = match std::fs::symlink_metadata(path) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => {
-            let Some(content) = content else {
-                return Err(no_content(record, "is missing".into()));
-            };
+    let content = content
+        .map(|path| File::open(&path).map_err(io_error("read from the image", &path)))
+        .transpose()?;
+    let entry = match Entry::of(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound && content.is_some() => {
             create_parents(path)?;
-            write_from(&content, path, record)?;
-            Action::Rewritten { saved: None }
+            Entry::of(path)
         }
-        Err(e) => return Err(io_error("look at", path)(e)),
-        Ok(meta) if !meta.is_file() => {
-            return Err(FilesError::NotRegular {
-                path: path.to_owned(),
-                kind: if meta.is_dir() {
-                    "a directory"
-                } else if meta.is_symlink() {
-                    "a symbolic link"
-                } else {
-                    "a special file"
-                },
-            });
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            return Err(no_content(record, "is missing".into()));
         }
-        Ok(meta) => put_back_existing(record, meta.len(), content.as_deref())?,
+        other => other,
     };
-    let meta = std::fs::metadata(path).map_err(io_error("look at", path))?;
-    if (meta.uid(), meta.gid()) != (record.uid, record.gid) {
-        std::os::unix::fs::chown(path, Some(record.uid), Some(record.gid))
-            .map_err(io_error("give back to its owner", path))?;
+    let entry = entry.map_err(io_error("get to", path))?;
+    let found = entry.find().map_err(io_error("look at", path))?;
+    let Some(found) = found else {
+        let Some(content) = content else {
+            return Err(no_content(record, "is missing".into()));
+        };
+        let what = What::Copy(&content, record.length);
+        let made = make::make(path, what, (record.uid, record.gid), record.mode);
+        if !made.map_err(io_error("write", path))? {
+            let taken = io::Error::from(io::ErrorKind::AlreadyExists);
+            return Err(io_error("write", path)(taken));
+        }
+        return Ok(Action::Rewritten { saved: None });
+    };
+    if found.kind() != FileType::RegularFile {
+        return Err(FilesError::NotRegular {
+            path: path.to_owned(),
+            kind: match found.kind() {
+                FileType::Directory => "a directory",
+                FileType::Symlink => "a symbolic link",
+                _ => "a special file",
+            },
+        });
     }
-    if meta.mode() & 0o7777 != record.mode {
-        std::fs::set_permissions(path, Permissions::from_mode(record.mode))
-            .map_err(io_error("set the mode of", path))?;
-    }
+    check_owner(path, &found, record.uid)?;
+    let action = put_back_existing(record, &entry, &found, content.as_ref())?;
+    give_back(&found, (record.uid, record.gid), record.mode)
+        .map_err(io_error("set owner and mode of", path))?;
     Ok(action)
+}
+
+/// A file of somebody else is not the job's, whatever it is called: who could put it there may want it changed.
+///
+/// # Errors
+/// [`FilesError::Owner`].
+pub(super) fn check_owner(path: &Path, found: &Found, owner: u32) -> Result<(), FilesError> {
+    let (user, _) = found.owner();
+    // What was root's may be given back to root.
+    if user == owner || owner == 0 {
+        return Ok(());
+    }
+    Err(FilesError::Owner {
+        path: path.to_owned(),
+        found: user,
+        owner,
+    })
+}
+
+/// Owner (user, group) and mode of a file that is there.
+fn give_back(found: &Found, owner: (u32, u32), mode: u32) -> io::Result<()> {
+    let mode = make::mode_of_a_file(mode, owner);
+    let is_owned = found.owner() == owner;
+    if is_owned && found.stat.st_mode & 0o7777 == mode {
+        return Ok(());
+    }
+    let file = found.open(OpenOptions::new().read(true))?;
+    if !is_owned {
+        // No bit of the old mode is the new owner's, not for a moment.
+        file.set_permissions(Permissions::from_mode(0o600))?;
+        std::os::unix::fs::fchown(&file, Some(owner.0), Some(owner.1))?;
+    }
+    file.set_permissions(Permissions::from_mode(mode))
 }
 
 fn no_content(record: &FileRecord, found: String) -> FilesError {
@@ -605,10 +672,12 @@ fn no_content(record: &FileRecord, found: String) -> FilesError {
 
 fn put_back_existing(
     record: &FileRecord,
-    length: u64,
-    content: Option<&Path>,
+    entry: &Entry,
+    found: &Found,
+    content: Option<&File>,
 ) -> Result<Action, FilesError> {
     let path = record.path.as_path();
+    let length = found.length();
     // In memory (shared memory by name) what the job left there is of no use to anybody.
     let save = !path.starts_with(tree::SHARED_MEMORY);
     if content.is_none() {
@@ -625,30 +694,39 @@ fn put_back_existing(
         None => true,
         Some(content) => {
             length >= record.length
-                && begins_like(path, content, record.length)
+                && begins_like(found, content, record.length)
                     .map_err(io_error("compare with the image the file", path))?
         }
     };
+    let owner = (record.uid, record.gid);
     match (same_beginning, content) {
         (true, _) if length == record.length => Ok(Action::Nothing),
         (true, _) => {
-            let saved = save.then(|| save_beside(path, record.length)).transpose()?;
-            OpenOptions::new()
-                .write(true)
-                .open(path)
+            let saved = save
+                .then(|| save_beside(entry, found, record.length, owner))
+                .transpose()
+                .map_err(io_error("save what is cut off of", path))?;
+            found
+                .open(OpenOptions::new().write(true))
                 .and_then(|f| f.set_len(record.length))
                 .map_err(io_error("cut back", path))?;
             Ok(Action::Cut {
-                saved,
+                saved: saved.map(|name| path.with_file_name(name)),
                 bytes: length - record.length,
             })
         }
         (false, Some(content)) => {
             let saved = (save && length > 0)
-                .then(|| save_beside(path, 0))
-                .transpose()?;
-            write_from(content, path, record)?;
-            Ok(Action::Rewritten { saved })
+                .then(|| save_beside(entry, found, 0, owner))
+                .transpose()
+                .map_err(io_error("save what is cut off of", path))?;
+            found
+                .open(OpenOptions::new().write(true).truncate(true))
+                .and_then(|target| sparse::copy(content, &target, record.length))
+                .map_err(io_error("write", path))?;
+            Ok(Action::Rewritten {
+                saved: saved.map(|name| path.with_file_name(name)),
+            })
         }
         // Without content the beginning counts as the same.
         (false, None) => Ok(Action::Nothing),
@@ -656,11 +734,11 @@ fn put_back_existing(
 }
 
 /// Whether the first `length` bytes of both files are equal.
-fn begins_like(path: &Path, content: &Path, length: u64) -> io::Result<bool> {
-    is_same(
-        &mut File::open(path)?.take(length),
-        &mut File::open(content)?.take(length),
-    )
+pub(super) fn begins_like(found: &Found, content: &File, length: u64) -> io::Result<bool> {
+    let file = found.open(OpenOptions::new().read(true))?;
+    let mut content = content;
+    content.rewind()?;
+    is_same(&mut file.take(length), &mut content.take(length))
 }
 
 fn is_same(a: &mut impl Read, b: &mut impl Read) -> io::Result<bool> {
@@ -691,49 +769,42 @@ fn read_full(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     Ok(filled)
 }
 
-/// Copies the file from `from` on to a new file beside it and makes the copy durable.
-fn save_beside(path: &Path, from: u64) -> Result<PathBuf, FilesError> {
+/// Copies a file from `from` on to a new one beside it, which belongs to `owner` (user, group), and makes the copy durable. Its
+/// name.
+///
+/// # Errors
+/// The file system's.
+pub(super) fn save_beside(
+    entry: &Entry,
+    found: &Found,
+    from: u64,
+    (user, group): (u32, u32),
+) -> io::Result<OsString> {
     let mut n = 1_u32;
     let (saved, mut target) = loop {
-        let mut name = path.as_os_str().to_owned();
+        let mut name = entry.name().to_owned();
         name.push(format!(".phos-cut-{n}"));
-        let candidate = PathBuf::from(name);
-        match OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&candidate)
-        {
+        let candidate = entry.beside(name)?;
+        match candidate.create() {
             Ok(file) => break (candidate, file),
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => n += 1,
-            Err(e) => return Err(io_error("save what is cut off to", &candidate)(e)),
+            Err(e) => return Err(e),
         }
     };
     let mut copy = || -> io::Result<()> {
-        let mut source = File::open(path)?;
+        let mut source = found.open(OpenOptions::new().read(true))?;
         source.seek(SeekFrom::Start(from))?;
         io::copy(&mut source, &mut target)?;
         target.flush()?;
+        std::os::unix::fs::fchown(&target, Some(user), Some(group))?;
         target.sync_all()
     };
     if let Err(e) = copy() {
         // A half copy would look like a whole one.
-        let _ = std::fs::remove_file(&saved);
-        return Err(io_error("save what is cut off to", &saved)(e));
+        let _ = saved.remove();
+        return Err(e);
     }
-    Ok(saved)
-}
-
-fn write_from(content: &Path, path: &Path, record: &FileRecord) -> Result<(), FilesError> {
-    let source = File::open(content).map_err(io_error("read from the image", content))?;
-    let target = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(record.mode)
-        .open(path)
-        .map_err(io_error("write", path))?;
-    sparse::copy(&source, &target, record.length).map_err(io_error("write", path))
+    Ok(saved.name().to_owned())
 }
 
 /// Makes the directories a file lies in.
@@ -752,10 +823,8 @@ pub fn create_parents(path: &Path) -> Result<(), FilesError> {
 /// # Errors
 /// [`FilesError::Io`].
 pub fn create_directory(path: &Path) -> Result<(), FilesError> {
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o755)
-        .create(path)
+    way::create_directories(path, 0o755)
+        .map(drop)
         .map_err(io_error("make the directory", path))
 }
 
@@ -889,6 +958,101 @@ mod tests {
             put_back(&place.record(b"abc", true), &place.contents()),
             Err(FilesError::NotRegular { .. })
         ));
+    }
+
+    /// What a job's user can do in directories of its own between a checkpoint and a restore, for an agent that is root.
+    #[rstest]
+    #[case::missing_there("new", true)]
+    #[case::there("log.txt", true)]
+    #[case::a_longer_one("long", true)]
+    #[case::without_content("long", false)]
+    fn what_is_not_the_jobs_is_not_touched(#[case] name: &str, #[case] content: bool) {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("skipped: needs root");
+            return;
+        }
+        let place = Place::new();
+        let at = |name: &str| place.dir.path().join(name);
+        std::fs::create_dir(at("etc")).unwrap();
+        for (file, bytes) in [("log.txt", &b"xyz"[..]), ("long", b"abc and more")] {
+            std::fs::write(at("etc").join(file), bytes).unwrap();
+        }
+        let state = || -> BTreeSet<_> {
+            let files = std::fs::read_dir(at("etc")).unwrap().flatten();
+            files
+                .map(|file| {
+                    let meta = file.metadata().unwrap();
+                    let bytes = std::fs::read(file.path()).unwrap();
+                    (file.path(), meta.uid(), meta.mode(), bytes)
+                })
+                .collect()
+        };
+        let before = state();
+        let record = FileRecord {
+            path: at("sub").join(name),
+            uid: 1234,
+            gid: 1234,
+            mode: 0o6777,
+            ..place.record(b"abc", content)
+        };
+        // `mv sub sub.old; ln -s etc sub`
+        std::os::unix::fs::symlink("etc", at("sub")).unwrap();
+        std::os::unix::fs::lchown(at("sub"), Some(1234), Some(1234)).unwrap();
+        put_back(&record, &place.contents()).unwrap_err();
+        assert_eq!(state(), before);
+        // The same by another name of the file, where the kernel lets everybody make one.
+        std::fs::remove_file(at("sub")).unwrap();
+        std::fs::create_dir(at("sub")).unwrap();
+        if at("etc").join(name).exists() {
+            std::fs::hard_link(at("etc").join(name), at("sub").join(name)).unwrap();
+            let refused = put_back(&record, &place.contents()).unwrap_err();
+            assert!(
+                matches!(
+                    refused,
+                    FilesError::Owner {
+                        found: 0,
+                        owner: 1234,
+                        ..
+                    }
+                ),
+                "{refused}"
+            );
+            assert_eq!(state(), before);
+        }
+    }
+
+    #[test]
+    fn what_is_cut_off_is_its_owners() {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("skipped: needs root");
+            return;
+        }
+        let place = Place::new();
+        place.write(b"abc and more");
+        std::os::unix::fs::chown(place.path(), Some(1234), Some(4321)).unwrap();
+        let record = FileRecord {
+            uid: 1234,
+            gid: 4321,
+            mode: 0o4750,
+            ..place.record(b"abc", true)
+        };
+        let action = put_back(&record, &place.contents()).unwrap();
+        let Action::Cut {
+            saved: Some(saved), ..
+        } = action
+        else {
+            panic!("{action:?}");
+        };
+        let facts = |path: &Path| {
+            let meta = std::fs::metadata(path).unwrap();
+            (meta.uid(), meta.gid(), meta.mode() & 0o7777)
+        };
+        assert_eq!(facts(&saved), (1234, 4321, 0o600));
+        assert_eq!(facts(&place.path()), (1234, 4321, 0o4750));
+        // Back to root: no bit lets others run it as root.
+        let record = FileRecord { uid: 0, ..record };
+        put_back(&record, &place.contents()).unwrap();
+        assert_eq!(facts(&place.path()), (0, 4321, 0o750));
     }
 
     #[test]
@@ -1065,6 +1229,7 @@ mod tests {
                 path: format!("/nowhere/{n}").into(),
                 length: Some(1),
                 mode: 0o644,
+                uid: None,
                 copy: None,
             })
             .collect();

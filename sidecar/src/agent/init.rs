@@ -151,7 +151,7 @@ pub(super) struct Init {
     limit: NofileLimit,
     installed_shim: Option<InstalledShim>,
     /// Whom the job runs as, if not as this process's user.
-    user: Option<JobUser>,
+    pub(super) user: Option<JobUser>,
     pub(super) stdio: Stdio,
     pub(super) control: Control,
     pub(super) criu: Option<criu::Criu>,

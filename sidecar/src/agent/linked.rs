@@ -9,7 +9,9 @@
 //!
 //! * [`capture`] runs while CRIU holds the tree frozen and its links are there.
 //! * All names lead to one file again: processes that open it by its name later share it with those that have it mapped. What has a
-//!   name now (of the processes that were killed) is replaced and not written to, since somebody else may use it.
+//!   name now (of the processes that were killed) is replaced and not written to, since somebody else may use it, and kept beside
+//!   where it is another: the job went on with it. One that belongs to somebody else stays.
+//! * The directories may be the job's own: files are got at by [`way`](super::way).
 //! * Run again after a failure, [`put_back`] does it all again. CRIU removes its own names when the restore is done.
 //! * CRIU's names are counted from a small number in each dump, so two jobs on one machine have the same ones. While they are
 //!   there, a job has the [`Turn`] of their directory.
@@ -24,13 +26,14 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use rustix::fs::{FileType, FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use super::files::{FilesError, copy_into, io_error};
+use super::files::{self, FilesError, copy_into, io_error};
 use super::image::ImageDirectory;
 use super::make::{self, What};
+use super::way::{Entry, Found};
 use super::{paths, tree};
 
 /// How CRIU's own names begin.
@@ -109,6 +112,9 @@ pub fn in_the_way(pid: u32) -> Option<(PathBuf, String)> {
         })
 }
 
+/// How long another job's dump or restore is waited for: by a dump, which holds a job up, and by a restore.
+const OTHERS: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(60));
+
 /// While it is kept, CRIU's names in some directories are those of one job.
 #[derive(Debug)]
 pub struct Turn {
@@ -148,19 +154,19 @@ impl Turn {
     }
 
     /// For a dump of these processes.
-    pub fn to_dump(processes: &[u32], patience: Duration) -> Self {
+    pub fn to_dump(processes: &[u32]) -> Self {
         let removed = processes
             .iter()
             .flat_map(|&pid| tree::files_by_removed_names(pid));
         let directories = removed.filter_map(|(_, removed)| Some(removed.parent()?.to_owned()));
-        Self::wait(&directories.collect(), patience)
+        Self::wait(&directories.collect(), OTHERS.0)
     }
 
     /// For putting these back, until CRIU is done.
-    pub fn to_restore(files: &[LinkedFile], patience: Duration) -> Self {
+    pub fn to_restore(files: &[LinkedFile]) -> Self {
         let remaps = files.iter().flat_map(|file| &file.remaps);
         let directories = remaps.filter_map(|remap| Some(remap.parent()?.to_owned()));
-        Self::wait(&directories.collect(), patience)
+        Self::wait(&directories.collect(), OTHERS.1)
     }
 }
 
@@ -196,7 +202,7 @@ pub fn clean(processes: &[u32], now: SystemTime) {
         }
     }
     for remap in left {
-        if let Err(e) = std::fs::remove_file(&remap) {
+        if let Err(e) = Entry::of(&remap).and_then(|entry| entry.remove()) {
             tracing::warn!(path = %remap.display(), cause = %e, "cannot remove what a CRIU that died has left");
         }
     }
@@ -238,51 +244,83 @@ pub fn capture(processes: &[u32], image: &ImageDirectory) -> Result<Vec<LinkedFi
     Ok(found)
 }
 
-/// Makes the file under all its names. Their directories must be there. `contents` is the `files/` directory.
+/// Makes the file under all its names. Their directories must be there. What is there by one of its own names, and is not what it
+/// was, is kept beside. `contents` is the `files/` directory.
 ///
 /// # Errors
-/// [`FilesError::Io`].
+/// [`FilesError`].
 pub fn put_back(file: &LinkedFile, contents: &Path) -> Result<(), FilesError> {
     let Some((first, others)) = file.remaps.split_first() else {
         return Ok(());
     };
+    let entry = |path: &Path| Entry::of(path).map_err(io_error("get to", path));
     for remap in &file.remaps {
-        // Of a restore that failed.
-        match std::fs::remove_file(remap) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => {
-                return Err(io_error("remove", remap)(e));
-            }
-            _ => {}
+        if !is_remap(remap) {
+            let strange = io::Error::from(io::ErrorKind::InvalidInput);
+            return Err(io_error("use the name from the image", remap)(strange));
         }
+        // Of a restore that failed.
+        entry(remap)?.remove().map_err(io_error("remove", remap))?;
     }
     let content = contents.join(&file.content);
-    let mut source = File::open(&content).map_err(io_error("read from the image", &content))?;
-    let what = What::File(&mut source, file.length);
-    let made = make::make(first, what, (file.uid, file.gid), file.mode);
-    if !made.map_err(io_error("write", first))? {
+    let source = File::open(&content).map_err(io_error("read from the image", &content))?;
+    let what = What::Copy(&source, file.length);
+    let owner = (file.uid, file.gid);
+    let made = make::make(first, what, owner, file.mode).map_err(io_error("write", first))?;
+    let found = entry(first)?.find().map_err(io_error("look at", first))?;
+    let found = found.filter(|found| {
+        made && found.kind() == FileType::RegularFile
+            && found.owner() == owner
+            && found.stat.st_nlink == 1
+    });
+    let Some(found) = found else {
         let taken = io::Error::from(io::ErrorKind::AlreadyExists);
         return Err(io_error("write", first)(taken));
-    }
+    };
     for remap in others {
-        std::fs::hard_link(first, remap).map_err(io_error("make", remap))?;
+        let linked = entry(remap)?.link_to(&found);
+        linked.map_err(io_error("make", remap))?;
     }
     for name in &file.names {
-        replace(first, name).map_err(io_error("make", name))?;
+        replace(&found, name, &source, file)?;
     }
     Ok(())
 }
 
-/// Gives a file one more name, whatever had that before.
-fn replace(file: &Path, name: &Path) -> io::Result<()> {
-    let mut new = OsStr::new(".phos-new-").to_owned();
-    new.push(name.file_name().unwrap_or_default());
-    let new = name.with_file_name(new);
-    match std::fs::remove_file(&new) {
-        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
-        _ => {}
+/// Whether this is a name that CRIU gives.
+fn is_remap(path: &Path) -> bool {
+    path.file_name()
+        .is_some_and(|name| name.as_bytes().starts_with(REMAP))
+}
+
+/// Gives a file one more name, and keeps beside what had that before and has another content.
+fn replace(
+    found: &Found,
+    name: &Path,
+    content: &File,
+    file: &LinkedFile,
+) -> Result<(), FilesError> {
+    let failed = io_error("make", name);
+    let entry = Entry::of(name).map_err(io_error("get to", name))?;
+    let before = entry.find().map_err(io_error("look at", name))?;
+    if let Some(before) = before.filter(|before| before.kind() == FileType::RegularFile) {
+        files::check_owner(name, &before, file.uid)?;
+        let is_same = before.length() == file.length
+            && files::begins_like(&before, content, file.length)
+                .map_err(io_error("compare with the image the file", name))?;
+        // In memory what the job left there is of no use to anybody.
+        if !is_same && before.length() > 0 && !name.starts_with(tree::SHARED_MEMORY) {
+            let saved = files::save_beside(&entry, &before, 0, (file.uid, file.gid));
+            let saved = saved.map_err(io_error("save what was there of", name))?;
+            tracing::info!(path = %name.display(), ?saved, "replaced by what it was at the checkpoint");
+        }
     }
-    std::fs::hard_link(file, &new)?;
-    std::fs::rename(&new, name)
+    let mut new = OsStr::new(".phos-new-").to_owned();
+    new.push(entry.name());
+    let new = entry.beside(new).map_err(&failed)?;
+    new.remove().map_err(&failed)?;
+    new.link_to(found).map_err(&failed)?;
+    new.rename_over(&entry).map_err(&failed)
 }
 
 /// Every directory entry that [`put_back`] makes, for their directories.
@@ -347,7 +385,12 @@ mod tests {
             assert_eq!(contents, [b"semaphore"]);
         }
         assert_eq!(io::read_to_string(old).unwrap(), "SEMAPHORE");
-        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 3);
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 4);
+        assert_eq!(
+            std::fs::read(at("sem.name.phos-cut-1")).unwrap(),
+            b"SEMAPHORE"
+        );
+        std::fs::remove_file(at("sem.name.phos-cut-1")).unwrap();
         let mode = std::fs::metadata(at("sem.name")).unwrap().mode();
         assert_eq!(mode & 0o7777, 0o600);
         // Left by a CRIU that died, and by one that dumps another job or did.
@@ -370,25 +413,58 @@ mod tests {
     }
 
     #[test]
+    fn what_belongs_to_somebody_else_is_not_replaced() {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("skipped: needs root");
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        std::fs::write(at("content"), b"theirs").unwrap();
+        for place in ["job", "victim"] {
+            std::fs::create_dir(at(place)).unwrap();
+        }
+        std::fs::write(at("victim/name"), b"precious").unwrap();
+        let file = |remap: PathBuf, name: PathBuf| LinkedFile {
+            remaps: vec![remap],
+            names: vec![name],
+            length: 6,
+            mode: 0o666,
+            uid: 1234,
+            gid: 1234,
+            content: "content".into(),
+        };
+        let link = at("link");
+        std::os::unix::fs::symlink("victim", &link).unwrap();
+        std::os::unix::fs::lchown(&link, Some(1234), None).unwrap();
+        for strange in [
+            file(link.join("link_remap.1"), at("job/name")),
+            file(at("job/link_remap.1"), link.join("name")),
+            file(at("job/link_remap.1"), at("victim/name")),
+            file(at("victim/name"), at("job/name")),
+        ] {
+            put_back(&strange, dir.path()).unwrap_err();
+            assert_eq!(std::fs::read_dir(at("victim")).unwrap().count(), 1);
+            let meta = std::fs::metadata(at("victim/name")).unwrap();
+            assert_eq!((meta.uid(), meta.nlink()), (0, 1));
+            assert_eq!(std::fs::read(at("victim/name")).unwrap(), b"precious");
+        }
+        put_back(&file(at("job/link_remap.1"), at("job/name")), dir.path()).unwrap();
+        assert_eq!(std::fs::metadata(at("job/name")).unwrap().uid(), 1234);
+    }
+
+    #[test]
     fn two_jobs_take_turns_in_a_directory() {
         let dir = tempfile::tempdir().unwrap();
-        let file = LinkedFile {
-            remaps: vec![dir.path().join("link_remap.3")],
-            names: vec![],
-            length: 0,
-            mode: 0o600,
-            uid: 0,
-            gid: 0,
-            content: String::new(),
-        };
-        let files = [file];
-        let first = Turn::to_restore(&files, Duration::ZERO);
+        let directories = BTreeSet::from([dir.path().to_owned()]);
+        let wait = |patience| Turn::wait(&directories, patience);
+        let first = wait(Duration::ZERO);
         assert_eq!(first.locks.len(), 1);
-        assert!(Turn::to_restore(&files, Duration::ZERO).locks.is_empty());
+        assert!(wait(Duration::ZERO).locks.is_empty());
         std::thread::scope(|scope| {
-            let waits = scope.spawn(|| Turn::to_restore(&files, Duration::from_secs(60)));
+            let second = scope.spawn(|| wait(OTHERS.1));
             drop(first);
-            assert_eq!(waits.join().unwrap().locks.len(), 1);
+            assert_eq!(second.join().unwrap().locks.len(), 1);
         });
     }
 

@@ -4,18 +4,22 @@
 //!
 //! * Under its name only when it is whole, with owner and mode; an interruption leaves at most a `.phos-new-…`, and what
 //!   somebody else made in the meantime stays.
-//! * The agent may be root and the job somebody else, who could have put symbolic links in the way: no link is followed but those
-//!   of root and of the agent's own user.
+//! * The agent may be root and the job somebody else, who could have put symbolic links in the way: none is followed that
+//!   [`way`](super::way) does not follow.
+//! * What is made is its maker's alone until it has its owner, and gets its mode last. No file of root's gets a bit that lets
+//!   others run it as root.
 
 use std::ffi::OsStr;
 use std::fs::{File, Permissions};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, RenameFlags, Uid};
 use rustix::io::Errno;
+
+use super::{sparse, way};
 
 /// What is to be made.
 pub enum What<'a> {
@@ -25,6 +29,14 @@ pub enum What<'a> {
     Pipe,
     /// A file of so many bytes that are read.
     File(&'a mut dyn Read, u64),
+    /// A file with the first so many bytes of another, and its holes.
+    Copy(&'a File, u64),
+}
+
+/// The permission bits that a file of this owner (user, group) is given: those that would let others run it as root go.
+pub fn mode_of_a_file(mode: u32, (user, group): (u32, u32)) -> u32 {
+    let of_root = |id: u32, bit: u32| if id == 0 { bit } else { 0 };
+    mode & !of_root(user, 0o4000) & !of_root(group, 0o2000)
 }
 
 /// Makes it at an absolute path, whose directory is there, with its owner (user, group) and permission bits; false: something of
@@ -36,8 +48,12 @@ pub fn make(path: &Path, what: What<'_>, owner: (u32, u32), mode: u32) -> io::Re
     let (Some(above), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::ErrorKind::InvalidInput.into());
     };
-    let above = open_directory(above)?;
+    let above = way::directory(above)?;
     let is_directory = matches!(what, What::Directory);
+    let mode = match is_directory {
+        true => mode,
+        false => mode_of_a_file(mode, owner),
+    };
     let (new, fd) = create(&above, what)?;
     let done = finish(&above, &new, &fd, name, owner, mode);
     if !matches!(done, Ok(true)) {
@@ -50,38 +66,6 @@ pub fn make(path: &Path, what: What<'_>, owner: (u32, u32), mode: u32) -> io::Re
     done
 }
 
-/// A descriptor of a directory, by a way without other users' links.
-fn open_directory(path: &Path) -> io::Result<OwnedFd> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let mut at = rustix::fs::open("/", flags, Mode::empty())?;
-    for part in path.components() {
-        let name = match part {
-            Component::RootDir => continue,
-            Component::Normal(name) => name,
-            _ => return Err(io::ErrorKind::InvalidInput.into()),
-        };
-        at = match rustix::fs::openat(&at, name, flags | OFlags::NOFOLLOW, Mode::empty()) {
-            Err(Errno::NOTDIR | Errno::LOOP) => {
-                let link = rustix::fs::statat(&at, name, AtFlags::SYMLINK_NOFOLLOW)?;
-                let own = rustix::process::geteuid().as_raw();
-                if FileType::from_raw_mode(link.st_mode) != FileType::Symlink {
-                    return Err(Errno::NOTDIR.into());
-                }
-                if link.st_uid != 0 && link.st_uid != own {
-                    return Err(io::Error::other(format!(
-                        "{} is a symbolic link of user {}, which is not followed",
-                        Path::new(name).display(),
-                        link.st_uid
-                    )));
-                }
-                rustix::fs::openat(&at, name, flags, Mode::empty())?
-            }
-            found => found?,
-        };
-    }
-    Ok(at)
-}
-
 /// Makes it under a name of its own, for nobody else to open.
 fn create(above: &OwnedFd, mut what: What<'_>) -> io::Result<(PathBuf, OwnedFd)> {
     let path = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -90,10 +74,10 @@ fn create(above: &OwnedFd, mut what: What<'_>) -> io::Result<(PathBuf, OwnedFd)>
         let made = match &mut what {
             What::Directory => rustix::fs::mkdirat(above, &new, Mode::RWXU),
             What::Pipe => rustix::fs::mknodat(above, &new, FileType::Fifo, Mode::RUSR, 0),
-            What::File(from, length) => {
+            What::File(..) | What::Copy(..) => {
                 let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
                 rustix::fs::openat(above, &new, flags, Mode::RUSR | Mode::WUSR).and_then(|fd| {
-                    fill(File::from(fd), *from, *length).map_err(|e| {
+                    fill(&File::from(fd), &mut what).map_err(|e| {
                         let _ = rustix::fs::unlinkat(above, &new, AtFlags::empty());
                         Errno::from_io_error(&e).unwrap_or(Errno::IO)
                     })
@@ -112,10 +96,16 @@ fn create(above: &OwnedFd, mut what: What<'_>) -> io::Result<(PathBuf, OwnedFd)>
     Err(Errno::EXIST.into())
 }
 
-fn fill(mut file: File, from: &mut dyn Read, length: u64) -> io::Result<()> {
-    let copied = io::copy(&mut from.take(length), &mut file)?;
-    if copied != length {
-        return Err(Errno::IO.into());
+fn fill(mut file: &File, what: &mut What<'_>) -> io::Result<()> {
+    match what {
+        What::File(from, length) => {
+            let copied = io::copy(&mut from.take(*length), &mut file)?;
+            if copied != *length {
+                return Err(Errno::IO.into());
+            }
+        }
+        What::Copy(from, length) => sparse::copy(from, file, *length)?,
+        What::Directory | What::Pipe => {}
     }
     file.flush()?;
     // A name that survives a power cut must not be one of an empty file.
@@ -198,6 +188,36 @@ mod tests {
             assert!(!again && mode(path) != 0o600, "{}", path.display());
         }
         assert_eq!(names(dir.path()), ["file", "pipe", "sub"]);
+        let source = File::open(&file).unwrap();
+        let copy = dir.path().join("copy");
+        assert!(make(&copy, What::Copy(&source, 2), own(), 0o600).unwrap());
+        assert_eq!(std::fs::read(&copy).unwrap(), b"ab");
+        make(
+            &dir.path().join("more"),
+            What::Copy(&source, 4),
+            own(),
+            0o600,
+        )
+        .unwrap_err();
+        assert_eq!(names(dir.path()), ["copy", "file", "pipe", "sub"]);
+    }
+
+    #[test]
+    fn nobody_runs_a_file_as_root_by_what_an_image_says() {
+        for (owner, mode) in [
+            ((0, 0), 0o755),
+            ((0, 7), 0o2755),
+            ((7, 0), 0o4755),
+            ((7, 7), 0o6755),
+        ] {
+            assert_eq!(mode_of_a_file(0o6755, owner), mode, "{owner:?}");
+        }
+        if rustix::process::geteuid().is_root() {
+            let dir = tempfile::tempdir().unwrap();
+            let file = dir.path().join("file");
+            make(&file, What::File(&mut &b"x"[..], 1), (0, 0), 0o6711).unwrap();
+            assert_eq!(std::fs::metadata(&file).unwrap().mode() & 0o7777, 0o711);
+        }
     }
 
     #[test]

@@ -17,8 +17,9 @@
 //! | [`netlock`], [`netlink`] | what CRIU leaves in the firewall |
 //! | [`gpus`] | which GPU is which after a move |
 //! | [`fence`] | that a job which another node has is not started here |
+//! | [`boundary`] | what an image may make where the job is not root |
 //! | [`files`], [`temporary`], [`places`], [`image`], [`tree`] | what is in an image besides CRIU's part |
-//! | [`make`] | how what is missing is made |
+//! | [`make`], [`way`] | how what is missing is made, and what is on the way there |
 //! | [`criu`], [`control`] | the tools both use |
 //! | [`failpoint`] | where tests make it die |
 //!
@@ -31,6 +32,7 @@
 
 mod addresses;
 mod attempt;
+mod boundary;
 pub mod config;
 pub mod control;
 pub mod criu;
@@ -67,6 +69,7 @@ mod temporary;
 pub mod tree;
 mod user;
 pub mod vault;
+mod way;
 
 use std::io;
 use std::path::PathBuf;

@@ -252,6 +252,7 @@ impl Init {
             control: self.control.clone(),
             ends,
             pids: Arc::clone(&self.pids),
+            user: self.user.clone(),
             job_dir: self.config.job_dir(),
         };
         self.worker

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use phos_protocol::agent::RestoreTimes;
 use phos_protocol::types::{GpuUuid, ProcessId};
 
+use super::boundary::{self, BoundaryError};
 use super::control::{Control, restore_all};
 use super::criu::{self, CriuError, Inherited};
 use super::files::{self, Action, FilesError};
@@ -20,6 +21,7 @@ use super::image::{AgentImage, CRIU_DIR, FILES_DIR, ImageDirectory};
 use super::namespace::{PidCounter, all_ids};
 use super::places::{self, PlaceError};
 use super::stdio::JobEnds;
+use super::user::JobUser;
 use super::{addresses, failpoint, lingering, linked, netlock, spawn};
 use crate::gpu::control::ControlError;
 
@@ -42,6 +44,8 @@ pub struct RevivePlan {
     pub ends: JobEnds,
     /// To lift the PID counter above the image's.
     pub pids: Arc<PidCounter>,
+    /// The user that the job runs as, if it is another than the agent's.
+    pub user: Option<JobUser>,
     /// Log of a failed restore goes here.
     pub job_dir: PathBuf,
 }
@@ -83,6 +87,9 @@ pub enum ReviveError {
         /// Why.
         cause: std::io::Error,
     },
+    /// The image would give the job more than its user may have.
+    #[error("{0}")]
+    Boundary(#[from] BoundaryError),
     /// CRIU.
     #[error("CRIU: {0}")]
     Criu(#[from] CriuError),
@@ -93,9 +100,6 @@ pub enum ReviveError {
     #[error("cannot make a pipe: {0}")]
     Pipe(std::io::Error),
 }
-
-/// How long another job's dump or restore is waited for that has files in the same directory.
-const OTHER_JOBS: Duration = Duration::from_secs(60);
 
 impl ReviveError {
     /// Whether it would be no different at another try: the driver refuses to restore a process that is there. Without
@@ -145,9 +149,13 @@ pub fn revive(plan: RevivePlan) -> Result<(ProcessId, RestoreTimes), ReviveError
         return Err(ReviveError::PidTaken(*taken));
     }
     failpoint::hit("agent:before-restore");
+    let criu_images = plan.directory.path_of(CRIU_DIR);
+    if let Some(user) = &plan.user {
+        boundary::check(&criu_images, &image.files, &image.needed, user)?;
+    }
 
     let began = Instant::now();
-    let turn = linked::Turn::to_restore(&image.linked, OTHER_JOBS);
+    let turn = linked::Turn::to_restore(&image.linked);
     put_back_files(image, &plan.directory)?;
     for &address in &image.addresses {
         addresses::provide(address).map_err(|cause| ReviveError::Address { address, cause })?;

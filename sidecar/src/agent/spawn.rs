@@ -169,8 +169,12 @@ pub fn start(
         .args(arguments)
         .stdin(Stdio::from(ends.stdin))
         .stdout(Stdio::from(ends.stdout))
-        .stderr(Stdio::from(ends.stderr))
-        .env_remove("PHOS_FAILPOINT");
+        .stderr(Stdio::from(ends.stderr));
+    for (name, _) in std::env::vars_os() {
+        if environment::is_of_the_agent(&name, &config.keep_env) {
+            command.env_remove(name);
+        }
+    }
     if let Some(devices) = &config.visible_devices {
         command.env("CUDA_VISIBLE_DEVICES", devices);
     }

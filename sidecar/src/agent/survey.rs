@@ -43,6 +43,8 @@ pub struct Job<'a> {
     pub image_limit: Option<u64>,
     /// `--tcp`.
     pub tcp: Tcp,
+    /// The number of `--user`.
+    pub user: Option<u32>,
 }
 
 /// A device that made a dump fail.
@@ -120,6 +122,15 @@ impl Survey {
         for &pid in &tree.processes {
             if foreign.is_none() {
                 foreign = devices::foreign(pid);
+            }
+            if let Some(user) = job.user
+                && let Some(more) = tree::more_than(pid, user)
+            {
+                let why = format!(
+                    "it {more}, and the job is to be user {user} without any: such a process (sudo, a setuid program) is not \
+                     brought back under --user; let it end, or start the job without --user"
+                );
+                seen(pid, refused(pid, why));
             }
             if linked.is_none() {
                 linked = linked::in_the_way(pid).map(|found| (pid, found));
@@ -263,8 +274,44 @@ mod tests {
             control: &Control::default(),
             image_limit: None,
             tcp: Tcp::Auto,
+            user: None,
         };
         survey.look(&job, now)
+    }
+
+    #[test]
+    fn what_is_more_than_the_user_is_asked_to_end() {
+        let child = with_open("/dev/null");
+        let pid = child.0.id();
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("skipped: needs root");
+            return;
+        }
+        let is = tree::more_than(pid, 12_345).unwrap();
+        assert_eq!(is, "is user 0");
+        assert_eq!(tree::more_than(pid, 0).unwrap(), "has capabilities");
+        let mut survey = Survey::default();
+        let mut look = |now| {
+            let job = Job {
+                root: pid,
+                with_shim: &BTreeSet::new(),
+                control: &Control::default(),
+                image_limit: None,
+                tcp: Tcp::Auto,
+                user: Some(12_345),
+            };
+            if let Ok(tree) = tree::collect(pid) {
+                signals::children().extend(tree.strays.iter().map(|(pid, _)| *pid));
+            }
+            survey.look(&job, now)
+        };
+        let start = Instant::now();
+        assert!(matches!(look(start), Err(AttemptError::Soon(_))));
+        let refused = look(start + PATIENCE).unwrap_err().to_string();
+        assert!(
+            refused.contains("is user 0") && refused.contains("--user"),
+            "{refused}"
+        );
     }
 
     struct Child(std::process::Child);
@@ -288,6 +335,29 @@ mod tests {
         let mut word = [0; 5];
         child.stdout.take().unwrap().read_exact(&mut word).unwrap();
         Child(child)
+    }
+
+    #[test]
+    fn without_room_nothing_is_stopped_again_for_a_while() {
+        let mut survey = Survey::default();
+        let child = with_open("/dev/null");
+        let start = Instant::now();
+        assert_eq!(look(&mut survey, child.0.id(), start), Ok(()));
+        let full = AttemptError::Criu("no room".into());
+        let mut now = start;
+        for wait in [AGAIN.0, 2 * AGAIN.0, 4 * AGAIN.0] {
+            survey.no_room(full.clone(), now);
+            let just_before = now + wait - Duration::from_millis(1);
+            assert_eq!(
+                look(&mut survey, child.0.id(), just_before),
+                Err(full.clone())
+            );
+            now += wait;
+            assert_eq!(look(&mut survey, child.0.id(), now), Ok(()));
+        }
+        survey.no_room(full.clone(), now);
+        survey.had_room();
+        assert_eq!(look(&mut survey, child.0.id(), now), Ok(()));
     }
 
     #[test]

@@ -169,6 +169,26 @@ fn has_id(status: &str, field: &str, id: u32) -> bool {
     })
 }
 
+/// What a process is that one of this user without privileges is not, for a message; `None`: nothing.
+pub fn more_than(pid: u32, user: u32) -> Option<String> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    status.lines().find_map(|line| {
+        let (field, value) = line.split_once(':')?;
+        match field {
+            "Uid" => value
+                .split_ascii_whitespace()
+                .find(|found| found.parse() != Ok(user))
+                .map(|found| format!("is user {found}")),
+            // What is inheritable alone is nothing; older Docker leaves it to everybody.
+            "CapPrm" | "CapEff" | "CapAmb" => {
+                let has_some = u64::from_str_radix(value.trim(), 16) != Ok(0);
+                has_some.then(|| "has capabilities".to_owned())
+            }
+            _ => None,
+        }
+    })
+}
+
 /// Whether a library whose file name starts with `prefix` is mapped.
 pub fn maps_library(pid: u32, prefix: &str) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/maps")).is_ok_and(|maps| {
@@ -258,17 +278,20 @@ pub struct TcpUse {
     pub internal_only: bool,
     /// A connection whose other end is not in the tree: its own address, and that one's.
     pub outside: Option<(SocketAddr, SocketAddr)>,
-    /// Addresses of this machine that it listens on, without loopback, and those that its connections are from: NCCL's and Gloo's
-    /// ranks on one machine talk through the first interface that they find.
-    pub addresses: [BTreeSet<IpAddr>; 2],
+    /// Addresses of this machine that it listens on, without loopback.
+    pub listens_on: BTreeSet<IpAddr>,
+    /// The same of those that its connections are from: NCCL's and Gloo's ranks on one machine talk through the first interface
+    /// that they find.
+    pub connected_from: BTreeSet<IpAddr>,
 }
 
 impl TcpUse {
     /// The addresses that are needed at the restore.
     pub fn needed(&self, are_connections_kept: bool) -> Vec<IpAddr> {
-        let [listening, connected] = &self.addresses;
-        let connected = connected.iter().filter(|_| are_connections_kept);
-        let needed: BTreeSet<IpAddr> = listening.iter().chain(connected).copied().collect();
+        let mut needed = self.listens_on.clone();
+        if are_connections_kept {
+            needed.extend(&self.connected_from);
+        }
         needed.into_iter().collect()
     }
 }
@@ -354,17 +377,22 @@ fn tcp_use_of(sockets: &[TcpSocket], inodes: &BTreeSet<u64>) -> TcpUse {
         .map(|s| (s.local.into(), s.remote.into()));
     let is_scoped =
         |ip: &IpAddr| matches!(ip, IpAddr::V6(v6) if (v6.segments()[0] & 0xffc0) == 0xfe80);
+    let is_of_the_machine =
+        |ip: &IpAddr| !ip.is_loopback() && !ip.is_unspecified() && !is_scoped(ip);
+    let listeners = ours.iter().filter(|s| s.state == LISTEN);
     TcpUse {
         listening,
         internal_only: outside.is_none() && !connected.is_empty(),
         outside,
-        addresses: [true, false].map(|listens| {
-            ours.iter()
-                .filter(|s| s.state != TIME_WAIT && (s.state == LISTEN) == listens)
-                .map(|s| s.local.0)
-                .filter(|ip| !ip.is_loopback() && !ip.is_unspecified() && !is_scoped(ip))
-                .collect()
-        }),
+        listens_on: listeners
+            .map(|s| s.local.0)
+            .filter(is_of_the_machine)
+            .collect(),
+        connected_from: connected
+            .iter()
+            .map(|s| s.local.0)
+            .filter(is_of_the_machine)
+            .collect(),
     }
 }
 

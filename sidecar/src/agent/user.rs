@@ -8,7 +8,8 @@
 //! * The job gets user, group, supplementary groups and `HOME` that it would get from Docker, and no capability: the kernel
 //!   drops them all when the last root id goes.
 //! * Its standard streams belong to it, so that `/dev/stdout` may be opened again.
-//! * A restored job has the user of the image, whatever is said here: CRIU brings it back.
+//! * A restored job has the user of the image, since CRIU brings it back; an image of another user is
+//!   [refused](super::boundary).
 
 use std::collections::BTreeSet;
 use std::io;
@@ -121,6 +122,16 @@ impl JobUser {
             groups: groups.into_iter().collect(),
             home: PathBuf::from(home.unwrap_or(&"/")),
         })
+    }
+
+    /// Its number.
+    pub fn uid(&self) -> u32 {
+        self.uid
+    }
+
+    /// Whether it is in a group.
+    pub fn is_in(&self, group: u32) -> bool {
+        group == self.gid || self.groups.contains(&group)
     }
 
     /// `HOME` for the job, given the agent's: Docker has set root's, because the container runs as root. One that the image

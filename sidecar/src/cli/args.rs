@@ -75,7 +75,8 @@ pub struct Common {
     /// Name of the job: its history in the store, and how agent and sidecar find each other.
     #[arg(long, global = true, default_value = "default", value_name = "NAME", env = "PHOS_JOB", value_parser = job_name)]
     pub job: JobName,
-    /// Where checkpoints go: a directory, file:///path, s3://bucket/prefix, gs://…, az://….
+    /// Where checkpoints go: a directory, file:///path, s3://bucket/prefix, gs://…, az://…. Without encryption, who may write there
+    /// can run programs on the machine that resumes the job next, and who may read there has the job's memory.
     /// [default: the directory `store` in the state directory]
     #[arg(long, global = true, value_name = "URL", env = "PHOS_STORE")]
     pub store: Option<String>,
@@ -88,6 +89,9 @@ pub struct Common {
         env = "PHOS_ENCRYPTION_KEY_FILE"
     )]
     pub encryption_key_file: Option<PathBuf>,
+    /// Refuse to open a store without --encryption-key-file.
+    #[arg(long, global = true, env = "PHOS_REQUIRE_ENCRYPTION")]
+    pub require_encryption: bool,
     /// How objects are written to S3.
     #[command(flatten)]
     pub s3: S3Args,
@@ -384,6 +388,11 @@ pub struct AgentArgs {
     /// itself needs root. [default: as phos-ft]
     #[arg(long, value_name = "USER", env = "PHOS_USER")]
     pub user: Option<String>,
+    /// Let the job have this variable of the environment although it is phos-ft's: PHOS_*, and with `phos-ft … -- CMD`, where job
+    /// and sidecar are started with one environment, AWS_*, GOOGLE_* and AZURE_*. What the job has is in its checkpoints.
+    /// [default: none of them]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = variable)]
+    pub keep_env: Vec<String>,
     /// TCP connections of the job at a restore.
     #[arg(long, default_value = "auto", value_name = "HOW")]
     pub tcp: TcpArg,
@@ -565,6 +574,15 @@ fn lease(text: &str) -> Result<Duration, String> {
         ));
     }
     Ok(length)
+}
+
+fn variable(text: &str) -> Result<String, String> {
+    if text.is_empty() || text.contains(['=', '\0']) {
+        return Err(format!(
+            "{text:?} is no name of a variable: give NAME, not NAME=VALUE"
+        ));
+    }
+    Ok(text.to_owned())
 }
 
 fn node_name(text: &str) -> Result<String, String> {

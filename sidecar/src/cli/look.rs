@@ -13,6 +13,10 @@ use crate::engine::{self, CheckpointId};
 /// The key that was given, if one was.
 pub(super) fn key(common: &Common) -> Result<Option<Key>, u8> {
     let file = common.encryption_key_file.as_deref();
+    if file.is_none() && common.require_encryption {
+        let refused = "--require-encryption: give the job's key with --encryption-key-file FILE (`phos-ft keygen FILE` makes one)";
+        return Err(fail(refused, exit::KEY));
+    }
     file.map(Key::read).transpose().map_err(|e| {
         let code = if e.is_permanent() {
             exit::KEY

@@ -227,6 +227,7 @@ fn agent_config(
     config.grace = agent.grace;
     config.allow_unprotected = agent.allow_unprotected;
     config.user.clone_from(&agent.user);
+    config.keep_env.clone_from(&agent.keep_env);
     config.tcp = match agent.tcp {
         TcpArg::Auto => Tcp::Auto,
         TcpArg::Close => Tcp::Close,

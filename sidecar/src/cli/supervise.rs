@@ -12,6 +12,8 @@
 //! * Signals go to the agent, which decides what becomes of the job. The sidecar has a process group of
 //!   its own, so that Ctrl-C does not end it before the job's last checkpoint.
 //! * If this process dies, both are told to end.
+//! * The agent, and with it the job, gets none of the variables that say how the store is reached: what the job has is in its
+//!   image, and everybody can read that who can read the store.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -126,6 +128,20 @@ fn time(duration: Duration) -> String {
     humantime::format_duration(duration).to_string()
 }
 
+/// How the names of variables begin that say how a store is reached, and with which secrets.
+const STORES: [&str; 3] = ["AWS_", "GOOGLE_", "AZURE_"];
+
+/// Which of them are here and not to be given to the job.
+fn of_the_store(keep: &[String]) -> Vec<OsString> {
+    let names = std::env::vars_os().map(|(name, _)| name);
+    names.filter(|name| is_of_the_store(name, keep)).collect()
+}
+
+fn is_of_the_store(name: &OsStr, keep: &[String]) -> bool {
+    let begins = |start: &str| name.as_encoded_bytes().starts_with(start.as_bytes());
+    STORES.iter().any(|start| begins(start)) && keep.iter().all(|kept| name != kept.as_str())
+}
+
 fn agent_command(common: &Common, agent: &AgentArgs, job: &[OsString]) -> Command {
     let mut command = base(common);
     command.arg("run").arg("--grace").arg(time(agent.grace));
@@ -151,6 +167,12 @@ fn agent_command(common: &Common, agent: &AgentArgs, job: &[OsString]) -> Comman
     if let Some(user) = &agent.user {
         command.arg("--user").arg(user);
     }
+    for name in &agent.keep_env {
+        command.arg("--keep-env").arg(name);
+    }
+    for name in of_the_store(&agent.keep_env) {
+        command.env_remove(name);
+    }
     if agent.allow_unprotected {
         command.arg("--allow-unprotected");
     }
@@ -158,7 +180,9 @@ fn agent_command(common: &Common, agent: &AgentArgs, job: &[OsString]) -> Comman
     command
 }
 
-fn sidecar_command(common: &Common, sidecar: &SidecarArgs, first: bool) -> Command {
+/// Each sidecar is told where the job goes back to: the one before may have died before it took the job over. It counts for a job
+/// that waits to be begun alone, so that no later one goes back once more.
+fn sidecar_command(common: &Common, sidecar: &SidecarArgs) -> Command {
     let mut command = base(common);
     command
         .arg("--interval")
@@ -189,14 +213,17 @@ fn sidecar_command(common: &Common, sidecar: &SidecarArgs, first: bool) -> Comma
     if let Some(file) = &common.encryption_key_file {
         command.arg("--encryption-key-file").arg(file);
     }
+    if common.require_encryption {
+        command.arg("--require-encryption");
+    }
     if !sidecar.without_cpu_features.is_empty() {
         let names = sidecar.without_cpu_features.join(",");
         command.args(["--without-cpu-features", &names]);
     }
-    if let (true, Some(from)) = (first, sidecar.from) {
+    if let Some(from) = sidecar.from {
         command.arg("--from").arg(from.to_string());
     }
-    if first && sidecar.start_fresh {
+    if sidecar.start_fresh {
         command.arg("--start-fresh");
     }
     command.as_std_mut().process_group(0);
@@ -250,8 +277,16 @@ async fn supervise(
     ];
     // From a terminal, Ctrl-C has reached the agent already: it is in our process group.
     let terminal = std::io::IsTerminal::is_terminal(&std::io::stdin());
+    let hidden = of_the_store(&agent.keep_env);
+    if !hidden.is_empty() {
+        let names: Vec<_> = hidden.iter().map(|name| name.to_string_lossy()).collect();
+        tracing::warn!(
+            names = names.join(","),
+            "the job is not given the credentials of the store: for those that it needs itself, give --keep-env NAME"
+        );
+    }
     let mut agent_child = agent_command(common, agent, job).spawn()?;
-    let mut sidecar_child = Some(sidecar_command(common, sidecar, true).spawn()?);
+    let mut sidecar_child = Some(sidecar_command(common, sidecar).spawn()?);
     let mut started = Instant::now();
     let mut wait = Duration::from_millis(250);
     let mut again: Option<Instant> = None;
@@ -278,7 +313,7 @@ async fn supervise(
             () = at(again), if again.is_some() => {
                 again = None;
                 started = Instant::now();
-                sidecar_child = Some(sidecar_command(common, sidecar, false).spawn()?);
+                sidecar_child = Some(sidecar_command(common, sidecar).spawn()?);
             }
             _ = term.0.recv() => send(&agent_child, term.1),
             _ = hup.0.recv() => send(&agent_child, hup.1),
@@ -327,5 +362,26 @@ async fn at(when: Option<Instant>) {
     match when {
         Some(when) => tokio::time::sleep_until(when.into()).await,
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_of_the_store_are_not_the_jobs() {
+        let keep = ["AWS_REGION".to_owned()];
+        for (name, is) in [
+            ("AWS_SECRET_ACCESS_KEY", true),
+            ("GOOGLE_APPLICATION_CREDENTIALS", true),
+            ("AZURE_CLIENT_SECRET", true),
+            ("AWS_REGION", false),
+            ("AWS", false),
+            ("MY_AWS_KEY", false),
+            ("PATH", false),
+        ] {
+            assert_eq!(is_of_the_store(OsStr::new(name), &keep), is, "{name}");
+        }
     }
 }

@@ -76,7 +76,7 @@ use self::copies::Copies;
 use self::gpus::Gpus;
 use self::lease::{Keeper, Node};
 use self::link::Link;
-use self::near::Near;
+use self::near::{Near, NearError};
 use self::pipeline::Control;
 use self::session::{Session, SessionEnd};
 use self::status::{Report, Shared};
@@ -522,6 +522,13 @@ pub async fn run(config: Config) -> Result<(), EngineError> {
         _ => {}
     }
     let known = remembered.map(|r| r.known);
+    if config.key.is_none() && phos_storage::is_remote(&config.store) {
+        tracing::warn!(
+            "the store is not encrypted: who may write to it can run programs on the machine that resumes the job next, as the \
+             job's user, and who may read it has what the job has in memory. Give --encryption-key-file (`phos-ft keygen`), or \
+             let nobody else there"
+        );
+    }
     let disk_cache = (config.cache.as_ref()).and_then(|place| open_cache(place, &config.store));
     let mut shutdown = Signals {
         term,
@@ -708,6 +715,15 @@ async fn open_near(
     }
 }
 
+/// Nothing is stored on this machine by this process, which takes a job over.
+fn without_near(near: &mut Near, error: &NearError, back: Option<GoBack>) {
+    no_near(error);
+    near.forget();
+    if let Some(back) = back {
+        near.could_not_go_back(back);
+    }
+}
+
 fn no_near(error: &dyn std::fmt::Display) {
     tracing::error!(
         %error,
@@ -806,13 +822,13 @@ impl Engine {
             let state = self.job.state().await.map_err(EngineError::Job)?;
             let standing = near.standing(&self.job, &state).await;
             let standing = standing.map_err(EngineError::Job)?;
-            if let Err(e) = near.before(self.job.name(), standing, &state).await {
-                no_near(&e);
-                near.forget();
-            }
+            let noted = near.before(self.job.name(), standing, &state).await;
             seen = Some(state);
             if let (Some(id), Some(here)) = (self.from.filter(|id| id.local), near.reading()) {
                 back = Some(GoBack::to(here, id).await.map_err(EngineError::Job)?);
+            }
+            if let Err(e) = noted {
+                without_near(near, &e, back);
             }
         }
         let tier =
@@ -826,8 +842,7 @@ impl Engine {
                 .taken(self.job.name(), state, taken, &holder, back)
                 .await
         {
-            no_near(&e);
-            near.forget();
+            without_near(near, &e, back);
         }
         if !self.job.store().is_discarding() {
             // What was found is what is there from now on, for the life of this process.

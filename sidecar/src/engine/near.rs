@@ -159,6 +159,8 @@ pub(super) struct Near {
     epoch: Option<Epoch>,
     /// Whether a tier is there that could not be set aside: this process deletes none.
     spares: bool,
+    /// Nothing here is resumed after the next resume.
+    until_resumed: bool,
     trouble: Trouble,
 }
 
@@ -339,6 +341,7 @@ impl Near {
             job: None,
             epoch: None,
             spares: false,
+            until_resumed: false,
             trouble: Trouble::default(),
         })
     }
@@ -505,6 +508,22 @@ impl Near {
             let _ = std::fs::remove_file(self.directory.join(FILE));
         }
         self.epoch = None;
+    }
+
+    /// The job goes back, and here that could not be noted: of the checkpoints here only the one that it goes back to may be
+    /// resumed, and what is older.
+    pub(super) fn could_not_go_back(&mut self, back: GoBack) {
+        match back {
+            GoBack::To { id, .. } if id.local => self.until_resumed = true,
+            _ => self.lost(),
+        }
+    }
+
+    /// The job was resumed.
+    pub(super) fn resumed(&mut self) {
+        if std::mem::take(&mut self.until_resumed) {
+            self.lost();
+        }
     }
 
     /// What was here is gone.

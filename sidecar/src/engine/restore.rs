@@ -466,6 +466,9 @@ impl Session<'_> {
         self.registry.replace(held);
         // A crash after that goes back to the newest one.
         self.engine.from = None;
+        if let Some(near) = &mut self.engine.near {
+            near.resumed();
+        }
         let mut status = self.engine.status.lock();
         status.resumed_from = Some(id.number.0);
         status.resumed_locally = id.local;

@@ -12,6 +12,7 @@
 //! | `notify_scripts` | at `pre-dump`, before anything is frozen, it is made to wait for the control state; files are copied at `post-dump`, while the tree is still frozen |
 
 mod errors;
+pub mod images;
 mod rpc;
 pub mod sizes;
 

@@ -13,10 +13,9 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use super::images::FILES_NAME;
 use prost::encoding::{WireType, decode_key, decode_varint, encode_key, encode_varint};
 
-/// The image of all open and mapped files.
-const FILES: &str = "files.img";
 /// `IMG_COMMON_MAGIC` and `FILES_MAGIC`.
 const MAGIC: [u8; 8] = [0x19, 0x43, 0x56, 0x54, 0x38, 0x31, 0x30, 0x56];
 /// `file_entry.reg`.
@@ -130,7 +129,7 @@ pub fn forget(images: &Path, paths: &BTreeSet<PathBuf>) -> io::Result<usize> {
     if paths.is_empty() {
         return Ok(0);
     }
-    let path = images.join(FILES);
+    let path = images.join(FILES_NAME);
     let (made, count) = rewritten(&std::fs::read(&path)?, paths)?;
     if count > 0 {
         // A restore that is cut off here has no use for the directory.
@@ -226,12 +225,12 @@ mod tests {
         let paths = BTreeSet::from(["/data/a".into()]);
         let whole = image(&[regular(1, "/data/a")]);
         for bytes in [b"somethingelse".to_vec(), whole[..whole.len() - 1].to_vec()] {
-            std::fs::write(dir.path().join(FILES), &bytes).unwrap();
+            std::fs::write(dir.path().join(FILES_NAME), &bytes).unwrap();
             let error = forget(dir.path(), &paths).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::InvalidData);
-            assert_eq!(std::fs::read(dir.path().join(FILES)).unwrap(), bytes);
+            assert_eq!(std::fs::read(dir.path().join(FILES_NAME)).unwrap(), bytes);
         }
-        std::fs::write(dir.path().join(FILES), &whole).unwrap();
+        std::fs::write(dir.path().join(FILES_NAME), &whole).unwrap();
         assert_eq!(forget(dir.path(), &paths).unwrap(), 1);
         assert_eq!(forget(dir.path(), &paths).unwrap(), 0);
     }

@@ -1,0 +1,309 @@
+//! What an image would make of processes and open files, as far as it matters who may have what: parts of CRIU's `images/*.proto`.
+//!
+//! An image file is magic numbers and then messages, each after its length. `core-*.img` has one message, of a thread;
+//! `files.img` has one for each open or mapped file.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use prost::Message;
+
+/// `IMG_COMMON_MAGIC`.
+const COMMON: u32 = 0x5456_4319;
+const CORE: u32 = 0x5505_3847;
+const FILES: u32 = 0x5630_3138;
+/// `files.img`.
+pub(super) const FILES_NAME: &str = "files.img";
+/// Most bytes of one image that is read here.
+const MOST: u64 = 256 << 20;
+
+#[derive(Clone, PartialEq, Message)]
+struct Core {
+    #[prost(message, optional, tag = "5")]
+    thread: Option<Thread>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Thread {
+    #[prost(message, optional, tag = "10")]
+    credentials: Option<Credentials>,
+}
+
+/// `creds_entry`: who a thread is.
+#[derive(Clone, PartialEq, Message)]
+pub struct Credentials {
+    #[prost(uint32, required, tag = "1")]
+    uid: u32,
+    #[prost(uint32, required, tag = "2")]
+    gid: u32,
+    #[prost(uint32, required, tag = "3")]
+    euid: u32,
+    #[prost(uint32, required, tag = "4")]
+    egid: u32,
+    #[prost(uint32, required, tag = "5")]
+    suid: u32,
+    #[prost(uint32, required, tag = "6")]
+    sgid: u32,
+    #[prost(uint32, required, tag = "7")]
+    fsuid: u32,
+    #[prost(uint32, required, tag = "8")]
+    fsgid: u32,
+    #[prost(uint32, repeated, tag = "10")]
+    permitted: Vec<u32>,
+    #[prost(uint32, repeated, tag = "11")]
+    effective: Vec<u32>,
+    #[prost(uint32, repeated, tag = "14")]
+    groups: Vec<u32>,
+    #[prost(uint32, repeated, tag = "19")]
+    ambient: Vec<u32>,
+}
+
+impl Credentials {
+    /// All its users.
+    pub fn users(&self) -> [u32; 4] {
+        [self.uid, self.euid, self.suid, self.fsuid]
+    }
+
+    /// All its groups.
+    pub fn groups(&self) -> impl Iterator<Item = u32> {
+        [self.gid, self.egid, self.sgid, self.fsgid]
+            .into_iter()
+            .chain(self.groups.iter().copied())
+    }
+
+    /// Whether it has a capability.
+    pub fn has_capabilities(&self) -> bool {
+        // What is inheritable alone is nothing.
+        let sets = [&self.permitted, &self.effective, &self.ambient];
+        sets.into_iter().flatten().any(|&bits| bits != 0)
+    }
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct File {
+    #[prost(message, optional, tag = "3")]
+    regular: Option<Regular>,
+    #[prost(message, optional, tag = "16")]
+    unix: Option<Unix>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Regular {
+    #[prost(bytes = "vec", required, tag = "6")]
+    name: Vec<u8>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Unix {
+    #[prost(bytes = "vec", required, tag = "11")]
+    name: Vec<u8>,
+    #[prost(bytes = "vec", optional, tag = "14")]
+    directory: Option<Vec<u8>>,
+}
+
+fn damaged(path: &Path) -> io::Error {
+    let text = format!("{} of the CPU image cannot be understood", path.display());
+    io::Error::new(io::ErrorKind::InvalidData, text)
+}
+
+/// The messages of an image file of this kind.
+fn read<M: Message + Default>(path: &Path, magic: u32) -> io::Result<Vec<M>> {
+    if std::fs::metadata(path)?.len() > MOST {
+        return Err(damaged(path));
+    }
+    let bytes = std::fs::read(path)?;
+    messages(&bytes, magic).ok_or_else(|| damaged(path))
+}
+
+fn messages<M: Message + Default>(bytes: &[u8], magic: u32) -> Option<Vec<M>> {
+    let bytes = bytes.strip_prefix(&COMMON.to_le_bytes())?;
+    let mut rest = bytes.strip_prefix(&magic.to_le_bytes())?;
+    let mut found = Vec::new();
+    while !rest.is_empty() {
+        let (length, after) = rest.split_first_chunk()?;
+        let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
+        let (message, after) = after.split_at_checked(length)?;
+        rest = after;
+        found.push(M::decode(message).ok()?);
+    }
+    Some(found)
+}
+
+/// Who the threads of an image would be. `images` is CRIU's directory.
+///
+/// # Errors
+/// The file system's; [`io::ErrorKind::InvalidData`] for what is not understood, or does not say it.
+pub fn credentials(images: &Path) -> io::Result<Vec<Credentials>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(images)? {
+        let path = entry?.path();
+        let name = path.file_name().and_then(|name| name.to_str());
+        if !name.is_some_and(|name| name.starts_with("core-") && name.ends_with(".img")) {
+            continue;
+        }
+        for core in read::<Core>(&path, CORE)? {
+            let credentials = core.thread.and_then(|thread| thread.credentials);
+            found.push(credentials.ok_or_else(|| damaged(&path))?);
+        }
+    }
+    if found.is_empty() {
+        return Err(damaged(&images.join("core-*.img")));
+    }
+    Ok(found)
+}
+
+/// The absolute paths that CRIU would open, make or bind.
+///
+/// # Errors
+/// As for [`credentials`].
+pub fn paths(images: &Path) -> io::Result<Vec<PathBuf>> {
+    use std::ffi::OsString;
+    use std::os::unix::ffi::OsStringExt;
+    let as_path = |bytes: Vec<u8>| PathBuf::from(OsString::from_vec(bytes));
+    let files = read::<File>(&images.join(FILES_NAME), FILES)?;
+    let mut found = Vec::new();
+    for file in files {
+        if let Some(regular) = file.regular {
+            found.push(Path::new("/").join(as_path(regular.name)));
+        }
+        // Names that begin with a zero byte are in no directory, and one without a name is nowhere.
+        if let Some(unix) = file.unix
+            && unix.name.first().is_some_and(|&first| first != 0)
+        {
+            let mut name = unix.name;
+            while name.last() == Some(&0) {
+                name.pop();
+            }
+            let directory = as_path(unix.directory.unwrap_or_default());
+            found.push(Path::new("/").join(directory).join(as_path(name)));
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+pub(in crate::agent) mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn image(magic: u32, all: &[Vec<u8>]) -> Vec<u8> {
+        let mut bytes = [COMMON.to_le_bytes(), magic.to_le_bytes()].concat();
+        for message in all {
+            bytes.extend((message.len() as u32).to_le_bytes());
+            bytes.extend(message);
+        }
+        bytes
+    }
+
+    /// Those of a user and its group alone.
+    pub(in crate::agent) fn of_user(user: u32) -> Credentials {
+        Credentials {
+            uid: user,
+            gid: user,
+            euid: user,
+            egid: user,
+            suid: user,
+            sgid: user,
+            fsuid: user,
+            fsgid: user,
+            permitted: vec![0, 0],
+            effective: vec![0, 0],
+            groups: vec![user],
+            ambient: vec![],
+        }
+    }
+
+    /// The same with a saved user, an effective group, a supplementary one or a capability.
+    pub(in crate::agent) fn strangers(user: u32) -> [Credentials; 4] {
+        let own = || of_user(user);
+        [
+            Credentials { suid: 0, ..own() },
+            Credentials { egid: 0, ..own() },
+            Credentials {
+                groups: vec![user, 0],
+                ..own()
+            },
+            Credentials {
+                ambient: vec![0, 1],
+                ..own()
+            },
+        ]
+    }
+
+    /// Images of threads and of files.
+    pub(in crate::agent) fn write(images: &Path, threads: &[Credentials], files: &[&Path]) {
+        for (n, thread) in threads.iter().enumerate() {
+            let thread = Thread {
+                credentials: Some(thread.clone()),
+            };
+            let core = Core {
+                thread: Some(thread),
+            };
+            let bytes = image(CORE, &[core.encode_to_vec()]);
+            std::fs::write(images.join(format!("core-{n}.img")), bytes).unwrap();
+        }
+        let file = |path: &&Path| {
+            let name = path.as_os_str().as_encoded_bytes().to_vec();
+            let regular = Some(Regular { name });
+            File {
+                regular,
+                unix: None,
+            }
+            .encode_to_vec()
+        };
+        let all: Vec<Vec<u8>> = files.iter().map(file).collect();
+        std::fs::write(images.join(FILES_NAME), image(FILES, &all)).unwrap();
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        credentials(dir.path()).unwrap_err();
+        let threads = [of_user(7), strangers(7)[3].clone()];
+        write(dir.path(), &threads, &[Path::new("/a/b"), Path::new("c")]);
+        let found = credentials(dir.path()).unwrap();
+        assert_eq!(found.len(), 2);
+        assert!(found.contains(&threads[0]) && found.contains(&threads[1]));
+        assert_eq!(found.iter().filter(|one| one.has_capabilities()).count(), 1);
+        assert_eq!(
+            paths(dir.path()).unwrap(),
+            [Path::new("/a/b"), Path::new("/c")]
+        );
+        let unix = |name: &[u8], directory: Option<&str>| {
+            let unix = Unix {
+                name: name.to_vec(),
+                directory: directory.map(|d| d.into()),
+            };
+            File {
+                regular: None,
+                unix: Some(unix),
+            }
+            .encode_to_vec()
+        };
+        let all = [
+            unix(b"\0abstract", None),
+            unix(b"", None),
+            unix(b"/run/a.sock\0", None),
+            unix(b"b.sock", Some("/work")),
+        ];
+        std::fs::write(dir.path().join(FILES_NAME), image(FILES, &all)).unwrap();
+        assert_eq!(
+            paths(dir.path()).unwrap(),
+            [Path::new("/run/a.sock"), Path::new("/work/b.sock")]
+        );
+        // A thread that does not say who it is.
+        let silent = image(CORE, &[Core { thread: None }.encode_to_vec()]);
+        std::fs::write(dir.path().join("core-9.img"), silent).unwrap();
+        credentials(dir.path()).unwrap_err();
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_an_error_or_an_image(tail in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let bytes = image(CORE, &[]);
+            let _ = messages::<Core>(&[&bytes[..], &tail].concat(), CORE);
+            let _ = messages::<File>(&tail, FILES);
+        }
+    }
+}

@@ -1,0 +1,395 @@
+//! The way to a file, for an agent that is root in directories that may be the job's.
+//!
+//! # Rules
+//!
+//! * A path is walked part by part, from descriptor to descriptor: whoever may rename a directory on the way while this happens
+//!   changes nothing about what was opened before.
+//! * No symbolic link is followed but those of root and of the agent's own user, on the way as well as where such a link leads. The
+//!   last part is never one.
+//! * What is done with a file is done through a descriptor of it, or of its directory.
+
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+
+/// As many links as the kernel follows.
+const MOST_LINKS: u32 = 40;
+
+const DIRECTORY: OFlags = OFlags::PATH
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
+const ITSELF: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// A descriptor of the directory at an absolute path.
+///
+/// # Errors
+/// The file system's; a link of another user.
+pub fn directory(path: &Path) -> io::Result<OwnedFd> {
+    walk(path, None)
+}
+
+/// The same, and makes what is missing, with these permission bits.
+///
+/// # Errors
+/// As for [`directory`].
+pub fn create_directories(path: &Path, mode: u32) -> io::Result<OwnedFd> {
+    walk(path, Some(Mode::from_raw_mode(mode)))
+}
+
+fn parts(path: &Path) -> io::Result<VecDeque<OsString>> {
+    path.components()
+        .filter_map(|part| match part {
+            Component::RootDir | Component::CurDir => None,
+            Component::Normal(name) => Some(Ok(name.to_owned())),
+            Component::ParentDir => Some(Ok(OsString::from(".."))),
+            Component::Prefix(_) => Some(Err(io::ErrorKind::InvalidInput.into())),
+        })
+        .collect()
+}
+
+fn walk(path: &Path, create: Option<Mode>) -> io::Result<OwnedFd> {
+    if !path.is_absolute() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let mut left = parts(path)?;
+    let root = || rustix::fs::open("/", DIRECTORY, Mode::empty());
+    // Where `..` of a link leads: the way that was come, whatever was renamed since.
+    let mut way = vec![root()?];
+    let mut links = 0;
+    while let Some(name) = left.pop_front() {
+        if name == ".." {
+            if way.len() > 1 {
+                way.pop();
+            }
+            continue;
+        }
+        let Some(at) = way.last() else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        let mut found = rustix::fs::openat(at, &name, DIRECTORY, Mode::empty());
+        if let (Err(Errno::NOENT), Some(mode)) = (&found, create) {
+            match rustix::fs::mkdirat(at, &name, mode) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(e) => return Err(e.into()),
+            }
+            found = rustix::fs::openat(at, &name, DIRECTORY, Mode::empty());
+        }
+        match found {
+            Ok(next) => way.push(next),
+            Err(Errno::NOTDIR | Errno::LOOP) => {
+                links += 1;
+                if links > MOST_LINKS {
+                    return Err(Errno::LOOP.into());
+                }
+                let target = trusted_link(at, &name)?;
+                if target.is_absolute() {
+                    way.truncate(1);
+                }
+                for part in parts(&target)?.into_iter().rev() {
+                    left.push_front(part);
+                }
+            }
+            Err(e) => return Err(e.into()),
+        }
+    }
+    way.pop().ok_or_else(|| io::ErrorKind::InvalidInput.into())
+}
+
+/// What an absolute path leads to, also by links of root's and our own.
+///
+/// # Errors
+/// As for [`directory`]; something on the way is missing.
+pub fn find(path: &Path) -> io::Result<Found> {
+    let mut path = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        if path.file_name().is_none() {
+            return Found::of(directory(&path)?);
+        }
+        let entry = Entry::of(&path)?;
+        let found = entry.find()?.ok_or(io::ErrorKind::NotFound)?;
+        if found.kind() != FileType::Symlink {
+            return Ok(found);
+        }
+        path.pop();
+        path.push(trusted_link(&entry.above, &entry.name)?);
+    }
+    Err(Errno::LOOP.into())
+}
+
+/// Where a link of root's or our own leads.
+fn trusted_link(at: &OwnedFd, name: &OsStr) -> io::Result<PathBuf> {
+    let link = rustix::fs::openat(at, name, ITSELF, Mode::empty())?;
+    let found = rustix::fs::fstat(&link)?;
+    if FileType::from_raw_mode(found.st_mode) != FileType::Symlink {
+        return Err(Errno::NOTDIR.into());
+    }
+    let own = rustix::process::geteuid().as_raw();
+    if found.st_uid != 0 && found.st_uid != own {
+        return Err(io::Error::other(format!(
+            "{} is a symbolic link of user {}, which is not followed",
+            Path::new(name).display(),
+            found.st_uid
+        )));
+    }
+    let target = rustix::fs::readlinkat(&link, "", Vec::new())?;
+    Ok(PathBuf::from(OsString::from_vec(target.into_bytes())))
+}
+
+/// A name in a directory.
+#[derive(Debug)]
+pub struct Entry {
+    above: OwnedFd,
+    name: OsString,
+}
+
+/// What an entry is.
+#[derive(Debug)]
+pub struct Found {
+    fd: OwnedFd,
+    /// What the kernel says of it.
+    pub stat: Stat,
+}
+
+impl Found {
+    fn of(fd: OwnedFd) -> io::Result<Self> {
+        let stat = rustix::fs::fstat(&fd)?;
+        Ok(Self { fd, stat })
+    }
+
+    /// What kind of file it is.
+    pub fn kind(&self) -> FileType {
+        FileType::from_raw_mode(self.stat.st_mode)
+    }
+
+    /// Its owner and group.
+    pub fn owner(&self) -> (u32, u32) {
+        (self.stat.st_uid, self.stat.st_gid)
+    }
+
+    /// Length in bytes.
+    pub fn length(&self) -> u64 {
+        u64::try_from(self.stat.st_size).unwrap_or(0)
+    }
+
+    /// Opens this very file, which must be a regular one.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn open(&self, options: &OpenOptions) -> io::Result<File> {
+        if self.kind() != FileType::RegularFile {
+            return Err(Errno::INVAL.into());
+        }
+        // A descriptor that only names a file leads to it by no other way.
+        options.open(format!("/proc/self/fd/{}", self.fd.as_raw_fd()))
+    }
+}
+
+impl Entry {
+    /// That of an absolute path.
+    ///
+    /// # Errors
+    /// As for [`directory`], also when that is missing.
+    pub fn of(path: &Path) -> io::Result<Self> {
+        let (Some(above), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        let above = directory(above)?;
+        Ok(Self {
+            above,
+            name: name.to_owned(),
+        })
+    }
+
+    /// Another name in the same directory.
+    ///
+    /// # Errors
+    /// The system is out of descriptors.
+    pub fn beside(&self, name: OsString) -> io::Result<Self> {
+        let above = self.above.try_clone()?;
+        Ok(Self { above, name })
+    }
+
+    /// The last part of its path.
+    pub fn name(&self) -> &OsStr {
+        &self.name
+    }
+
+    /// What has the name, if anything. A link is found itself.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn find(&self) -> io::Result<Option<Found>> {
+        match rustix::fs::openat(&self.above, &self.name, ITSELF, Mode::empty()) {
+            Ok(fd) => Found::of(fd).map(Some),
+            Err(Errno::NOENT) => Ok(None),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    /// A new file, for its owner alone.
+    ///
+    /// # Errors
+    /// The file system's; something has the name.
+    pub fn create(&self) -> io::Result<File> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let mode = Mode::RUSR | Mode::WUSR;
+        Ok(rustix::fs::openat(&self.above, &self.name, flags, mode)?.into())
+    }
+
+    /// Takes the name away, if something has it, which must not be a directory.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn remove(&self) -> io::Result<()> {
+        match rustix::fs::unlinkat(&self.above, &self.name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    /// Gives this name to a file, also.
+    ///
+    /// # Errors
+    /// The file system's; something has the name.
+    pub fn link_to(&self, file: &Found) -> io::Result<()> {
+        let through = format!("/proc/self/fd/{}", file.fd.as_raw_fd());
+        let here = rustix::fs::CWD;
+        let linked = rustix::fs::linkat(
+            here,
+            through.as_str(),
+            &self.above,
+            &self.name,
+            AtFlags::SYMLINK_FOLLOW,
+        );
+        Ok(linked?)
+    }
+
+    /// Gives what has this name that of `to`, in the same directory, whatever had it before.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn rename_over(&self, to: &Self) -> io::Result<()> {
+        let (from, above) = (self.above.as_fd(), to.above.as_fd());
+        Ok(rustix::fs::renameat(from, &self.name, above, &to.name)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{MetadataExt, lchown, symlink};
+
+    use super::*;
+
+    fn same(fd: &OwnedFd, path: &Path) -> bool {
+        let meta = std::fs::metadata(path).unwrap();
+        rustix::fs::fstat(fd).unwrap().st_ino == meta.ino()
+    }
+
+    #[test]
+    fn links_of_root_and_our_own_are_followed_wherever_they_lead() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        std::fs::create_dir_all(at("real/deep")).unwrap();
+        symlink("real/deep", at("relative")).unwrap();
+        symlink(at("real"), at("absolute")).unwrap();
+        symlink("../absolute/./deep/..", at("real/up")).unwrap();
+        symlink("loop", at("loop")).unwrap();
+        for (path, to) in [
+            ("relative", "real/deep"),
+            ("absolute/deep", "real/deep"),
+            ("real/up", "real"),
+            ("real/up/up/deep", "real/deep"),
+        ] {
+            assert!(same(&directory(&at(path)).unwrap(), &at(to)), "{path}");
+        }
+        symlink("file", at("to-file")).unwrap();
+        std::fs::write(at("file"), "abc").unwrap();
+        for path in ["file", "to-file", "absolute/../to-file"] {
+            assert_eq!(find(&at(path)).unwrap().length(), 3, "{path}");
+        }
+        assert!(same(&find(Path::new("/")).unwrap().fd, Path::new("/")));
+        assert!(same(&find(&at("real/up/..")).unwrap().fd, dir.path()));
+        find(&at("loop")).unwrap_err();
+        let code = |path: &str| directory(&at(path)).unwrap_err().raw_os_error();
+        assert_eq!(code("loop"), Some(libc::ELOOP));
+        assert_eq!(code("missing"), Some(libc::ENOENT));
+        assert_eq!(code("file"), Some(libc::ENOTDIR));
+        directory(Path::new("relative")).unwrap_err();
+    }
+
+    #[test]
+    fn a_link_of_another_user_is_followed_nowhere() {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("skipped: needs root");
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        std::fs::create_dir(at("victim")).unwrap();
+        std::fs::write(at("victim/file"), "precious").unwrap();
+        symlink("victim", at("theirs")).unwrap();
+        lchown(at("theirs"), Some(1234), None).unwrap();
+        // The kernel would follow what root's own leads to.
+        symlink("theirs", at("ours")).unwrap();
+        for way in ["theirs", "ours"] {
+            for path in [at(way), at(way).join("new/deeper")] {
+                let text = create_directories(&path, 0o755).unwrap_err().to_string();
+                assert!(text.contains("link of user 1234"), "{text}");
+            }
+            Entry::of(&at(way).join("file")).unwrap_err();
+        }
+        assert_eq!(std::fs::read_dir(at("victim")).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_was_opened_stays_what_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        for (directory, content) in [("here", "ours"), ("other", "victim")] {
+            std::fs::create_dir(at(directory)).unwrap();
+            std::fs::write(at(directory).join("file"), content).unwrap();
+        }
+        let entry = Entry::of(&at("here/file")).unwrap();
+        let found = entry.find().unwrap().unwrap();
+        std::fs::rename(at("here"), at("away")).unwrap();
+        symlink("other", at("here")).unwrap();
+        let file = found.open(OpenOptions::new().write(true)).unwrap();
+        file.set_len(0).unwrap();
+        let beside = entry.beside("saved".into()).unwrap();
+        beside.create().unwrap();
+        beside.create().unwrap_err();
+        entry
+            .beside("third".into())
+            .unwrap()
+            .link_to(&found)
+            .unwrap();
+        entry.remove().unwrap();
+        entry.remove().unwrap();
+        assert!(entry.find().unwrap().is_none());
+        let third = entry.beside("third".into()).unwrap();
+        third.rename_over(&entry).unwrap();
+        assert_eq!(std::fs::read(at("away/file")).unwrap(), b"");
+        assert!(at("away/saved").exists() && !at("away/third").exists());
+        assert_eq!(std::fs::read(at("other/file")).unwrap(), b"victim");
+        assert_eq!(std::fs::read_dir(at("other")).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn directories_are_made_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let deep = dir.path().join("a/b/c");
+        for _ in 0..2 {
+            assert!(same(&create_directories(&deep, 0o750).unwrap(), &deep));
+        }
+        let mode = std::fs::metadata(dir.path().join("a")).unwrap().mode();
+        assert_eq!(mode & 0o027, 0, "{mode:o}");
+    }
+}
