@@ -40,6 +40,7 @@ lint: ## generated files, formatting, clippy, dependencies, scripts
 	$(CARGO) deny --workspace --locked check bans licenses sources
 	shellcheck -x scripts/*.sh scripts/cc docker/entrypoint .ci/run
 	scripts/docker-check.sh
+	scripts/security-check.sh
 
 unit: build ## unit and property tests, kernels on the host
 	scripts/kernel-test.sh
