@@ -1,4 +1,4 @@
-//! A directory as a store. Everything but reading is `object_store`'s.
+//! A directory as a store. Everything but reading and listing is `object_store`'s, which follows links where it writes and deletes.
 //!
 //! # Rules
 //!
@@ -9,6 +9,7 @@
 use std::fmt;
 use std::fs::File;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::UNIX_EPOCH;
 
@@ -68,41 +69,51 @@ fn failed(source: io::Error) -> Error {
     }
 }
 
-/// Opens the regular file of a key, by a way without links.
-fn open(root: &std::path::Path, location: &Path) -> Result<File> {
-    let failed = |source: io::Error| match source.kind() {
-        io::ErrorKind::NotFound => Error::NotFound {
-            path: location.to_string(),
-            source: source.into(),
-        },
-        _ => self::failed(source),
-    };
-    let foreign = |name: &str, kind| {
-        let name = name.to_owned();
-        failed(io::Error::other(NotAFile { name, kind }))
+/// An error that says what has the name of an object and is none.
+fn foreign(name: &str, kind: &'static str) -> Error {
+    let name = name.to_owned();
+    failed(io::Error::other(NotAFile { name, kind }))
+}
+
+fn missing(location: &str) -> Error {
+    Error::NotFound {
+        path: location.to_owned(),
+        source: io::Error::from(io::ErrorKind::NotFound).into(),
+    }
+}
+
+/// The directory of these parts of a key, by a way without links.
+fn directory_of(root: &std::path::Path, parts: &[&str]) -> Result<OwnedFd> {
+    let look = |e: Errno| match e {
+        Errno::NOENT => missing(&parts.join("/")),
+        e => failed(e.into()),
     };
     let way = OFlags::PATH | OFlags::CLOEXEC;
-    let missing = || failed(io::ErrorKind::NotFound.into());
-    let mut at = rustix::fs::open(root, way | OFlags::DIRECTORY, Mode::empty())
-        .map_err(|e| failed(e.into()))?;
-    let parts: Vec<_> = location.parts().collect();
-    let (last, above) = parts.split_last().ok_or_else(missing)?;
-    for part in above {
-        let part = part.as_ref();
-        at = rustix::fs::openat(&at, part, way | OFlags::NOFOLLOW, Mode::empty())
-            .map_err(|e| failed(e.into()))?;
-        let found = rustix::fs::fstat(&at).map_err(|e| failed(e.into()))?;
+    let mut at = rustix::fs::open(root, way | OFlags::DIRECTORY, Mode::empty()).map_err(look)?;
+    for &part in parts {
+        at = rustix::fs::openat(&at, part, way | OFlags::NOFOLLOW, Mode::empty()).map_err(look)?;
+        let found = rustix::fs::fstat(&at).map_err(look)?;
         let kind = FileType::from_raw_mode(found.st_mode);
         if kind != FileType::Directory {
             return Err(foreign(part, kind_of(kind)));
         }
     }
-    let last = last.as_ref();
+    Ok(at)
+}
+
+/// Opens the regular file of a key, by a way without links.
+fn open(root: &std::path::Path, location: &Path) -> Result<File> {
+    let parts: Vec<_> = location.parts().collect();
+    let parts: Vec<&str> = parts.iter().map(AsRef::as_ref).collect();
+    let (last, above) = parts
+        .split_last()
+        .ok_or_else(|| missing(location.as_ref()))?;
+    let at = directory_of(root, above)?;
     // Without waiting for a pipe's other end.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let file = match rustix::fs::openat(&at, last, flags | OFlags::CLOEXEC, Mode::empty()) {
+    let file = match rustix::fs::openat(&at, *last, flags | OFlags::CLOEXEC, Mode::empty()) {
+        Err(Errno::NOENT) => return Err(missing(location.as_ref())),
         Err(Errno::LOOP) => return Err(foreign(last, kind_of(FileType::Symlink))),
-        // A socket.
         Err(Errno::NXIO) => return Err(foreign(last, "a socket or a device")),
         opened => File::from(opened.map_err(|e| failed(e.into()))?),
     };
@@ -110,7 +121,7 @@ fn open(root: &std::path::Path, location: &Path) -> Result<File> {
     match FileType::from_raw_mode(found.st_mode) {
         FileType::RegularFile => Ok(file),
         // That a key goes on below this one is no object of this key.
-        FileType::Directory => Err(missing()),
+        FileType::Directory => Err(missing(location.as_ref())),
         kind => Err(foreign(last, kind_of(kind))),
     }
 }
@@ -126,6 +137,12 @@ fn if_there<T>(looked: io::Result<T>) -> Result<Option<T>> {
 
 /// The regular files below a key, where no link leads. What cannot be a key, or is on its way to become an object, is none.
 fn files_below(root: &std::path::Path, prefix: Path) -> Result<Vec<ObjectMeta>> {
+    let parts: Vec<_> = prefix.parts().collect();
+    let parts: Vec<&str> = parts.iter().map(AsRef::as_ref).collect();
+    match directory_of(root, &parts) {
+        Err(Error::NotFound { .. }) => return Ok(Vec::new()),
+        looked => looked.map(drop)?,
+    }
     let mut found = Vec::new();
     let mut left = vec![prefix];
     while let Some(at) = left.pop() {
@@ -316,5 +333,10 @@ mod tests {
         assert_eq!(listed(None).await.unwrap(), ["real/file 6"]);
         assert_eq!(listed(Some("real")).await.unwrap(), ["real/file 6"]);
         assert_eq!(listed(Some("missing")).await.unwrap(), [""; 0]);
+        for strange in ["link", "pipe", "link/up"] {
+            let error = listed(Some(strange)).await.unwrap_err();
+            let fault = crate::StoreFault::new("list", strange, &error);
+            assert_eq!(fault.kind(), crate::FaultKind::Foreign, "{fault}");
+        }
     }
 }

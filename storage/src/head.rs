@@ -139,7 +139,7 @@ pub(crate) fn record_name(number: u64) -> String {
 
 /// No log has more records: one each millisecond for 30,000 years. A name with a greater number is not a record's, and nobody
 /// who reckons with numbers meets the end of them.
-const MOST_RECORDS: u64 = 1_000_000_000_000_000;
+pub(crate) const MOST_RECORDS: u64 = 1_000_000_000_000_000;
 
 /// The number of a record's name.
 pub(crate) fn parse_record_name(name: &str) -> Option<u64> {

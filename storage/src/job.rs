@@ -572,8 +572,15 @@ impl Job {
 
     /// Tries to append a record. Its number must be one more than that of the newest record seen.
     pub(crate) async fn append(&self, record: &HeadRecord) -> Result<Appended, JobError> {
-        let bytes = record.encode(self.crypt())?;
         let key = self.record_key(record.number);
+        if record.number > head::MOST_RECORDS {
+            let detail = format!(
+                "a record stands before it that phos-ft did not write: delete {}",
+                self.record_key(record.number - 1)
+            );
+            return Err(StoreFault::with_kind("create", key, FaultKind::Invalid, detail).into());
+        }
+        let bytes = record.encode(self.crypt())?;
         match self
             .backend()
             .create(&key, bytes, head::KIND.max_object())

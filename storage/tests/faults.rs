@@ -682,6 +682,16 @@ async fn what_is_no_file_of_ours_in_a_directory_is_damage() {
     let job = open().await;
     let listed = job.list().await.unwrap();
     assert_eq!((listed.checkpoints.len(), listed.damaged.len()), (2, 0));
+    // The greatest number that a record can have: none comes after it, and who takes the job over hears what to do.
+    let last = at(&format!("head/{:020}", 1_000_000_000_000_000_u64));
+    std::fs::write(&last, "x").unwrap();
+    let error = open().await.take_over("other", NOW).await.unwrap_err();
+    assert!(
+        error.is_permanent() && error.to_string().contains("delete jobs/job/head/"),
+        "{error}"
+    );
+    std::fs::remove_file(&last).unwrap();
+    open().await.take_over("other", NOW).await.unwrap();
 
     // A pack of the newest becomes a pipe, and then a link to where its bytes are.
     let pack = newest.packs[0].id.to_string();

@@ -283,6 +283,12 @@ pub enum ToSidecar {
         /// Why.
         reason: String,
     },
+    /// Answer to `Restore` in place of `Restored`: somebody has to put something right first. Older checkpoints are not tried
+    /// in its place: what was trained since would be lost for that.
+    Refused {
+        /// What, and how.
+        reason: String,
+    },
 }
 
 /// How long each step of a restore took, in ns.

@@ -41,7 +41,6 @@ use super::dump::{self, DumpFailure, DumpPlan, dump};
 use super::image::{ImageDirectory, VaultImage};
 use super::init::{Done, Init};
 use super::shims::{ConnectionId, list};
-use super::user::JobUser;
 use super::vault::Table;
 use super::{criu, failpoint, survey, tree};
 
@@ -291,7 +290,7 @@ impl Init {
             control: &self.control,
             image_limit: self.config.image_limit,
             tcp: self.config.tcp,
-            user: self.user.as_ref().map(JobUser::uid),
+            user: self.user.as_ref().filter(|user| user.is_another()),
         };
         self.survey.look(&job, Instant::now())
     }

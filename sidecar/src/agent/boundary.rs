@@ -6,6 +6,8 @@
 //!   or can write to the store, may have meant something else.
 //! * Its paths lead where they led, so that the job does not get by a restore what it may not open itself: no link on the way but
 //!   root's, and in the place of a file nobody else's that its user may not read.
+//! * Sockets have the names that the program gave, in which there may be links of its user's as well; they are bound where this
+//!   user could bind them.
 //!
 //! What somebody changes between this look and CRIU's is not seen.
 
@@ -68,9 +70,28 @@ pub enum BoundaryError {
         /// Whose it was.
         owner: u32,
     },
+    /// A socket would be bound where the user may not.
+    #[error(
+        "the socket {} would be bound in a directory of user {found}, where the job's user may not write: make the directory that \
+         was there again",
+        .path.display()
+    )]
+    Bound {
+        /// Its name.
+        path: PathBuf,
+        /// Whose the directory is.
+        found: u32,
+    },
     /// CRIU's images cannot be read.
     #[error(transparent)]
     Image(#[from] io::Error),
+}
+
+impl BoundaryError {
+    /// Whether somebody has to put something right. Else the image is damaged.
+    pub fn is_refusal(&self) -> bool {
+        !matches!(self, Self::Image(_))
+    }
 }
 
 /// Looks at an image before CRIU does. `images` is CRIU's directory; `written` and `needed` are the files of the job.
@@ -98,7 +119,20 @@ pub fn check(
     let written = written.iter().map(|f| (f.path.as_path(), f.uid));
     let needed = (needed.iter()).filter_map(|n| Some((n.path.as_path(), n.uid?)));
     let owners: BTreeMap<&Path, u32> = written.chain(needed).collect();
-    for path in images::paths(images)? {
+    let paths = images::paths(images)?;
+    for path in paths.bound {
+        let above = path.parent().unwrap_or(Path::new("/"));
+        let found = match way::find_for(above, user.uid()) {
+            Ok(found) => found,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
+            Err(cause) => return Err(BoundaryError::Path { path, cause }),
+        };
+        if !may(&found, user, 0o3) {
+            let found = found.owner().0;
+            return Err(BoundaryError::Bound { path, found });
+        }
+    }
+    for path in paths.opened {
         if files::is_pseudo(&path) {
             continue;
         }
@@ -110,7 +144,7 @@ pub fn check(
         };
         if let Some(&owner) = owners.get(path.as_path())
             && owner != found.owner().0
-            && !may_read(&found, user)
+            && !may(&found, user, to_read(&found))
         {
             return Err(BoundaryError::Access {
                 found: found.owner().0,
@@ -122,19 +156,23 @@ pub fn check(
     Ok(())
 }
 
-/// By its mode, whether a user could open it.
-fn may_read(found: &Found, user: &JobUser) -> bool {
+/// The bits that reading it needs.
+fn to_read(found: &Found) -> u32 {
+    match found.kind() {
+        FileType::Directory => 0o5,
+        _ => 0o4,
+    }
+}
+
+/// By its mode, whether a user has all of these bits.
+fn may(found: &Found, user: &JobUser, bits: u32) -> bool {
     let (owner, group) = found.owner();
     let shift = match () {
         () if owner == user.uid() => 6,
         () if user.is_in(group) => 3,
         () => 0,
     };
-    let needed = match found.kind() {
-        FileType::Directory => 0o5,
-        _ => 0o4,
-    };
-    (found.stat.st_mode >> shift) & needed == needed
+    (found.stat.st_mode >> shift) & bits == bits
 }
 
 #[cfg(test)]
@@ -154,7 +192,7 @@ mod tests {
     fn only_processes_of_the_user_come_back() {
         let dir = tempfile::tempdir().unwrap();
         let check = |threads: &[_]| {
-            write(dir.path(), threads, &[]);
+            write(dir.path(), threads, &[Path::new("/dev/null")], &[]);
             check(dir.path(), &[], &[], &user())
         };
         check(&[of_user(USER), of_user(USER)]).unwrap();
@@ -200,6 +238,7 @@ mod tests {
                 &at("images"),
                 &[of_user(USER)],
                 &[&path, Path::new("/dev/null")],
+                &[],
             );
             check(&at("images"), &[], std::slice::from_ref(&needed), &user())
         };
@@ -235,6 +274,39 @@ mod tests {
             let refused = look(path).unwrap_err().to_string();
             assert!(
                 refused.contains(&format!("link of user {USER}")),
+                "{refused}"
+            );
+        }
+    }
+
+    #[test]
+    fn sockets_are_bound_where_the_user_could() {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("skipped: needs root");
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        for directory in ["images", "scratch", "root"] {
+            std::fs::create_dir(at(directory)).unwrap();
+        }
+        chown(at("scratch"), Some(USER), Some(USER)).unwrap();
+        // As users have it: a link of their own to where there is room.
+        for (link, to) in [("tmp", "scratch"), ("bad", "root")] {
+            symlink(to, at(link)).unwrap();
+            lchown(at(link), Some(USER), Some(USER)).unwrap();
+        }
+        let look = |name: &str| {
+            write(&at("images"), &[of_user(USER)], &[], &[&at(name)]);
+            check(&at("images"), &[], &[], &user())
+        };
+        look("scratch/a.sock").unwrap();
+        look("tmp/a.sock").unwrap();
+        look("missing/a.sock").unwrap();
+        for path in ["bad/a.sock", "root/a.sock"] {
+            let refused = look(path).unwrap_err();
+            assert!(
+                matches!(refused, BoundaryError::Bound { found: 0, .. }),
                 "{refused}"
             );
         }

@@ -648,11 +648,11 @@ pub(super) fn check_owner(path: &Path, found: &Found, owner: u32) -> Result<(), 
 
 /// Owner (user, group) and mode of a file that is there.
 fn give_back(found: &Found, owner: (u32, u32), mode: u32) -> io::Result<()> {
-    let mode = make::mode_of_a_file(mode, owner);
     let is_owned = found.owner() == owner;
     if is_owned && found.stat.st_mode & 0o7777 == mode {
         return Ok(());
     }
+    let mode = make::mode_of_a_file(mode, owner);
     let file = found.open(OpenOptions::new().read(true))?;
     if !is_owned {
         // No bit of the old mode is the new owner's, not for a moment.
@@ -796,7 +796,13 @@ pub(super) fn save_beside(
         source.seek(SeekFrom::Start(from))?;
         io::copy(&mut source, &mut target)?;
         target.flush()?;
-        std::os::unix::fs::fchown(&target, Some(user), Some(group))?;
+        let meta = target.metadata()?;
+        if (meta.uid(), meta.gid()) != (user, group)
+            && let Err(cause) = std::os::unix::fs::fchown(&target, Some(user), Some(group))
+        {
+            // As on a file system where nobody may: then it is ours.
+            tracing::warn!(%cause, "what was cut off a file does not belong to its owner");
+        }
         target.sync_all()
     };
     if let Err(e) = copy() {

@@ -33,7 +33,7 @@ use serde::{Deserialize, Serialize};
 use super::files::{self, FilesError, copy_into, io_error};
 use super::image::ImageDirectory;
 use super::make::{self, What};
-use super::way::{Entry, Found};
+use super::way::{self, Entry, Found};
 use super::{paths, tree};
 
 /// How CRIU's own names begin.
@@ -131,7 +131,10 @@ impl Turn {
         // In one order everywhere.
         for directory in directories {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            let Ok(lock) = rustix::fs::open(directory, flags, Mode::empty()) else {
+            let opened = way::directory(directory).and_then(|directory| {
+                Ok(rustix::fs::openat(&directory, ".", flags, Mode::empty())?)
+            });
+            let Ok(lock) = opened else {
                 continue;
             };
             loop {

@@ -54,8 +54,8 @@ pub fn make(path: &Path, what: What<'_>, owner: (u32, u32), mode: u32) -> io::Re
         true => mode,
         false => mode_of_a_file(mode, owner),
     };
-    let (new, fd) = create(&above, what)?;
-    let done = finish(&above, &new, &fd, name, owner, mode);
+    let (new, fd, made) = create(&above, what)?;
+    let done = finish(&above, &new, (&fd, made), name, owner, mode);
     if !matches!(done, Ok(true)) {
         let flags = match is_directory {
             true => AtFlags::REMOVEDIR,
@@ -66,9 +66,13 @@ pub fn make(path: &Path, what: What<'_>, owner: (u32, u32), mode: u32) -> io::Re
     done
 }
 
+/// Device and number of a file.
+type Inode = (u64, u64);
+
 /// Makes it under a name of its own, for nobody else to open.
-fn create(above: &OwnedFd, mut what: What<'_>) -> io::Result<(PathBuf, OwnedFd)> {
+fn create(above: &OwnedFd, mut what: What<'_>) -> io::Result<(PathBuf, OwnedFd, Option<Inode>)> {
     let path = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut inode = None;
     for number in 0..1000 {
         let new = PathBuf::from(format!(".phos-new-{}-{number}", std::process::id()));
         let made = match &mut what {
@@ -77,6 +81,8 @@ fn create(above: &OwnedFd, mut what: What<'_>) -> io::Result<(PathBuf, OwnedFd)>
             What::File(..) | What::Copy(..) => {
                 let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
                 rustix::fs::openat(above, &new, flags, Mode::RUSR | Mode::WUSR).and_then(|fd| {
+                    let found = rustix::fs::fstat(&fd)?;
+                    inode = Some((found.st_dev, found.st_ino));
                     fill(&File::from(fd), &mut what).map_err(|e| {
                         let _ = rustix::fs::unlinkat(above, &new, AtFlags::empty());
                         Errno::from_io_error(&e).unwrap_or(Errno::IO)
@@ -89,7 +95,7 @@ fn create(above: &OwnedFd, mut what: What<'_>) -> io::Result<(PathBuf, OwnedFd)>
             made => {
                 made?;
                 let fd = rustix::fs::openat(above, &new, path, Mode::empty())?;
-                return Ok((new, fd));
+                return Ok((new, fd, inode));
             }
         }
     }
@@ -115,15 +121,19 @@ fn fill(mut file: &File, what: &mut What<'_>) -> io::Result<()> {
 fn finish(
     above: &OwnedFd,
     new: &Path,
-    fd: &OwnedFd,
+    (fd, made): (&OwnedFd, Option<Inode>),
     name: &OsStr,
     (user, group): (u32, u32),
     mode: u32,
 ) -> io::Result<bool> {
     let found = rustix::fs::fstat(fd)?;
     let is_directory = FileType::from_raw_mode(found.st_mode) == FileType::Directory;
-    if found.st_uid != rustix::process::geteuid().as_raw() || (!is_directory && found.st_nlink != 1)
-    {
+    // Some network file systems give what root makes to somebody else.
+    let is_ours = match made {
+        Some(made) => made == (found.st_dev, found.st_ino),
+        None => found.st_uid == rustix::process::geteuid().as_raw(),
+    };
+    if !is_ours || (!is_directory && found.st_nlink != 1) {
         return Err(io::Error::other("somebody put something else in its place"));
     }
     if (found.st_uid, found.st_gid) != (user, group) {

@@ -252,7 +252,7 @@ impl Init {
             control: self.control.clone(),
             ends,
             pids: Arc::clone(&self.pids),
-            user: self.user.clone(),
+            user: self.user.clone().filter(|user| user.is_another()),
             job_dir: self.config.job_dir(),
         };
         self.worker
@@ -268,6 +268,16 @@ impl Init {
         let bound = self.config.timeouts.attach;
         let (root, times) = match outcome {
             Ok(done) => done,
+            Err(e) if e.is_refusal() => {
+                let reason = e.to_string();
+                self.restore_ends(
+                    &reason,
+                    ToSidecar::Refused {
+                        reason: reason.clone(),
+                    },
+                );
+                return;
+            }
             Err(e) if e.is_final() => {
                 let reason = e.to_string();
                 self.restore_ends(

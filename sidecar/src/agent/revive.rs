@@ -102,6 +102,15 @@ pub enum ReviveError {
 }
 
 impl ReviveError {
+    /// Whether somebody has to put something right first, which the message says.
+    pub fn is_refusal(&self) -> bool {
+        match self {
+            Self::Boundary(e) => e.is_refusal(),
+            Self::Files(e) => matches!(e, FilesError::Owner { .. } | FilesError::NotRegular { .. }),
+            _ => false,
+        }
+    }
+
     /// Whether it would be no different at another try: the driver refuses to restore a process that is there. Without
     /// memory for it, or without a GPU that is ready, it may.
     pub fn is_final(&self) -> bool {

@@ -170,11 +170,7 @@ pub fn start(
         .stdin(Stdio::from(ends.stdin))
         .stdout(Stdio::from(ends.stdout))
         .stderr(Stdio::from(ends.stderr));
-    for (name, _) in std::env::vars_os() {
-        if environment::is_of_the_agent(&name, &config.keep_env) {
-            command.env_remove(name);
-        }
-    }
+    hide_ours(&mut command, config);
     if let Some(devices) = &config.visible_devices {
         command.env("CUDA_VISIBLE_DEVICES", devices);
     }
@@ -224,6 +220,15 @@ pub fn start(
     }
 }
 
+/// What is said to phos-ft alone is kept from the job.
+fn hide_ours(command: &mut Command, config: &AgentConfig) {
+    for (name, _) in std::env::vars_os() {
+        if environment::is_of_the_agent(&name, &config.keep_env) {
+            command.env_remove(name);
+        }
+    }
+}
+
 fn set_home(command: &mut Command, user: Option<&JobUser>) {
     let present = std::env::var_os("HOME").map(PathBuf::from);
     if let Some(home) = user.and_then(|user| user.home(present.as_deref())) {
@@ -261,6 +266,7 @@ pub fn exec_unprotected(config: &AgentConfig) -> SpawnError {
     };
     let mut command = Command::new(program);
     command.args(arguments);
+    hide_ours(&mut command, config);
     // Who is that user already (a container without `user: root`) needs no change, and may not make one.
     let root = rustix::process::geteuid().is_root();
     if let Some(user) = config.job_user().ok().flatten().filter(|_| root) {

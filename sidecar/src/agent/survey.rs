@@ -19,6 +19,7 @@ use phos_protocol::types::ProcessId;
 use super::config::Tcp;
 use super::control::Control;
 use super::devices::{self, InTheWay};
+use super::user::JobUser;
 use super::{environment, linked, room, shims, signals, tree};
 
 /// How long what may be over in a moment is waited for.
@@ -43,8 +44,8 @@ pub struct Job<'a> {
     pub image_limit: Option<u64>,
     /// `--tcp`.
     pub tcp: Tcp,
-    /// The number of `--user`.
-    pub user: Option<u32>,
+    /// `--user`, if that is another than the agent's.
+    pub user: Option<&'a JobUser>,
 }
 
 /// A device that made a dump fail.
@@ -127,8 +128,9 @@ impl Survey {
                 && let Some(more) = tree::more_than(pid, user)
             {
                 let why = format!(
-                    "it {more}, and the job is to be user {user} without any: such a process (sudo, a setuid program) is not \
-                     brought back under --user; let it end, or start the job without --user"
+                    "it {more}, and the job's user is {}, without any privilege: such a process (sudo, a set-user-ID program) is \
+                     not brought back under --user; let it end, or start the job without --user",
+                    user.uid()
                 );
                 seen(pid, refused(pid, why));
             }
@@ -287,9 +289,11 @@ mod tests {
             eprintln!("skipped: needs root");
             return;
         }
-        let is = tree::more_than(pid, 12_345).unwrap();
-        assert_eq!(is, "is user 0");
-        assert_eq!(tree::more_than(pid, 0).unwrap(), "has capabilities");
+        let user = |given: &str| JobUser::find(given).unwrap();
+        let more = |given: &str| tree::more_than(pid, &user(given)).unwrap();
+        assert_eq!(more("12345:12345"), "is user 0");
+        assert_eq!(more("0:12345"), "is in group 0");
+        let job_user = user("12345:12345");
         let mut survey = Survey::default();
         let mut look = |now| {
             let job = Job {
@@ -298,7 +302,7 @@ mod tests {
                 control: &Control::default(),
                 image_limit: None,
                 tcp: Tcp::Auto,
-                user: Some(12_345),
+                user: Some(&job_user),
             };
             if let Ok(tree) = tree::collect(pid) {
                 signals::children().extend(tree.strays.iter().map(|(pid, _)| *pid));

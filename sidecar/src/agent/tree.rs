@@ -11,6 +11,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::sparse;
+use super::user::JobUser;
 
 /// A process as `/proc/PID/stat` has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -170,15 +171,19 @@ fn has_id(status: &str, field: &str, id: u32) -> bool {
 }
 
 /// What a process is that one of this user without privileges is not, for a message; `None`: nothing.
-pub fn more_than(pid: u32, user: u32) -> Option<String> {
+pub fn more_than(pid: u32, user: &JobUser) -> Option<String> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     status.lines().find_map(|line| {
         let (field, value) = line.split_once(':')?;
         match field {
             "Uid" => value
                 .split_ascii_whitespace()
-                .find(|found| found.parse() != Ok(user))
+                .find(|found| found.parse() != Ok(user.uid()))
                 .map(|found| format!("is user {found}")),
+            "Gid" | "Groups" => value
+                .split_ascii_whitespace()
+                .find(|found| !found.parse().is_ok_and(|group| user.is_in(group)))
+                .map(|found| format!("is in group {found}")),
             // What is inheritable alone is nothing; older Docker leaves it to everybody.
             "CapPrm" | "CapEff" | "CapAmb" => {
                 let has_some = u64::from_str_radix(value.trim(), 16) != Ok(0);

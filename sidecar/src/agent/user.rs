@@ -129,6 +129,11 @@ impl JobUser {
         self.uid
     }
 
+    /// Whether it is another than the agent's, so that what the agent may is not for it.
+    pub fn is_another(&self) -> bool {
+        self.uid != rustix::process::geteuid().as_raw()
+    }
+
     /// Whether it is in a group.
     pub fn is_in(&self, group: u32) -> bool {
         group == self.gid || self.groups.contains(&group)
@@ -224,6 +229,10 @@ mod tests {
         // A name goes before a number.
         assert_eq!(find("1234").unwrap().uid, 7);
         assert_eq!(JobUser::find_in("8:9", "", "").unwrap().uid, 8);
+        let own = rustix::process::geteuid().as_raw();
+        for (uid, is) in [(own, false), (own + 1, true)] {
+            assert_eq!(find(&format!("{uid}:0")).unwrap().is_another(), is);
+        }
     }
 
     #[test]

@@ -33,7 +33,7 @@ const ITSELF: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXE
 /// # Errors
 /// The file system's; a link of another user.
 pub fn directory(path: &Path) -> io::Result<OwnedFd> {
-    walk(path, None)
+    walk(path, None, None)
 }
 
 /// The same, and makes what is missing, with these permission bits.
@@ -41,7 +41,7 @@ pub fn directory(path: &Path) -> io::Result<OwnedFd> {
 /// # Errors
 /// As for [`directory`].
 pub fn create_directories(path: &Path, mode: u32) -> io::Result<OwnedFd> {
-    walk(path, Some(Mode::from_raw_mode(mode)))
+    walk(path, Some(Mode::from_raw_mode(mode)), None)
 }
 
 fn parts(path: &Path) -> io::Result<VecDeque<OsString>> {
@@ -55,7 +55,7 @@ fn parts(path: &Path) -> io::Result<VecDeque<OsString>> {
         .collect()
 }
 
-fn walk(path: &Path, create: Option<Mode>) -> io::Result<OwnedFd> {
+fn walk(path: &Path, create: Option<Mode>, also: Option<u32>) -> io::Result<OwnedFd> {
     if !path.is_absolute() {
         return Err(io::ErrorKind::InvalidInput.into());
     }
@@ -89,7 +89,7 @@ fn walk(path: &Path, create: Option<Mode>) -> io::Result<OwnedFd> {
                 if links > MOST_LINKS {
                     return Err(Errno::LOOP.into());
                 }
-                let target = trusted_link(at, &name)?;
+                let target = trusted_link(at, &name, also)?;
                 if target.is_absolute() {
                     way.truncate(1);
                 }
@@ -119,20 +119,28 @@ pub fn find(path: &Path) -> io::Result<Found> {
             return Ok(found);
         }
         path.pop();
-        path.push(trusted_link(&entry.above, &entry.name)?);
+        path.push(trusted_link(&entry.above, &entry.name, None)?);
     }
     Err(Errno::LOOP.into())
 }
 
-/// Where a link of root's or our own leads.
-fn trusted_link(at: &OwnedFd, name: &OsStr) -> io::Result<PathBuf> {
+/// What the directory at an absolute path is, also by links of this user.
+///
+/// # Errors
+/// As for [`directory`].
+pub fn find_for(path: &Path, user: u32) -> io::Result<Found> {
+    Found::of(walk(path, None, Some(user))?)
+}
+
+/// Where a link of root's, of our own or of this user leads.
+fn trusted_link(at: &OwnedFd, name: &OsStr, also: Option<u32>) -> io::Result<PathBuf> {
     let link = rustix::fs::openat(at, name, ITSELF, Mode::empty())?;
     let found = rustix::fs::fstat(&link)?;
     if FileType::from_raw_mode(found.st_mode) != FileType::Symlink {
         return Err(Errno::NOTDIR.into());
     }
     let own = rustix::process::geteuid().as_raw();
-    if found.st_uid != 0 && found.st_uid != own {
+    if found.st_uid != 0 && found.st_uid != own && also != Some(found.st_uid) {
         return Err(io::Error::other(format!(
             "{} is a symbolic link of user {}, which is not followed",
             Path::new(name).display(),

@@ -128,8 +128,11 @@ fn time(duration: Duration) -> String {
     humantime::format_duration(duration).to_string()
 }
 
-/// How the names of variables begin that say how a store is reached, and with which secrets.
+/// How the names of variables begin that say how stores are reached, and with which secrets. Which store it is does not matter: a
+/// job that needs some of them itself is better asked once than when the store is another.
 const STORES: [&str; 3] = ["AWS_", "GOOGLE_", "AZURE_"];
+/// One that does not: Google's, too.
+const SERVICE_ACCOUNT: &str = "SERVICE_ACCOUNT";
 
 /// Which of them are here and not to be given to the job.
 fn of_the_store(keep: &[String]) -> Vec<OsString> {
@@ -139,7 +142,8 @@ fn of_the_store(keep: &[String]) -> Vec<OsString> {
 
 fn is_of_the_store(name: &OsStr, keep: &[String]) -> bool {
     let begins = |start: &str| name.as_encoded_bytes().starts_with(start.as_bytes());
-    STORES.iter().any(|start| begins(start)) && keep.iter().all(|kept| name != kept.as_str())
+    (STORES.iter().any(|start| begins(start)) || name == SERVICE_ACCOUNT)
+        && keep.iter().all(|kept| name != kept.as_str())
 }
 
 fn agent_command(common: &Common, agent: &AgentArgs, job: &[OsString]) -> Command {
@@ -282,7 +286,7 @@ async fn supervise(
         let names: Vec<_> = hidden.iter().map(|name| name.to_string_lossy()).collect();
         tracing::warn!(
             names = names.join(","),
-            "the job is not given the credentials of the store: for those that it needs itself, give --keep-env NAME"
+            "the job is not given what stores are reached with: for those of these variables that it needs itself, give --keep-env NAME"
         );
     }
     let mut agent_child = agent_command(common, agent, job).spawn()?;
@@ -376,6 +380,7 @@ mod tests {
             ("AWS_SECRET_ACCESS_KEY", true),
             ("GOOGLE_APPLICATION_CREDENTIALS", true),
             ("AZURE_CLIENT_SECRET", true),
+            ("SERVICE_ACCOUNT", true),
             ("AWS_REGION", false),
             ("AWS", false),
             ("MY_AWS_KEY", false),

@@ -70,6 +70,9 @@ pub enum CheckError {
         /// Unassigned ones here.
         here: String,
     },
+    /// Somebody has to put something right before the job is brought back; in the agent's words.
+    #[error("{0}")]
+    Refused(String),
     /// The driver cannot take the job to the GPUs here; in the agent's words.
     #[error("{0}")]
     Move(String),

@@ -510,9 +510,10 @@ pub async fn run(config: Config) -> Result<(), EngineError> {
     let history = KnownHistory::new(&directory, &config.state_dir, &config.job, &address);
     let mut remembered = history.recall();
     match remembered {
-        Some(r) if config.start_fresh && r.fresh => tracing::warn!(
-            "--start-fresh was given at the last start as well, and counts once: what that start began is expected in the \
-             store. To begin anew once more, give another --job name"
+        // Also where this sidecar replaces one that was started with it.
+        Some(r) if config.start_fresh && r.fresh => tracing::info!(
+            "--start-fresh counts once: what was begun with it is expected in the store. To begin anew once more, give another \
+             --job name"
         ),
         Some(_) if config.start_fresh => {
             history.forget();
@@ -524,8 +525,8 @@ pub async fn run(config: Config) -> Result<(), EngineError> {
     let known = remembered.map(|r| r.known);
     if config.key.is_none() && phos_storage::is_remote(&config.store) {
         tracing::warn!(
-            "the store is not encrypted: who may write to it can run programs on the machine that resumes the job next, as the \
-             job's user, and who may read it has what the job has in memory. Give --encryption-key-file (`phos-ft keygen`), or \
+            "the store is not encrypted: who may write to it can run programs on the machine that resumes the job next, as root, \
+             and who may read it has what the job has in memory. Give --encryption-key-file (`phos-ft keygen`), or \
              let nobody else there"
         );
     }

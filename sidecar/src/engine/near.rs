@@ -477,6 +477,7 @@ impl Near {
         let ours = take_over(&job, true, back, holder).await?;
         self.job = Some(job);
         self.epoch = Some(ours.epoch);
+        self.until_resumed = false;
         Ok(())
     }
 

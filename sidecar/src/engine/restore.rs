@@ -18,6 +18,8 @@
 //! * Every chunk of device memory is checked by digest on the GPU before the agent is told.
 //! * Processes that do not come back (killed meanwhile, say) are tried once more from the same checkpoint.
 //! * What the driver cannot restore is tried twice as well, in case of doubt, and not over and over: it would be no different.
+//! * What somebody has to put right first (a file that belongs to another user now, say) ends the attempt to resume: an older
+//!   checkpoint would cost what was trained since.
 //! * Any other failure falls back to the next older checkpoint, loudly. What cannot get better by that (other
 //!   machine, too little memory, another command) ends the attempt to resume.
 //! * Files that the job uses and its image does not carry are looked at before anything is fetched, so that it costs little to
@@ -985,6 +987,7 @@ impl Session<'_> {
         self.answer(RESTORE, |message, _| match message {
             ToSidecar::Restored(outcome) => Ok(outcome.map_err(RestoreError::Agent)),
             ToSidecar::NotRestorable { reason } => Ok(Err(RestoreError::Driver(reason))),
+            ToSidecar::Refused { reason } => Ok(Err(CheckError::Refused(reason).into())),
             ToSidecar::CannotMove { reason } => Ok(Err(CheckError::Move(reason).into())),
             other => Err(other),
         })

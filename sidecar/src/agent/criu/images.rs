@@ -17,8 +17,19 @@ pub(super) const FILES_NAME: &str = "files.img";
 /// Most bytes of one image that is read here.
 const MOST: u64 = 256 << 20;
 
+/// `TASK_DEAD` and `TASK_ZOMBIE` of CRIU's `task_state`.
+const DEAD: [u32; 2] = [2, 6];
+
+#[derive(Clone, PartialEq, Message)]
+struct Task {
+    #[prost(uint32, required, tag = "1")]
+    state: u32,
+}
+
 #[derive(Clone, PartialEq, Message)]
 struct Core {
+    #[prost(message, optional, tag = "3")]
+    task: Option<Task>,
     #[prost(message, optional, tag = "5")]
     thread: Option<Thread>,
 }
@@ -142,6 +153,11 @@ pub fn credentials(images: &Path) -> io::Result<Vec<Credentials>> {
             continue;
         }
         for core in read::<Core>(&path, CORE)? {
+            // Nothing of a process that has ended and was not waited for runs again.
+            let is_dead = core.task.is_some_and(|task| DEAD.contains(&task.state));
+            if is_dead && core.thread.is_none() {
+                continue;
+            }
             let credentials = core.thread.and_then(|thread| thread.credentials);
             found.push(credentials.ok_or_else(|| damaged(&path))?);
         }
@@ -152,19 +168,35 @@ pub fn credentials(images: &Path) -> io::Result<Vec<Credentials>> {
     Ok(found)
 }
 
-/// The absolute paths that CRIU would open, make or bind.
+/// The absolute paths that CRIU would use.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Paths {
+    /// Of what is opened. The kernel has resolved them: there were no links in them.
+    pub opened: Vec<PathBuf>,
+    /// Those that sockets are bound to, as the program gave them.
+    pub bound: Vec<PathBuf>,
+}
+
+/// What CRIU would open, make or bind.
 ///
 /// # Errors
 /// As for [`credentials`].
-pub fn paths(images: &Path) -> io::Result<Vec<PathBuf>> {
+pub fn paths(images: &Path) -> io::Result<Paths> {
     use std::ffi::OsString;
     use std::os::unix::ffi::OsStringExt;
     let as_path = |bytes: Vec<u8>| PathBuf::from(OsString::from_vec(bytes));
-    let files = read::<File>(&images.join(FILES_NAME), FILES)?;
-    let mut found = Vec::new();
+    let image = images.join(FILES_NAME);
+    let files = read::<File>(&image, FILES)?;
+    // CRIU would look for them in images of an older form.
+    if files.is_empty() {
+        return Err(damaged(&image));
+    }
+    let mut found = Paths::default();
     for file in files {
         if let Some(regular) = file.regular {
-            found.push(Path::new("/").join(as_path(regular.name)));
+            found
+                .opened
+                .push(Path::new("/").join(as_path(regular.name)));
         }
         // Names that begin with a zero byte are in no directory, and one without a name is nowhere.
         if let Some(unix) = file.unix
@@ -175,7 +207,9 @@ pub fn paths(images: &Path) -> io::Result<Vec<PathBuf>> {
                 name.pop();
             }
             let directory = as_path(unix.directory.unwrap_or_default());
-            found.push(Path::new("/").join(directory).join(as_path(name)));
+            found
+                .bound
+                .push(Path::new("/").join(directory).join(as_path(name)));
         }
     }
     Ok(found)
@@ -232,12 +266,18 @@ pub(in crate::agent) mod tests {
     }
 
     /// Images of threads and of files.
-    pub(in crate::agent) fn write(images: &Path, threads: &[Credentials], files: &[&Path]) {
+    pub(in crate::agent) fn write(
+        images: &Path,
+        threads: &[Credentials],
+        files: &[&Path],
+        sockets: &[&Path],
+    ) {
         for (n, thread) in threads.iter().enumerate() {
             let thread = Thread {
                 credentials: Some(thread.clone()),
             };
             let core = Core {
+                task: Some(Task { state: 1 }),
                 thread: Some(thread),
             };
             let bytes = image(CORE, &[core.encode_to_vec()]);
@@ -252,7 +292,20 @@ pub(in crate::agent) mod tests {
             }
             .encode_to_vec()
         };
-        let all: Vec<Vec<u8>> = files.iter().map(file).collect();
+        let socket = |path: &&Path| {
+            let unix = Unix {
+                name: path.as_os_str().as_encoded_bytes().to_vec(),
+                directory: None,
+            };
+            File {
+                regular: None,
+                unix: Some(unix),
+            }
+            .encode_to_vec()
+        };
+        let all: Vec<Vec<u8>> = (files.iter().map(file))
+            .chain(sockets.iter().map(socket))
+            .collect();
         std::fs::write(images.join(FILES_NAME), image(FILES, &all)).unwrap();
     }
 
@@ -261,13 +314,18 @@ pub(in crate::agent) mod tests {
         let dir = tempfile::tempdir().unwrap();
         credentials(dir.path()).unwrap_err();
         let threads = [of_user(7), strangers(7)[3].clone()];
-        write(dir.path(), &threads, &[Path::new("/a/b"), Path::new("c")]);
+        write(
+            dir.path(),
+            &threads,
+            &[Path::new("/a/b"), Path::new("c")],
+            &[],
+        );
         let found = credentials(dir.path()).unwrap();
         assert_eq!(found.len(), 2);
         assert!(found.contains(&threads[0]) && found.contains(&threads[1]));
         assert_eq!(found.iter().filter(|one| one.has_capabilities()).count(), 1);
         assert_eq!(
-            paths(dir.path()).unwrap(),
+            paths(dir.path()).unwrap().opened,
             [Path::new("/a/b"), Path::new("/c")]
         );
         let unix = |name: &[u8], directory: Option<&str>| {
@@ -289,13 +347,18 @@ pub(in crate::agent) mod tests {
         ];
         std::fs::write(dir.path().join(FILES_NAME), image(FILES, &all)).unwrap();
         assert_eq!(
-            paths(dir.path()).unwrap(),
+            paths(dir.path()).unwrap().bound,
             [Path::new("/run/a.sock"), Path::new("/work/b.sock")]
         );
-        // A thread that does not say who it is.
-        let silent = image(CORE, &[Core { thread: None }.encode_to_vec()]);
-        std::fs::write(dir.path().join("core-9.img"), silent).unwrap();
-        credentials(dir.path()).unwrap_err();
+        std::fs::write(dir.path().join(FILES_NAME), image(FILES, &[])).unwrap();
+        paths(dir.path()).unwrap_err();
+        // One that has ended says nothing, and one that runs has to say who it is.
+        for (state, is_well) in [(2, true), (6, true), (1, false)] {
+            let task = Some(Task { state });
+            let silent = Core { task, thread: None }.encode_to_vec();
+            std::fs::write(dir.path().join("core-9.img"), image(CORE, &[silent])).unwrap();
+            assert_eq!(credentials(dir.path()).is_ok(), is_well, "{state}");
+        }
     }
 
     proptest! {
