@@ -150,6 +150,24 @@ pub fn refused(world: &World, spec: &JobSpec, code: i32, words: &[&str]) -> Resu
     Ok(())
 }
 
+/// Does something while a file system in memory is mounted at `at`, which is made if it is missing. `options` are its own, such as
+/// its size.
+///
+/// # Errors
+/// Those of `work`; mounting needs root.
+pub fn in_memory<T>(
+    at: &Path,
+    options: Option<&std::ffi::CStr>,
+    work: impl FnOnce() -> Result<T>,
+) -> Result<T> {
+    std::fs::create_dir_all(at)?;
+    let flags = rustix::mount::MountFlags::empty();
+    rustix::mount::mount("in-memory", at, "tmpfs", flags, options)?;
+    let done = work();
+    rustix::mount::unmount(at, rustix::mount::UnmountFlags::DETACH)?;
+    done
+}
+
 /// Every file below a directory, with its content.
 ///
 /// # Errors

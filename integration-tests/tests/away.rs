@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use phos_integration_tests::scenario::{
-    LIMIT, checkpoint, finish, kill_job_and_wait, last_step, wait_said, wait_step,
+    LIMIT, checkpoint, finish, in_memory, kill_job_and_wait, last_step, wait_said, wait_step,
 };
 use phos_integration_tests::{COSTLY, JobSpec, PhosFt, World, kill_all, wait_every, wait_for};
 
@@ -183,21 +183,18 @@ fn a_machine_with_checkpoints_of_its_own_waits_for_the_store_at_its_start() -> R
     let local = ["--remote-interval", "1h", "--upload-limit", "64KiB"];
     let world = World::simulated(1, 256)?;
     let state = world.path("state");
-    fs::create_dir(&state)?;
-    let flags = rustix::mount::MountFlags::empty();
-    rustix::mount::mount("state", &state, "tmpfs", flags, None)?;
-    let waited = waits_at_its_start(&world, &local, |world, phos| {
-        let number = checkpoint(world, phos)?;
-        let listed = world.json(&["list"])?;
-        let rows = listed["checkpoints"].as_array().context("no list")?;
-        ensure!(
-            rows.iter().all(|row| row["durability"] == "local"),
-            "{listed}"
-        );
-        Ok(format!("l{number}"))
-    });
-    rustix::mount::unmount(&state, rustix::mount::UnmountFlags::DETACH)?;
-    waited
+    in_memory(&state, None, || {
+        waits_at_its_start(&world, &local, |world, phos| {
+            let number = checkpoint(world, phos)?;
+            let listed = world.json(&["list"])?;
+            let rows = listed["checkpoints"].as_array().context("no list")?;
+            ensure!(
+                rows.iter().all(|row| row["durability"] == "local"),
+                "{listed}"
+            );
+            Ok(format!("l{number}"))
+        })
+    })
 }
 
 /// `take` has checkpoints taken, and tells how the name of the one that is to be resumed begins.

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use phos_integration_tests::s3::{Cable, packs_on, with_s3, with_s3_and};
 use phos_integration_tests::scenario::{
-    LIMIT, checkpoint, disturbed, figure, finish, kill_job_and_wait, last_step, number, wait_step,
+    LIMIT, checkpoint, disturbed, figure, finish, in_memory, kill_job_and_wait, last_step, number,
+    wait_step,
 };
 use phos_integration_tests::{
     COSTLY, JobSpec, LossTrace, PhosFt, World, kill_all, processes_with, wait_every, wait_for,
@@ -67,58 +68,41 @@ fn flip_a_byte(file: &Path) -> Result<()> {
 fn a_full_store_costs_checkpoints_not_the_job() -> Result<()> {
     let world = World::simulated(1, 256)?;
     let store = world.path("store");
-    fs::create_dir_all(&store)?;
-    rustix::mount::mount(
-        "small",
-        &store,
-        "tmpfs",
-        rustix::mount::MountFlags::empty(),
-        Some(c"size=1m"),
-    )?;
     // Not before the job has more than fits.
     let spec = JobSpec {
         interval: "never".into(),
         ..spec()
     };
-    let result = disturbed(&world, &spec, |world, phos| {
-        wait_step(world, phos, 20)?;
-        let asked = world.run(&["checkpoint"])?;
-        ensure!(!asked.status.success(), "{asked:?}");
-        wait_said(phos, "no space")
-    });
-    let none = world.checkpoints();
-    rustix::mount::unmount(&store, rustix::mount::UnmountFlags::DETACH)?;
-    result?;
-    ensure!(
-        none?.is_empty(),
-        "a checkpoint was committed to a full store"
-    );
-    Ok(())
+    in_memory(&store, Some(c"size=1m"), || {
+        disturbed(&world, &spec, |world, phos| {
+            wait_step(world, phos, 20)?;
+            let asked = world.run(&["checkpoint"])?;
+            ensure!(!asked.status.success(), "{asked:?}");
+            wait_said(phos, "no space")
+        })?;
+        ensure!(
+            world.checkpoints()?.is_empty(),
+            "a checkpoint was committed to a full store"
+        );
+        Ok(())
+    })
 }
 
 #[test]
 fn a_store_that_becomes_read_only_costs_checkpoints_not_the_job() -> Result<()> {
     let world = World::simulated(1, 256)?;
     let store = world.path("store");
-    fs::create_dir_all(&store)?;
-    rustix::mount::mount(
-        "store",
-        &store,
-        "tmpfs",
-        rustix::mount::MountFlags::empty(),
-        None,
-    )?;
-    let result = disturbed(&world, &spec(), |world, phos| {
-        world.wait_checkpoints(phos, 1, LIMIT)?;
-        // Busy while a file is being written.
-        let flags = rustix::mount::MountFlags::RDONLY;
-        wait_for("the store to become read-only", LIMIT, || {
-            rustix::mount::mount_remount(world.path("store"), flags, "").ok()
-        })?;
-        wait_said(phos, "read-only")
-    });
-    rustix::mount::unmount(&store, rustix::mount::UnmountFlags::DETACH)?;
-    result
+    in_memory(&store, None, || {
+        disturbed(&world, &spec(), |world, phos| {
+            world.wait_checkpoints(phos, 1, LIMIT)?;
+            // Busy while a file is being written.
+            let flags = rustix::mount::MountFlags::RDONLY;
+            wait_for("the store to become read-only", LIMIT, || {
+                rustix::mount::mount_remount(world.path("store"), flags, "").ok()
+            })?;
+            wait_said(phos, "read-only")
+        })
+    })
 }
 
 #[test]

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, ensure};
 use phos_integration_tests::s3::{Cable, with_s3};
 use phos_integration_tests::scenario::{
-    LIMIT, checkpoint, disturbed, figure, files_below, finish, kill_job_and_wait, wait_said,
+    LIMIT, checkpoint, disturbed, figure, files_below, finish, in_memory, kill_job_and_wait,
+    wait_said,
 };
 use phos_integration_tests::{COSTLY, JobSpec, LossTrace, PhosFt, World, wait_every, wait_for};
 use rustix::process::{Pid, Signal, kill_process};
@@ -210,45 +211,38 @@ fn while_the_store_is_away_checkpoints_go_on_and_a_crash_is_resumed() -> Result<
 fn a_directory_on_another_disk_is_a_store_elsewhere() -> Result<()> {
     let world = World::simulated(1, 256)?;
     let store = world.path("store");
-    fs::create_dir_all(&store)?;
-    let flags = rustix::mount::MountFlags::empty();
-    rustix::mount::mount("other", &store, "tmpfs", flags, None)?;
-    let result = disturbed(&world, &spec(), |world, phos| {
-        wait_for("one there and a newer one here", LIMIT, || {
-            let rows = listed(world).ok()?;
-            let here = |(id, _): &(String, String)| id.starts_with('L');
-            (rows.first().is_some_and(here) && !rows.iter().all(here)).then_some(())
-        })?;
-        kill_job_and_wait(world, phos)?;
-        wait_said(phos, &["resumed checkpoint=l"])
-    });
-    rustix::mount::unmount(&store, rustix::mount::UnmountFlags::DETACH)?;
-    result
+    in_memory(&store, None, || {
+        disturbed(&world, &spec(), |world, phos| {
+            wait_for("one there and a newer one here", LIMIT, || {
+                let rows = listed(world).ok()?;
+                let here = |(id, _): &(String, String)| id.starts_with('L');
+                (rows.first().is_some_and(here) && !rows.iter().all(here)).then_some(())
+            })?;
+            kill_job_and_wait(world, phos)?;
+            wait_said(phos, &["resumed checkpoint=l"])
+        })
+    })
 }
 
 #[test]
 fn a_full_disk_here_sends_checkpoints_to_the_store() -> Result<()> {
     let (world, _) = with_s3()?;
     let local = world.path("state/local");
-    fs::create_dir_all(&local)?;
-    let flags = rustix::mount::MountFlags::empty();
-    rustix::mount::mount("small", &local, "tmpfs", flags, Some(c"size=2m"))?;
-    let spec = spec();
-    let result = disturbed(&world, &spec, |world, phos| {
-        wait_for("a checkpoint in the store", LIMIT, || {
-            let rows = listed(world).ok()?;
-            rows.iter()
-                .any(|(id, _)| !id.starts_with('L'))
-                .then_some(())
-        })?;
-        wait_said(
-            phos,
-            &["no space", "goes to the store, not to this machine"],
-        )?;
-        kill_job_and_wait(world, phos)
-    });
-    rustix::mount::unmount(&local, rustix::mount::UnmountFlags::DETACH)?;
-    result
+    in_memory(&local, Some(c"size=2m"), || {
+        disturbed(&world, &spec(), |world, phos| {
+            wait_for("a checkpoint in the store", LIMIT, || {
+                let rows = listed(world).ok()?;
+                rows.iter()
+                    .any(|(id, _)| !id.starts_with('L'))
+                    .then_some(())
+            })?;
+            wait_said(
+                phos,
+                &["no space", "goes to the store, not to this machine"],
+            )?;
+            kill_job_and_wait(world, phos)
+        })
+    })
 }
 
 /// Where the disk cannot even note that the job went back, what is on it is not gone on with either.
@@ -256,10 +250,7 @@ fn a_full_disk_here_sends_checkpoints_to_the_store() -> Result<()> {
 fn what_was_left_behind_is_not_resumed_from_a_full_disk() -> Result<()> {
     let (world, _) = with_s3()?;
     let local = world.path("state/local");
-    fs::create_dir_all(&local)?;
-    let flags = rustix::mount::MountFlags::empty();
-    rustix::mount::mount("small", &local, "tmpfs", flags, Some(c"size=256m"))?;
-    let result = (|| {
+    in_memory(&local, Some(c"size=256m"), || {
         let reference = world.reference(&spec())?;
         let phos = world.start(&spec())?;
         let asked = checkpoint(&world, &phos)?;
@@ -298,9 +289,7 @@ fn what_was_left_behind_is_not_resumed_from_a_full_disk() -> Result<()> {
             phos.tail()
         );
         finish(&world, phos, &reference)
-    })();
-    rustix::mount::unmount(&local, rustix::mount::UnmountFlags::DETACH)?;
-    result
+    })
 }
 
 #[test]

@@ -154,6 +154,17 @@ fn started(world: &World, agent: &Agent) -> (Puppet, Link) {
     (puppet, link)
 }
 
+/// An agent and a process of its job with one more setting of the simulated GPU, which has done `words`.
+fn connected(world: &World, setting: (&str, &str), words: &[&str]) -> (Agent, Puppet, Link) {
+    let agent = world.agent();
+    let socket = world.socket();
+    let socket = ("PHOS_SHIM_SOCKET", socket.to_str().unwrap());
+    let mut puppet = world.puppet_with(&[socket, setting]);
+    puppet.all(words);
+    let link = agent.accept().welcome(&[]);
+    (agent, puppet, link)
+}
+
 /// Detach, attach, resume.
 fn cycle(agent: Agent, link: Link, seq: u64) -> (Agent, Link) {
     cycle_around(agent, link, seq, || {})
@@ -335,13 +346,11 @@ fn stacks_of_the_gpu_are_given_up_while_detached() {
         return;
     }
     let world = World::new(&[128]);
-    let agent = world.agent();
-    let mut puppet = world.puppet_with(&[
-        ("PHOS_SHIM_SOCKET", world.socket().to_str().unwrap()),
+    let (agent, mut puppet, mut link) = connected(
+        &world,
         ("PHOS_SIM_STACK_MIB", "32"),
-    ]);
-    puppet.all(&["init", "device 0", "setlimit 0 2048"]);
-    let mut link = agent.accept().welcome(&[]);
+        &["init", "device 0", "setlimit 0 2048"],
+    );
     let used = |puppet: &mut Puppet| -> u64 {
         let info = puppet.ok("info");
         let numbers: Vec<u64> = info.split(' ').map(|n| n.parse().unwrap()).collect();
@@ -641,14 +650,8 @@ fn what_is_left_to_the_driver_is_counted() {
         return;
     }
     let world = World::new(&[128]);
-    let agent = world.agent();
-    let socket = world.socket();
-    let mut puppet = world.puppet_with(&[
-        ("PHOS_SHIM_SOCKET", socket.to_str().unwrap()),
-        ("PHOS_SIM_NO_VMM", "1"),
-    ]);
-    puppet.all(&["init", "device 0"]);
-    let mut link = agent.accept().welcome(&[]);
+    let (_agent, mut puppet, mut link) =
+        connected(&world, ("PHOS_SIM_NO_VMM", "1"), &["init", "device 0"]);
     puppet.all(&[
         "alloc a 4000000",
         "alloc b 3000000",
@@ -748,14 +751,11 @@ fn more_allocations_than_the_process_may_have_open_files() {
         return;
     }
     let world = World::new(&[64]);
-    let agent = world.agent();
-    let socket = world.socket();
-    let mut puppet = world.puppet_with(&[
-        ("PHOS_SHIM_SOCKET", socket.to_str().unwrap()),
+    let (agent, mut puppet, link) = connected(
+        &world,
         ("PHOS_SIM_SPARSE", "1"),
-    ]);
-    puppet.all(&["nofile 64", "init", "device 0"]);
-    let link = agent.accept().welcome(&[]);
+        &["nofile 64", "init", "device 0"],
+    );
     puppet.ok(&format!("bulk {MANY} 1100000"));
     let (agent, link) = cycle(agent, link, 1);
     assert_eq!(link.vault.len() as u64, MANY);
@@ -792,14 +792,8 @@ fn more_allocations_than_fit_the_welcome() {
         return;
     }
     let world = World::new(&[128]);
-    let agent = world.agent();
-    let socket = world.socket();
-    let mut puppet = world.puppet_with(&[
-        ("PHOS_SHIM_SOCKET", socket.to_str().unwrap()),
-        ("PHOS_SIM_SPARSE", "1"),
-    ]);
-    puppet.all(&["init", "device 0"]);
-    let link = agent.accept().welcome(&[]);
+    let (agent, mut puppet, link) =
+        connected(&world, ("PHOS_SIM_SPARSE", "1"), &["init", "device 0"]);
     puppet.ok(&format!("bulk {MANY} 1100000"));
     let (agent, link) = cycle(agent, link, 1);
     let held = link.vault.keys().map(|k| k.id).collect::<Vec<_>>();

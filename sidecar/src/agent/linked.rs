@@ -78,11 +78,7 @@ fn names_beside(through: &Path, removed: &Path) -> io::Result<(Vec<PathBuf>, Vec
         }
     }
     found.sort();
-    let is_remap = |path: &PathBuf| {
-        path.file_name()
-            .is_some_and(|name| name.as_bytes().starts_with(REMAP))
-    };
-    Ok(found.into_iter().partition(is_remap))
+    Ok(found.into_iter().partition(|path| is_remap(path)))
 }
 
 /// Why a process's file by a removed name cannot be carried, if there is such a file: its path, and why.
@@ -259,8 +255,8 @@ pub fn put_back(file: &LinkedFile, contents: &Path) -> Result<(), FilesError> {
     let entry = |path: &Path| Entry::of(path).map_err(io_error("get to", path));
     for remap in &file.remaps {
         if !is_remap(remap) {
-            let strange = io::Error::from(io::ErrorKind::InvalidInput);
-            return Err(io_error("use the name from the image", remap)(strange));
+            let why = "CRIU gives no such names; use the checkpoint before";
+            return Err(io_error("make", remap)(io::Error::other(why)));
         }
         // Of a restore that failed.
         entry(remap)?.remove().map_err(io_error("remove", remap))?;

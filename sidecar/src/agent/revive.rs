@@ -241,7 +241,7 @@ fn put_back_files(image: &AgentImage, directory: &ImageDirectory) -> Result<(), 
             )));
         }
         files::create_parents(&shim.path)?;
-        spawn::write_library(&shim.path, &bytes).map_err(failed)?;
+        spawn::put_back_shim(&shim.path, &bytes).map_err(failed)?;
     }
     for needed in &image.needed {
         if files::bring(needed, &contents)? {

@@ -6,7 +6,9 @@
 //! image.
 
 use std::ffi::{OsStr, OsString};
-use std::io;
+use std::fs::{OpenOptions, Permissions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -18,6 +20,7 @@ use super::environment;
 use super::signals;
 use super::stdio::JobEnds;
 use super::user::JobUser;
+use super::way::Entry;
 
 /// Why CMD could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -83,26 +86,53 @@ pub fn install_shim(from: &Path, job_dir: &Path) -> Result<InstalledShim, SpawnE
     };
     let bytes = std::fs::read(from).map_err(|e| failed(job_dir, e))?;
     let hash = blake3::hash(&bytes).to_hex().to_string();
-    let path = job_dir.join(format!("libphos_shim-{}.so", &hash[..16]));
-    write_library(&path, &bytes).map_err(|e| failed(&path, e))?;
+    let name = format!("{SHIM_NAME}{}.so", &hash[..16]);
+    let path = job_dir.join(&name);
+    // The run directory is where somebody said, by whatever links.
+    std::fs::canonicalize(job_dir)
+        .and_then(|real| write_library(&real.join(&name), &bytes))
+        .map_err(|e| failed(&path, e))?;
     Ok(InstalledShim { path, blake3: hash })
 }
 
-/// Writes a library so that it is there whole or not at all, and never changes under a process that maps it.
+/// How the names of such copies begin.
+const SHIM_NAME: &str = "libphos_shim-";
+
+/// Puts a copy back that an image has, where it was. Its directory must be there.
 ///
 /// # Errors
-/// The file system's.
-pub fn write_library(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    if std::fs::read(path).is_ok_and(|found| found == bytes) {
-        return Ok(());
+/// The file system's; a link of another user on the way; the name of something else.
+pub fn put_back_shim(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let name = path.file_name().and_then(OsStr::to_str);
+    if !name.is_some_and(|name| name.starts_with(SHIM_NAME)) {
+        return Err(io::Error::other(
+            "that is no name of a shim; use the checkpoint before",
+        ));
     }
-    let mut temporary = path.as_os_str().to_owned();
-    temporary.push(".new");
-    let temporary = PathBuf::from(temporary);
-    std::fs::write(&temporary, bytes)?;
-    std::fs::set_permissions(&temporary, std::fs::Permissions::from_mode(0o755))?;
-    std::fs::rename(&temporary, path)
+    write_library(path, bytes)
+}
+
+/// Writes a library so that it is there whole or not at all, and never changes under a process that maps it.
+fn write_library(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let entry = Entry::of(path)?;
+    if let Some(found) = entry.find()?
+        && found.length() == bytes.len() as u64
+        && let Ok(mut file) = found.open(OpenOptions::new().read(true))
+    {
+        let mut there = Vec::with_capacity(bytes.len());
+        file.read_to_end(&mut there)?;
+        if there == bytes {
+            return Ok(());
+        }
+    }
+    let mut name = entry.name().to_owned();
+    name.push(".new");
+    let new = entry.beside(name)?;
+    new.remove()?;
+    let mut file = new.create()?;
+    file.write_all(bytes)?;
+    file.set_permissions(Permissions::from_mode(0o755))?;
+    new.rename_over(&entry)
 }
 
 /// `LD_PRELOAD` of the job: the shim first, then what was there.
@@ -404,6 +434,28 @@ mod tests {
         assert_ne!(first.path, second.path);
         assert_eq!(std::fs::read(&first.path).unwrap(), b"one");
         assert_eq!(install_shim(&from, dir.path()).unwrap(), second);
+    }
+
+    #[test]
+    fn a_copy_is_put_back_where_no_link_of_others_leads_and_under_no_other_name() {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("skipped: needs root");
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        for directory in ["run", "victim"] {
+            std::fs::create_dir(at(directory)).unwrap();
+        }
+        let shim = "libphos_shim-0123456789abcdef.so";
+        put_back_shim(&at("run").join(shim), b"one").unwrap();
+        put_back_shim(&at("run").join(shim), b"two").unwrap();
+        assert_eq!(std::fs::read(at("run").join(shim)).unwrap(), b"two");
+        std::os::unix::fs::symlink("victim", at("link")).unwrap();
+        std::os::unix::fs::lchown(at("link"), Some(1234), None).unwrap();
+        put_back_shim(&at("link").join(shim), b"x").unwrap_err();
+        put_back_shim(&at("victim/ld.so.preload"), b"x").unwrap_err();
+        assert_eq!(std::fs::read_dir(at("victim")).unwrap().count(), 0);
     }
 
     #[test]

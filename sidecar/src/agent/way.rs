@@ -142,7 +142,7 @@ fn trusted_link(at: &OwnedFd, name: &OsStr, also: Option<u32>) -> io::Result<Pat
     let own = rustix::process::geteuid().as_raw();
     if found.st_uid != 0 && found.st_uid != own && also != Some(found.st_uid) {
         return Err(io::Error::other(format!(
-            "{} is a symbolic link of user {}, which is not followed",
+            "{} is a symbolic link of user {}, which is not followed: put there what was there, or have root make the link",
             Path::new(name).display(),
             found.st_uid
         )));

@@ -11,7 +11,8 @@ use prost::Message;
 /// `IMG_COMMON_MAGIC`.
 const COMMON: u32 = 0x5456_4319;
 const CORE: u32 = 0x5505_3847;
-const FILES: u32 = 0x5630_3138;
+/// Of `files.img`.
+pub(super) const FILES: u32 = 0x5630_3138;
 /// `files.img`.
 pub(super) const FILES_NAME: &str = "files.img";
 /// Most bytes of one image that is read here.
@@ -127,15 +128,28 @@ fn read<M: Message + Default>(path: &Path, magic: u32) -> io::Result<Vec<M>> {
 }
 
 fn messages<M: Message + Default>(bytes: &[u8], magic: u32) -> Option<Vec<M>> {
-    let bytes = bytes.strip_prefix(&COMMON.to_le_bytes())?;
-    let mut rest = bytes.strip_prefix(&magic.to_le_bytes())?;
+    let messages = split(bytes, magic)?.into_iter();
+    messages.map(|message| M::decode(message).ok()).collect()
+}
+
+/// The beginning of an image file of this kind.
+pub(super) fn magics(magic: u32) -> [u8; 8] {
+    let mut both = [0; 8];
+    both[..4].copy_from_slice(&COMMON.to_le_bytes());
+    both[4..].copy_from_slice(&magic.to_le_bytes());
+    both
+}
+
+/// The messages of an image file of this kind as they stand there; `None`: it is not one.
+pub(super) fn split(bytes: &[u8], magic: u32) -> Option<Vec<&[u8]>> {
+    let mut rest = bytes.strip_prefix(&magics(magic))?;
     let mut found = Vec::new();
     while !rest.is_empty() {
         let (length, after) = rest.split_first_chunk()?;
         let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
         let (message, after) = after.split_at_checked(length)?;
         rest = after;
-        found.push(M::decode(message).ok()?);
+        found.push(message);
     }
     Some(found)
 }
@@ -222,7 +236,7 @@ pub(in crate::agent) mod tests {
     use super::*;
 
     fn image(magic: u32, all: &[Vec<u8>]) -> Vec<u8> {
-        let mut bytes = [COMMON.to_le_bytes(), magic.to_le_bytes()].concat();
+        let mut bytes = magics(magic).to_vec();
         for message in all {
             bytes.extend((message.len() as u32).to_le_bytes());
             bytes.extend(message);

@@ -13,11 +13,9 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::images::FILES_NAME;
+use super::images::{self, FILES_NAME};
 use prost::encoding::{WireType, decode_key, decode_varint, encode_key, encode_varint};
 
-/// `IMG_COMMON_MAGIC` and `FILES_MAGIC`.
-const MAGIC: [u8; 8] = [0x19, 0x43, 0x56, 0x54, 0x38, 0x31, 0x30, 0x56];
 /// `file_entry.reg`.
 const REGULAR: u32 = 3;
 /// `reg_file_entry.name`.
@@ -103,14 +101,9 @@ fn without_size(message: &[u8], paths: &BTreeSet<PathBuf>) -> io::Result<Option<
 
 /// `files.img` without the lengths of these files; how many there were.
 fn rewritten(image: &[u8], paths: &BTreeSet<PathBuf>) -> io::Result<(Vec<u8>, usize)> {
-    let mut rest = image.strip_prefix(&MAGIC).ok_or_else(damaged)?;
-    let mut made = MAGIC.to_vec();
+    let mut made = images::magics(images::FILES).to_vec();
     let mut count = 0;
-    while !rest.is_empty() {
-        let (length, after) = rest.split_first_chunk().ok_or_else(damaged)?;
-        let length = u32::from_le_bytes(*length) as usize;
-        let (message, after) = after.split_at_checked(length).ok_or_else(damaged)?;
-        rest = after;
+    for message in images::split(image, images::FILES).ok_or_else(damaged)? {
         let changed = without_size(message, paths)?;
         count += usize::from(changed.is_some());
         let message = changed.as_deref().unwrap_or(message);
@@ -190,7 +183,7 @@ mod tests {
     }
 
     fn image(entries: &[Entry]) -> Vec<u8> {
-        let mut image = MAGIC.to_vec();
+        let mut image = images::magics(images::FILES).to_vec();
         for entry in entries {
             let bytes = entry.encode_to_vec();
             image.extend((bytes.len() as u32).to_le_bytes());
@@ -238,7 +231,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_are_an_error_or_an_image(tail in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let bytes = [&MAGIC[..], &tail].concat();
+            let bytes = [&images::magics(images::FILES)[..], &tail].concat();
             let paths = BTreeSet::from(["".into(), "/".into()]);
             let _ = rewritten(&bytes, &paths);
         }
