@@ -87,6 +87,7 @@ PROGRAMS = {
     "persistent-kernel": Program([str(WORK / "bin/persistent")], expects="refused"),
     "polling-thread": python(PROGRAMS_DIR / "beside.py", {**TRAIN, "BESIDE": "polls"}),
     "nvml-thread": python(PROGRAMS_DIR / "beside.py", {**TRAIN, "BESIDE": "nvml"}),
+    "torch-profiler": Program(["python3", str(PROGRAMS_DIR / "profiled.py")], {**TRAIN, "PROFILE": "always"}, expects="refused"),
     "pinned-memory-thread": python(PROGRAMS_DIR / "beside.py", {**TRAIN, "BESIDE": "counts"}),
 }
 

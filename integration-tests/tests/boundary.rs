@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, lchown, symlink};
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use phos_integration_tests::scenario::{checkpoint, disturbed, finish, wait_said};
+use phos_integration_tests::scenario::{checkpoint, disturbed, finish, refused, wait_said};
 use phos_integration_tests::{JobSpec, World};
 
 /// The job's user, which no other process here has.
@@ -74,6 +74,38 @@ fn a_directory_that_was_swapped_leads_nowhere() -> Result<()> {
     let log = fs::metadata(world.log())?;
     ensure!(log.uid() == USER, "it is user {}'s now", log.uid());
     finish(&world, phos, &reference)
+}
+
+/// The sockets that root goes to are found by names, which nobody else may give to others.
+#[test]
+fn a_run_directory_that_the_user_may_change_is_refused() -> Result<()> {
+    let (world, spec) = world()?;
+    let run = world.path("run");
+    let above = run.parent().context("no directory above")?;
+    chown(above, Some(USER), None)?;
+    let named = format!("user {USER}, whom --user names, may put something else");
+    refused(&world, &spec, 73, &[&named, "--run-dir"])?;
+    chown(above, Some(0), None)?;
+    disturbed(&world, &spec, |world, phos| {
+        checkpoint(world, phos).map(drop)
+    })
+}
+
+#[test]
+fn a_set_user_id_program_makes_nobody_root_unless_that_was_asked_for() -> Result<()> {
+    let (world, spec) = world()?;
+    let id = world.path("id");
+    fs::copy("/usr/bin/id", &id)?;
+    fs::set_permissions(&id, Permissions::from_mode(0o4755))?;
+    let user = USER.to_string();
+    for (flags, is) in [(&[][..], user.as_str()), (&["--allow-new-privileges"], "0")] {
+        let mut command = world.phos_ft(&spec);
+        command.args(flags).arg("--").arg(&id).arg("-u");
+        let ran = command.output()?;
+        let said = String::from_utf8_lossy(&ran.stdout);
+        ensure!(ran.status.success() && said.trim() == is, "{ran:?}");
+    }
+    Ok(())
 }
 
 /// CRIU makes what an image says: who wrote it may have been root, or somebody who could write to the store.

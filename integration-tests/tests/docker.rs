@@ -151,6 +151,9 @@ fn a_job_of_another_user_has_no_privilege_before_and_after_a_restore() -> Result
         ensure!(field("Gid:") == "1000 1000 1000 1000", "{status}");
         ensure!(field("CapEff:") == "0000000000000000", "{status}");
         ensure!(field("CapPrm:") == "0000000000000000", "{status}");
+        // Nor may a program that it runs give it any.
+        ensure!(field("CapBnd:") == "0000000000000000", "{status}");
+        ensure!(field("NoNewPrivs:") == "1", "{status}");
         Ok(())
     };
     stack.wait_checkpoint(Node::A, 0)?;

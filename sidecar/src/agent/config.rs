@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use phos_protocol::env;
 
-use super::user::{JobUser, UserError};
+use super::user::{JobUser, Privileges, UserError};
 
 /// Where the shim comes from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -142,6 +142,8 @@ pub struct AgentConfig {
     pub keep_env: Vec<String>,
     /// The user that CMD runs as: USER or USER:GROUP; `None`: the agent's own.
     pub user: Option<String>,
+    /// What programs may give the job of another user.
+    pub privileges: Privileges,
     /// Bounds.
     pub timeouts: Timeouts,
 }
@@ -166,6 +168,7 @@ impl AgentConfig {
             visible_devices: None,
             keep_env: Vec::new(),
             user: None,
+            privileges: Privileges::None,
             timeouts: Timeouts::from_environment(),
         }
     }

@@ -44,7 +44,7 @@ use super::stdio::{Generation, Stdio};
 use super::survey::Survey;
 use super::user::JobUser;
 use super::vault::Vault;
-use super::{AgentError, addresses, criu};
+use super::{AgentError, addresses, criu, way};
 use crate::{known_history, run_dir};
 
 /// How long saving the CUDA state of a job that is to be killed may take once it is locked.
@@ -1319,6 +1319,15 @@ fn open_job_dir(config: &AgentConfig) -> Result<(PathBuf, File), AgentError> {
         cause,
     };
     run_dir::make(&config.run_dir, &config.job).map_err(failed)?;
+    if let Some(user) = config.job_user()?.filter(JobUser::is_another)
+        && let Some(changeable) = way::changeable_by(&dir, &user).map_err(failed)?
+    {
+        return Err(AgentError::OpenRunDir {
+            path: dir,
+            changeable,
+            user: user.uid(),
+        });
+    }
     let lock = File::create(dir.join("agent.lock")).map_err(failed)?;
     // One that was killed takes a moment to go.
     let until = Instant::now() + Duration::from_secs(3);

@@ -77,7 +77,7 @@ use std::path::PathBuf;
 pub use config::{AgentConfig, ConfigError, Shim, Tcp, Timeouts};
 pub use namespace::NamespaceError;
 pub use spawn::{SpawnError, check_program};
-pub use user::UserError;
+pub use user::{Privileges, UserError};
 
 /// Why the agent could not do its work. Unless it is about CMD itself, nothing was started.
 #[derive(Debug, thiserror::Error)]
@@ -98,6 +98,20 @@ pub enum AgentError {
         path: PathBuf,
         /// Why.
         cause: io::Error,
+    },
+    /// The job's user could put something else in the place of what root trusts there.
+    #[error(
+        "the run directory {} is reached through {}, where user {user}, whom --user names, may put something else in its place: choose \
+         one with --run-dir that only root may change, or take that from the user (chown root, chmod go-w)",
+        .path.display(), .changeable.display()
+    )]
+    OpenRunDir {
+        /// The job's directory.
+        path: PathBuf,
+        /// What the user may change.
+        changeable: PathBuf,
+        /// The job's user.
+        user: u32,
     },
     /// Another agent has this job.
     #[error(

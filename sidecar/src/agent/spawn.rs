@@ -221,6 +221,7 @@ pub fn start(
         |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
     let configured = environment::nccl_configured(home.as_deref());
     command.envs(environment::defaults(present, &configured));
+    let privileges = config.privileges;
     let filter = io_uring_filter();
     // SAFETY: between fork and exec only system calls are made, on data that was allocated before.
     unsafe {
@@ -233,7 +234,8 @@ pub fn start(
             install_filter(&filter)?;
             signals::unblock_all()?;
             // Last: what stands above needs root.
-            user.as_ref().map_or(Ok(()), JobUser::become_it)
+            user.as_ref()
+                .map_or(Ok(()), |user| user.become_it(privileges))
         });
     }
     let spawned = {
@@ -301,8 +303,9 @@ pub fn exec_unprotected(config: &AgentConfig) -> SpawnError {
     let root = rustix::process::geteuid().is_root();
     if let Some(user) = config.job_user().ok().flatten().filter(|_| root) {
         set_home(&mut command, Some(&user));
+        let privileges = config.privileges;
         // SAFETY: called before exec in this very process; only system calls are made.
-        unsafe { command.pre_exec(move || user.become_it()) };
+        unsafe { command.pre_exec(move || user.become_it(privileges)) };
     }
     let cause = command.exec();
     SpawnError::Program {
@@ -393,7 +396,7 @@ fn install_filter(filter: &[libc::sock_filter]) -> io::Result<()> {
         len: filter.len() as u16,
         filter: filter.as_ptr().cast_mut(),
     };
-    // With CAP_SYS_ADMIN no_new_privs is not needed, so that setuid programs of the job work as before.
+    // With CAP_SYS_ADMIN no_new_privs is not needed, so that setuid programs work where they are allowed.
     // SAFETY: a valid program that outlives the call; the kernel copies it.
     let result = unsafe {
         libc::syscall(

@@ -7,6 +7,8 @@
 //!
 //! * The job gets user, group, supplementary groups and `HOME` that it would get from Docker, and no capability: the kernel
 //!   drops them all when the last root id goes.
+//! * Nor does it get any by a program that it runs (a set-user-ID one, one with capabilities of its own), unless that was asked
+//!   for: `no_new_privs`, and an empty bounding set. Both are inherited, and are in its checkpoints.
 //! * Its standard streams belong to it, so that `/dev/stdout` may be opened again.
 //! * A restored job has the user of the image, since CRIU brings it back; an image of another user is
 //!   [refused](super::boundary).
@@ -23,6 +25,35 @@ pub struct JobUser {
     gid: u32,
     groups: Vec<libc::gid_t>,
     home: PathBuf,
+}
+
+/// What programs that the job of another user runs may give it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Privileges {
+    /// Nothing.
+    #[default]
+    None,
+    /// What they give in the agent's container: `--allow-new-privileges`.
+    New,
+}
+
+/// Leaves the calling process, and those that it starts, no privilege to gain. Between `fork` and `exec`: system calls only.
+fn forgo_privileges() -> io::Result<()> {
+    let zero: libc::c_ulong = 0;
+    for capability in 0..libc::c_ulong::from(u64::BITS) {
+        // SAFETY: numbers only.
+        let dropped = unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, zero, zero, zero) };
+        // The kernel has no more of them, or this process has no CAP_SETPCAP: what follows makes the set meaningless anyway.
+        if dropped < 0 {
+            break;
+        }
+    }
+    let one: libc::c_ulong = 1;
+    // SAFETY: numbers only.
+    match unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, one, zero, zero, zero) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// Why there is no such user.
@@ -170,7 +201,10 @@ impl JobUser {
     ///
     /// # Errors
     /// The system calls'.
-    pub fn become_it(&self) -> io::Result<()> {
+    pub fn become_it(&self, privileges: Privileges) -> io::Result<()> {
+        if privileges == Privileges::None && self.is_another() {
+            forgo_privileges()?;
+        }
         let check = |result: libc::c_long| {
             if result < 0 {
                 Err(io::Error::last_os_error())

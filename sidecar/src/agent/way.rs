@@ -10,14 +10,17 @@
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
+
+use super::user::JobUser;
 
 /// As many links as the kernel follows.
 const MOST_LINKS: u32 = 40;
@@ -130,6 +133,60 @@ pub fn find(path: &Path) -> io::Result<Found> {
 /// As for [`directory`].
 pub fn find_for(path: &Path, user: u32) -> io::Result<Found> {
     Found::of(walk(path, None, Some(user))?)
+}
+
+/// The first directory on the way to an absolute path in which this user may put something else in place of what lies there:
+/// whoever goes by such a path goes where the user likes. Access-control lists count as far as the group's bits show them.
+///
+/// # Errors
+/// The file system's; something on the way is missing.
+pub fn changeable_by(path: &Path, user: &JobUser) -> io::Result<Option<PathBuf>> {
+    let mut left = parts(path)?;
+    let mut at = PathBuf::from("/");
+    let mut links = 0;
+    while let Some(name) = left.pop_front() {
+        if name == ".." {
+            at.pop();
+            continue;
+        }
+        let next = at.join(&name);
+        let (above, found) = (std::fs::metadata(&at)?, std::fs::symlink_metadata(&next)?);
+        if may_replace(user, &above, &found) {
+            return Ok(Some(at));
+        }
+        if !found.is_symlink() {
+            at = next;
+            continue;
+        }
+        links += 1;
+        if links > MOST_LINKS {
+            return Err(Errno::LOOP.into());
+        }
+        let target = std::fs::read_link(&next)?;
+        if target.is_absolute() {
+            at = PathBuf::from("/");
+        }
+        for part in parts(&target)?.into_iter().rev() {
+            left.push_front(part);
+        }
+    }
+    Ok(None)
+}
+
+/// Whether this user may rename or remove an entry of a directory.
+fn may_replace(user: &JobUser, directory: &Metadata, entry: &Metadata) -> bool {
+    const STICKY: u32 = 0o1000;
+    // Who owns it may give himself the right.
+    if directory.uid() == user.uid() {
+        return true;
+    }
+    let class = if user.is_in(directory.gid()) {
+        0o020
+    } else {
+        0o002
+    };
+    let writes = directory.mode() & class != 0;
+    writes && (directory.mode() & STICKY == 0 || entry.uid() == user.uid())
 }
 
 /// Where a link of root's, of our own or of this user leads.
@@ -292,7 +349,7 @@ impl Entry {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::{MetadataExt, lchown, symlink};
+    use std::os::unix::fs::{lchown, symlink};
 
     use super::*;
 
@@ -331,6 +388,55 @@ mod tests {
         assert_eq!(code("missing"), Some(libc::ENOENT));
         assert_eq!(code("file"), Some(libc::ENOTDIR));
         directory(Path::new("relative")).unwrap_err();
+    }
+
+    #[test]
+    fn what_a_user_may_change_on_the_way_is_found() {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("skipped: needs root");
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        let user = JobUser::find("4321:8765").unwrap();
+        std::fs::create_dir_all(at("a/b/run")).unwrap();
+        let set = |name: &str, owner: (u32, u32), mode: u32| {
+            std::os::unix::fs::chown(at(name), Some(owner.0), Some(owner.1)).unwrap();
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
+            std::fs::set_permissions(at(name), mode).unwrap();
+        };
+        let changeable = |path: &str| changeable_by(&at(path), &user).unwrap();
+        // Among what is above are sticky directories that everybody may write.
+        assert_eq!(changeable("a/b/run"), None);
+        for (owner, mode, is) in [
+            ((4321, 0), 0o555, true),
+            ((4321, 0), 0o1755, true),
+            ((0, 8765), 0o775, true),
+            ((0, 8765), 0o757, false),
+            ((0, 8765), 0o1775, false),
+            ((0, 1), 0o775, false),
+            ((0, 1), 0o757, true),
+            ((0, 1), 0o1777, false),
+            ((0, 0), 0o755, false),
+        ] {
+            set("a", owner, mode);
+            let found = changeable("a/b/run");
+            assert_eq!(found, is.then(|| at("a")), "{owner:?} {mode:o}");
+        }
+        // In a sticky one only what is the user's own.
+        set("a", (0, 0), 0o1777);
+        set("a/b", (4321, 0), 0o755);
+        assert_eq!(changeable("a/b/run"), Some(at("a")));
+        set("a", (0, 0), 0o755);
+        set("a/b", (0, 0), 0o755);
+        // Where a link stands counts as well as where it leads.
+        std::fs::create_dir(at("theirs")).unwrap();
+        symlink("../a/b", at("theirs/link")).unwrap();
+        symlink(at("theirs/link"), at("ours")).unwrap();
+        assert_eq!(changeable("ours/run"), None);
+        set("theirs", (4321, 0), 0o755);
+        assert_eq!(changeable("ours/run"), Some(at("theirs")));
+        changeable_by(&at("a/missing"), &user).unwrap_err();
     }
 
     #[test]

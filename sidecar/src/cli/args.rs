@@ -388,6 +388,10 @@ pub struct AgentArgs {
     /// itself needs root. [default: as phos-ft]
     #[arg(long, value_name = "USER", env = "PHOS_USER")]
     pub user: Option<String>,
+    /// With --user: let set-user-ID programs and those with capabilities (sudo, ping) give the job what they give elsewhere. A job is
+    /// not checkpointed while one of its processes has more than its user.
+    #[arg(long, requires = "user")]
+    pub allow_new_privileges: bool,
     /// Let the job have this variable of the environment although it is phos-ft's: PHOS_*, and with `phos-ft … -- CMD`, where job
     /// and sidecar are started with one environment, AWS_*, GOOGLE_* and AZURE_*. What the job has is in its checkpoints.
     /// [default: none of them]

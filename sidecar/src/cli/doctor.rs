@@ -3,7 +3,7 @@
 //!
 //! Changes nothing but what it removes again: a probe object in the store, a file in the run directory.
 
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use phos_storage::Key;
@@ -349,6 +349,7 @@ fn directories(lines: &mut Lines, common: &Common) {
             "choose one that is writable with --run-dir (agent and sidecar must share it)",
         ),
     }
+    who_writes_in(lines, &common.state_dir);
 }
 
 fn store(lines: &mut Lines, common: &Common) {
@@ -454,25 +455,67 @@ fn store(lines: &mut Lines, common: &Common) {
     });
 }
 
-/// Whether others than its owner may look into a directory of checkpoints.
+/// Who else may look into a directory of checkpoints. Who may write there is as root on the machine that resumes from it, where the
+/// checkpoints are not encrypted.
 fn who_looks_in(lines: &mut Lines, directory: &Path, encrypted: bool) {
     // What cannot be looked at failed before.
     let Ok(meta) = std::fs::metadata(directory) else {
         return;
     };
-    let closed = meta.permissions().mode() & 0o007 == 0;
-    let found = match (closed, encrypted) {
-        (true, _) => "closed to other users",
-        (false, true) => "open to other users; this job's checkpoints are encrypted",
-        (false, false) => "open to other users; images hold what the job has in memory",
+    let others = others(&meta, READ | WRITE | PASS);
+    let found = match (others.is_empty(), encrypted) {
+        (true, _) => "closed to other users".to_owned(),
+        (false, true) => format!("open to {others}; this job's checkpoints are encrypted"),
+        (false, false) => format!("open to {others}; images hold what the job has in memory"),
     };
     lines.test(
-        closed || encrypted,
+        others.is_empty() || encrypted,
         Verdict::Warn,
         "store directory",
         format!("{}: {found}", directory.display()),
-        "chmod 700 it, or encrypt the job's checkpoints (--encryption-key-file)",
+        "chown it to the user of phos-ft and chmod 700 it, or encrypt the job's checkpoints (--encryption-key-file)",
     );
+}
+
+/// Who else may write where checkpoints, caches of packs and notes of this machine are kept, which root believes.
+fn who_writes_in(lines: &mut Lines, directory: &Path) {
+    // It is made at the first start.
+    let Ok(meta) = std::fs::metadata(directory) else {
+        return;
+    };
+    let others = others(&meta, WRITE);
+    let found = match others.is_empty() {
+        true => "only its owner writes there".to_owned(),
+        false => format!("{others} may write there"),
+    };
+    lines.test(
+        others.is_empty(),
+        Verdict::Warn,
+        "state directory",
+        format!("{}: {found}", directory.display()),
+        "chown it to the user of phos-ft and chmod 700 it: what lies there is believed by root",
+    );
+}
+
+const READ: u32 = 0o4;
+const WRITE: u32 = 0o2;
+const PASS: u32 = 0o1;
+
+/// Which users but root and phos-ft's have one of these rights to a directory, in words; none: empty. Its owner has them all, since he
+/// may give them to himself.
+fn others(meta: &std::fs::Metadata, rights: u32) -> String {
+    let own = rustix::process::geteuid().as_raw();
+    let mut found = Vec::new();
+    if ![0, own].contains(&meta.uid()) {
+        found.push(format!("user {}, its owner", meta.uid()));
+    }
+    if meta.mode() & (rights << 3) != 0 {
+        found.push(format!("group {}", meta.gid()));
+    }
+    if meta.mode() & rights != 0 {
+        found.push("all users".to_owned());
+    }
+    found.join(", ")
 }
 
 /// How objects are written, once the bucket took such ones.
@@ -617,4 +660,64 @@ fn settled<T>(
         ),
     };
     lines.add(verdict, check, found, &remedy);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, chown};
+
+    use super::*;
+
+    fn look(owner: Option<u32>, mode: u32, look: impl Fn(&mut Lines, &Path)) -> (Verdict, String) {
+        let place = tempfile::tempdir().unwrap();
+        let permissions = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(place.path(), permissions).unwrap();
+        chown(place.path(), owner, Some(77)).unwrap();
+        let mut lines = Lines::default();
+        look(&mut lines, place.path());
+        let line = lines.0.pop().unwrap();
+        let path = place.path().display().to_string();
+        (line.verdict, line.found.replace(&path, "it"))
+    }
+
+    #[test]
+    fn a_directory_is_closed_only_to_whom_owner_and_group_keep_out() {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("skipped: needs root");
+            return;
+        }
+        for (owner, mode, others) in [
+            (None, 0o700, ""),
+            (Some(99), 0o700, "user 99, its owner"),
+            (None, 0o750, "group 77"),
+            (None, 0o701, "all users"),
+            (Some(99), 0o777, "user 99, its owner, group 77, all users"),
+        ] {
+            let (verdict, found) =
+                look(owner, mode, |lines, path| who_looks_in(lines, path, false));
+            let expected = match others {
+                "" => (Verdict::Ok, "it: closed to other users".to_owned()),
+                _ => (
+                    Verdict::Warn,
+                    format!("it: open to {others}; images hold what the job has in memory"),
+                ),
+            };
+            assert_eq!((verdict, found), expected, "{mode:o}");
+            let encrypted = |lines: &mut Lines, path: &Path| who_looks_in(lines, path, true);
+            assert_eq!(look(owner, mode, encrypted).0, Verdict::Ok);
+        }
+        for (owner, mode, others) in [
+            (None, 0o755, ""),
+            (Some(99), 0o700, "user 99, its owner"),
+            (None, 0o775, "group 77"),
+            (None, 0o1777, "group 77, all users"),
+        ] {
+            let (verdict, found) = look(owner, mode, who_writes_in);
+            let expected = match others {
+                "" => (Verdict::Ok, "it: only its owner writes there".to_owned()),
+                _ => (Verdict::Warn, format!("it: {others} may write there")),
+            };
+            assert_eq!((verdict, found), expected, "{mode:o}");
+        }
+    }
 }

@@ -171,6 +171,9 @@ fn agent_command(common: &Common, agent: &AgentArgs, job: &[OsString]) -> Comman
     if let Some(user) = &agent.user {
         command.arg("--user").arg(user);
     }
+    if agent.allow_new_privileges {
+        command.arg("--allow-new-privileges");
+    }
     for name in &agent.keep_env {
         command.arg("--keep-env").arg(name);
     }
