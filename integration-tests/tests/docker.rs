@@ -399,6 +399,25 @@ fn a_missing_capability_is_named_and_the_job_trains_all_the_same() -> Result<()>
     ensure!(err.contains("CAP_SYS_TIME"), "{err}");
     ensure!(String::from_utf8_lossy(&output.stdout).lines().count() == 20);
 
+    // Nor does a job without checkpoints get more than one with them.
+    let script = "grep -E '^(Uid|CapBnd|NoNewPrivs):' /proc/self/status; env";
+    let mut command = agent_alone(
+        &["--env=PHOS_NODE_NAME=ours", "--env=GREETING=hi"],
+        &["--allow-unprotected", "--user=1000:1000"],
+        &["sh", "-c", script],
+    )?;
+    let output = command.stdin(Stdio::null()).output()?;
+    let out = String::from_utf8_lossy(&output.stdout);
+    for line in [
+        "Uid:\t1000\t1000\t1000\t1000",
+        "CapBnd:\t0000000000000000",
+        "NoNewPrivs:\t1",
+        "GREETING=hi",
+    ] {
+        ensure!(out.lines().any(|found| found == line), "{line:?}: {out}");
+    }
+    ensure!(!out.contains("PHOS_NODE_NAME"), "{out}");
+
     let mut doctor = Command::new("docker");
     doctor
         .args(["run", "--rm", "--network=none", "--cap-add=SYS_ADMIN"])

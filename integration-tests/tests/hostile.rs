@@ -181,6 +181,35 @@ fn a_device_of_the_driver_that_cuda_did_not_open() -> Result<()> {
     })
 }
 
+/// As a process is that a profiler records: the driver says so when it is asked to lock it, and not before.
+#[test]
+fn a_process_that_the_driver_does_not_lock() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let profiled = world.path("profiled");
+    let spec = JobSpec {
+        interval: "never".into(),
+        ..JobSpec::default()
+    }
+    .with_env("PHOS_SIM_FAIL", &format!("lock={}", profiled.display()));
+    disturbed(&world, &spec, |world, phos| {
+        checkpoint(world, phos)?;
+        std::fs::write(&profiled, b"")?;
+        let stopped = stops(phos);
+        for _ in 0..3 {
+            refused_with(world, &["cucheckpointprocesslock", "801", "torch.profiler"])?;
+        }
+        ensure!(
+            stops(phos) == stopped + 1,
+            "the job was stopped again: {}",
+            phos.tail()
+        );
+        // Whoever comes back is another process.
+        std::fs::remove_file(&profiled)?;
+        kill_job_and_wait(world, phos)?;
+        checkpoint(world, phos).map(drop)
+    })
+}
+
 /// Two ranks that look as if they had communicators of NCCL's, where the user set what this driver cannot restore: refused
 /// without a stop, by name.
 fn communicators(kind: &str) -> Result<()> {

@@ -58,8 +58,8 @@ pub fn hang() -> Option<(String, PathBuf)> {
     call_and_file("PHOS_SIM_HANG")
 }
 
-/// `PHOS_SIM_FAIL`: `<call>=<file>`: a checkpoint call that fails with 304 for as long as the file is there, as a restore
-/// does whose communicators the driver cannot bring back.
+/// `PHOS_SIM_FAIL`: `<call>=<file>`: a checkpoint call that fails for as long as the file is there: with 304, as a restore
+/// does whose communicators the driver cannot bring back; a lock with 801, as that of a process that a profiler records.
 pub fn fail() -> Option<(String, PathBuf)> {
     call_and_file("PHOS_SIM_FAIL")
 }

@@ -31,6 +31,8 @@
 //! | `PHOS_SIM_NO_CHECKPOINT` | 1: an old driver, version 12.4, whose `cuCheckpointProcess*` are not supported |
 //! | `PHOS_SIM_LATE_IMPORTS` | 1: a checkpoint with imports alive passes; its restore loses the process, as on 580 |
 //! | `PHOS_SIM_HANG` | `restore=FILE`: that checkpoint call hangs once, when FILE is there, until its process ends; `restore!=FILE`: for ever |
+//! | `PHOS_SIM_FAIL` | `restore=FILE`: that checkpoint call fails while FILE is there, with 304; a `lock` with 801 |
+//! | `PHOS_SIM_NO_VMM` | 1: the devices say that they have no virtual memory management |
 //! | `PHOS_SIM_POISON` | 1: new device memory holds 0xA5, not zeroes |
 //! | `PHOS_SIM_SPARSE` | 1: device memory is taken when it is touched, so that more can be allocated than there is |
 //! | `PHOS_SIM_IMPORT_US` | least duration of every import (0) |

@@ -911,7 +911,7 @@ impl Init {
                 let seq = attempt.seq;
                 attempt.owes_dumped = false;
                 attempt.enter(Stage::Detached, Some(bound));
-                self.survey.had_room();
+                self.survey.dumped();
                 let Some(image) = attempt.image.take() else {
                     return;
                 };
@@ -937,10 +937,10 @@ impl Init {
                 error,
                 lost,
                 device,
-                no_room,
+                lasting,
             }) => {
-                if no_room {
-                    self.survey.no_room(error.clone(), Instant::now());
+                if let Some(what) = lasting {
+                    self.survey.shown(what, error.clone(), Instant::now());
                 }
                 attempt.fail(error);
                 if let Some(device) = device {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use phos_protocol::env;
 
-use super::user::{JobUser, Privileges, UserError};
+use super::user::{JobUser, UserError};
 
 /// Where the shim comes from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -142,8 +142,8 @@ pub struct AgentConfig {
     pub keep_env: Vec<String>,
     /// The user that CMD runs as: USER or USER:GROUP; `None`: the agent's own.
     pub user: Option<String>,
-    /// What programs may give the job of another user.
-    pub privileges: Privileges,
+    /// Whether set-user-ID programs and those with capabilities give the job of another user what they give elsewhere.
+    pub allow_new_privileges: bool,
     /// Bounds.
     pub timeouts: Timeouts,
 }
@@ -168,7 +168,7 @@ impl AgentConfig {
             visible_devices: None,
             keep_env: Vec::new(),
             user: None,
-            privileges: Privileges::None,
+            allow_new_privileges: false,
             timeouts: Timeouts::from_environment(),
         }
     }

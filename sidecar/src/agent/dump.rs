@@ -33,8 +33,9 @@ use super::image::{
 use super::places::{self, Around};
 use super::room::{self, Need};
 use super::spawn::InstalledShim;
+use super::survey::{self, Lasting};
 use super::tree::{self, TcpUse};
-use super::{environment, failpoint, linked, netlock, shims, signals, survey, temporary};
+use super::{environment, failpoint, linked, netlock, shims, signals, temporary};
 
 /// What a dump needs to know.
 #[derive(Debug)]
@@ -90,8 +91,8 @@ pub struct DumpFailure {
     pub lost: Option<String>,
     /// Set when a device was in the way that cannot be told from CUDA's own before a dump.
     pub device: Option<Box<InTheWay>>,
-    /// Whether there was no room for what only shows when the job's memory is detached.
-    pub no_room: bool,
+    /// Set when it failed for something that only a stop shows, and that is likely to be the same at the next try.
+    pub lasting: Option<Lasting>,
 }
 
 impl From<AttemptError> for DumpFailure {
@@ -100,7 +101,7 @@ impl From<AttemptError> for DumpFailure {
             error,
             lost: None,
             device: None,
-            no_room: false,
+            lasting: None,
         }
     }
 }
@@ -139,7 +140,7 @@ pub fn dump(plan: &DumpPlan, saved: &dyn Fn()) -> Result<Box<DumpFacts>, DumpFai
         image_room: Some(plan.image.free_bytes()),
     })
     .map_err(|error| DumpFailure {
-        no_room: true,
+        lasting: Some(Lasting::NoRoom),
         ..error.into()
     })?;
     let driver = if pids.is_empty() {
@@ -176,6 +177,7 @@ pub fn dump(plan: &DumpPlan, saved: &dyn Fn()) -> Result<Box<DumpFacts>, DumpFai
             checkpoint_all(driver.as_ref(), &pids, plan.timeouts.lock).map_err(|undone| {
                 DumpFailure {
                     lost: undone.lost.map(|l| l.to_string()),
+                    lasting: undone.cause.refused_process().map(Lasting::Process),
                     ..AttemptError::Control(undone.cause.to_string()).into()
                 }
             })?;

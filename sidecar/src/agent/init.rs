@@ -586,6 +586,7 @@ impl Init {
         self.processes.clear();
         self.waiting_for_memory.clear();
         self.vault.clear();
+        self.survey.forget_processes();
     }
 
     /// SIGKILL to every process of the namespace but this one.

@@ -77,7 +77,7 @@ use std::path::PathBuf;
 pub use config::{AgentConfig, ConfigError, Shim, Tcp, Timeouts};
 pub use namespace::NamespaceError;
 pub use spawn::{SpawnError, check_program};
-pub use user::{Privileges, UserError};
+pub use user::UserError;
 
 /// Why the agent could not do its work. Unless it is about CMD itself, nothing was started.
 #[derive(Debug, thiserror::Error)]

@@ -221,7 +221,7 @@ pub fn start(
         |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
     let configured = environment::nccl_configured(home.as_deref());
     command.envs(environment::defaults(present, &configured));
-    let privileges = config.privileges;
+    let new_privileges = config.allow_new_privileges;
     let filter = io_uring_filter();
     // SAFETY: between fork and exec only system calls are made, on data that was allocated before.
     unsafe {
@@ -235,7 +235,7 @@ pub fn start(
             signals::unblock_all()?;
             // Last: what stands above needs root.
             user.as_ref()
-                .map_or(Ok(()), |user| user.become_it(privileges))
+                .map_or(Ok(()), |user| user.become_it(new_privileges))
         });
     }
     let spawned = {
@@ -303,9 +303,9 @@ pub fn exec_unprotected(config: &AgentConfig) -> SpawnError {
     let root = rustix::process::geteuid().is_root();
     if let Some(user) = config.job_user().ok().flatten().filter(|_| root) {
         set_home(&mut command, Some(&user));
-        let privileges = config.privileges;
+        let new_privileges = config.allow_new_privileges;
         // SAFETY: called before exec in this very process; only system calls are made.
-        unsafe { command.pre_exec(move || user.become_it(privileges)) };
+        unsafe { command.pre_exec(move || user.become_it(new_privileges)) };
     }
     let cause = command.exec();
     SpawnError::Program {

@@ -56,9 +56,19 @@ struct Blocked {
     not_before: Instant,
 }
 
-/// That there was no room when the job's memory was detached.
+/// What only a stop shows, and is likely to be the same at the next one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lasting {
+    /// There was no room for what the driver was about to save.
+    NoRoom,
+    /// The driver does not checkpoint what this process uses.
+    Process(ProcessId),
+}
+
+/// That a stop showed such a thing.
 #[derive(Debug)]
-struct NoRoom {
+struct Shown {
+    what: Lasting,
     why: AttemptError,
     times: u32,
     not_before: Instant,
@@ -78,7 +88,7 @@ pub struct Survey {
     /// Processes that may be gone in a moment, and since when they have been seen.
     passing: BTreeMap<ProcessId, Instant>,
     blocked: Option<Blocked>,
-    no_room: Option<NoRoom>,
+    shown: Option<Shown>,
     /// Device memory that the driver saved into the job's processes at the last attempt, in bytes.
     native: u64,
 }
@@ -168,10 +178,13 @@ impl Survey {
             return Err(AttemptError::Soon(error.to_string()));
         }
         self.still_blocked(now)?;
-        if let Some(full) = &self.no_room
-            && now < full.not_before
+        self.shown.take_if(
+            |shown| matches!(shown.what, Lasting::Process(pid) if !tree.processes.contains(&pid)),
+        );
+        if let Some(shown) = &self.shown
+            && now < shown.not_before
         {
-            return Err(full.why.clone());
+            return Err(shown.why.clone());
         }
         let cuda: Vec<ProcessId> = tree
             .processes
@@ -226,10 +239,11 @@ impl Survey {
         });
     }
 
-    /// There was no room for what the driver was about to save; after a while it is tried again, since the job may hold less.
-    pub fn no_room(&mut self, why: AttemptError, now: Instant) {
-        let times = self.no_room.take().map_or(0, |before| before.times + 1);
-        self.no_room = Some(NoRoom {
+    /// A stop showed why no dump is possible; after a while it is tried again, since the job may have let go of it.
+    pub fn shown(&mut self, what: Lasting, why: AttemptError, now: Instant) {
+        let times = self.shown.take().map_or(0, |before| before.times + 1);
+        self.shown = Some(Shown {
+            what,
             why,
             times,
             not_before: again(times, now),
@@ -237,8 +251,15 @@ impl Survey {
     }
 
     /// A dump succeeded.
-    pub fn had_room(&mut self) {
-        self.no_room = None;
+    pub fn dumped(&mut self) {
+        self.shown = None;
+    }
+
+    /// The job's processes are others now.
+    pub fn forget_processes(&mut self) {
+        self.passing.clear();
+        self.blocked = None;
+        self.shown = None;
     }
 
     /// So much device memory is the driver's to save, as the processes said when they were asked last.
@@ -342,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn without_room_nothing_is_stopped_again_for_a_while() {
+    fn for_what_a_stop_showed_nothing_is_stopped_again_for_a_while() {
         let mut survey = Survey::default();
         let child = with_open("/dev/null");
         let start = Instant::now();
@@ -350,7 +371,7 @@ mod tests {
         let full = AttemptError::Criu("no room".into());
         let mut now = start;
         for wait in [AGAIN.0, 2 * AGAIN.0, 4 * AGAIN.0] {
-            survey.no_room(full.clone(), now);
+            survey.shown(Lasting::NoRoom, full.clone(), now);
             let just_before = now + wait - Duration::from_millis(1);
             assert_eq!(
                 look(&mut survey, child.0.id(), just_before),
@@ -359,9 +380,18 @@ mod tests {
             now += wait;
             assert_eq!(look(&mut survey, child.0.id(), now), Ok(()));
         }
-        survey.no_room(full.clone(), now);
-        survey.had_room();
+        survey.shown(Lasting::NoRoom, full.clone(), now);
+        survey.dumped();
         assert_eq!(look(&mut survey, child.0.id(), now), Ok(()));
+        survey.shown(Lasting::NoRoom, full.clone(), now);
+        survey.forget_processes();
+        assert_eq!(look(&mut survey, child.0.id(), now), Ok(()));
+        // Not for a process that has gone.
+        let other = with_open("/dev/null");
+        let profiled = Lasting::Process(child.0.id());
+        survey.shown(profiled, full.clone(), now);
+        assert_eq!(look(&mut survey, child.0.id(), now), Err(full));
+        assert_eq!(look(&mut survey, other.0.id(), now), Ok(()));
     }
 
     #[test]

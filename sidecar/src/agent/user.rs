@@ -27,16 +27,6 @@ pub struct JobUser {
     home: PathBuf,
 }
 
-/// What programs that the job of another user runs may give it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Privileges {
-    /// Nothing.
-    #[default]
-    None,
-    /// What they give in the agent's container: `--allow-new-privileges`.
-    New,
-}
-
 /// Leaves the calling process, and those that it starts, no privilege to gain. Between `fork` and `exec`: system calls only.
 fn forgo_privileges() -> io::Result<()> {
     let zero: libc::c_ulong = 0;
@@ -197,12 +187,12 @@ impl JobUser {
         Ok(())
     }
 
-    /// Makes the calling process this user's, for good. Between `fork` and `exec`: system calls only.
+    /// Makes the calling process this user's, for good; unless `new_privileges`, without a way to more. Between `fork` and `exec`: system calls only.
     ///
     /// # Errors
     /// The system calls'.
-    pub fn become_it(&self, privileges: Privileges) -> io::Result<()> {
-        if privileges == Privileges::None && self.is_another() {
+    pub fn become_it(&self, new_privileges: bool) -> io::Result<()> {
+        if !new_privileges && self.is_another() {
             forgo_privileges()?;
         }
         let check = |result: libc::c_long| {

@@ -10,11 +10,10 @@
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
@@ -36,7 +35,7 @@ const ITSELF: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXE
 /// # Errors
 /// The file system's; a link of another user.
 pub fn directory(path: &Path) -> io::Result<OwnedFd> {
-    walk(path, None, None)
+    walk(path, None, &root_or_own, &mut |_, _| Ok(()))
 }
 
 /// The same, and makes what is missing, with these permission bits.
@@ -44,7 +43,8 @@ pub fn directory(path: &Path) -> io::Result<OwnedFd> {
 /// # Errors
 /// As for [`directory`].
 pub fn create_directories(path: &Path, mode: u32) -> io::Result<OwnedFd> {
-    walk(path, Some(Mode::from_raw_mode(mode)), None)
+    let mode = Mode::from_raw_mode(mode);
+    walk(path, Some(mode), &root_or_own, &mut |_, _| Ok(()))
 }
 
 fn parts(path: &Path) -> io::Result<VecDeque<OsString>> {
@@ -58,7 +58,19 @@ fn parts(path: &Path) -> io::Result<VecDeque<OsString>> {
         .collect()
 }
 
-fn walk(path: &Path, create: Option<Mode>, also: Option<u32>) -> io::Result<OwnedFd> {
+/// Whose links are followed unless more is said.
+fn root_or_own(owner: u32) -> bool {
+    owner == 0 || owner == rustix::process::geteuid().as_raw()
+}
+
+/// The directory at a path. `create`: makes what is missing. `trusts`: whose links are followed. `pass` sees every entry, links too, and
+/// the directory that it is in, before it is gone to.
+fn walk(
+    path: &Path,
+    create: Option<Mode>,
+    trusts: &dyn Fn(u32) -> bool,
+    pass: &mut dyn FnMut(&OwnedFd, &OsStr) -> io::Result<()>,
+) -> io::Result<OwnedFd> {
     if !path.is_absolute() {
         return Err(io::ErrorKind::InvalidInput.into());
     }
@@ -77,6 +89,7 @@ fn walk(path: &Path, create: Option<Mode>, also: Option<u32>) -> io::Result<Owne
         let Some(at) = way.last() else {
             return Err(io::ErrorKind::InvalidInput.into());
         };
+        pass(at, &name)?;
         let mut found = rustix::fs::openat(at, &name, DIRECTORY, Mode::empty());
         if let (Err(Errno::NOENT), Some(mode)) = (&found, create) {
             match rustix::fs::mkdirat(at, &name, mode) {
@@ -92,7 +105,7 @@ fn walk(path: &Path, create: Option<Mode>, also: Option<u32>) -> io::Result<Owne
                 if links > MOST_LINKS {
                     return Err(Errno::LOOP.into());
                 }
-                let target = trusted_link(at, &name, also)?;
+                let target = trusted_link(at, &name, trusts)?;
                 if target.is_absolute() {
                     way.truncate(1);
                 }
@@ -122,7 +135,7 @@ pub fn find(path: &Path) -> io::Result<Found> {
             return Ok(found);
         }
         path.pop();
-        path.push(trusted_link(&entry.above, &entry.name, None)?);
+        path.push(trusted_link(&entry.above, &entry.name, &root_or_own)?);
     }
     Err(Errno::LOOP.into())
 }
@@ -132,7 +145,8 @@ pub fn find(path: &Path) -> io::Result<Found> {
 /// # Errors
 /// As for [`directory`].
 pub fn find_for(path: &Path, user: u32) -> io::Result<Found> {
-    Found::of(walk(path, None, Some(user))?)
+    let trusts = |owner| owner == user || root_or_own(owner);
+    Found::of(walk(path, None, &trusts, &mut |_, _| Ok(()))?)
 }
 
 /// The first directory on the way to an absolute path in which this user may put something else in place of what lies there:
@@ -141,63 +155,41 @@ pub fn find_for(path: &Path, user: u32) -> io::Result<Found> {
 /// # Errors
 /// The file system's; something on the way is missing.
 pub fn changeable_by(path: &Path, user: &JobUser) -> io::Result<Option<PathBuf>> {
-    let mut left = parts(path)?;
-    let mut at = PathBuf::from("/");
-    let mut links = 0;
-    while let Some(name) = left.pop_front() {
-        if name == ".." {
-            at.pop();
-            continue;
+    let mut first = None;
+    walk(path, None, &|_| true, &mut |at, name| {
+        let entry = rustix::fs::statat(at, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        if first.is_none() && may_replace(user, &rustix::fs::fstat(at)?, &entry) {
+            let itself = format!("/proc/self/fd/{}", at.as_raw_fd());
+            first = Some(std::fs::read_link(itself)?);
         }
-        let next = at.join(&name);
-        let (above, found) = (std::fs::metadata(&at)?, std::fs::symlink_metadata(&next)?);
-        if may_replace(user, &above, &found) {
-            return Ok(Some(at));
-        }
-        if !found.is_symlink() {
-            at = next;
-            continue;
-        }
-        links += 1;
-        if links > MOST_LINKS {
-            return Err(Errno::LOOP.into());
-        }
-        let target = std::fs::read_link(&next)?;
-        if target.is_absolute() {
-            at = PathBuf::from("/");
-        }
-        for part in parts(&target)?.into_iter().rev() {
-            left.push_front(part);
-        }
-    }
-    Ok(None)
+        Ok(())
+    })?;
+    Ok(first)
 }
 
 /// Whether this user may rename or remove an entry of a directory.
-fn may_replace(user: &JobUser, directory: &Metadata, entry: &Metadata) -> bool {
+fn may_replace(user: &JobUser, directory: &Stat, entry: &Stat) -> bool {
     const STICKY: u32 = 0o1000;
     // Who owns it may give himself the right.
-    if directory.uid() == user.uid() {
+    if directory.st_uid == user.uid() {
         return true;
     }
-    let class = if user.is_in(directory.gid()) {
-        0o020
-    } else {
-        0o002
+    let right = match user.is_in(directory.st_gid) {
+        true => 0o020,
+        false => 0o002,
     };
-    let writes = directory.mode() & class != 0;
-    writes && (directory.mode() & STICKY == 0 || entry.uid() == user.uid())
+    let writes = directory.st_mode & right != 0;
+    writes && (directory.st_mode & STICKY == 0 || entry.st_uid == user.uid())
 }
 
-/// Where a link of root's, of our own or of this user leads.
-fn trusted_link(at: &OwnedFd, name: &OsStr, also: Option<u32>) -> io::Result<PathBuf> {
+/// Where a link leads whose owner is trusted.
+fn trusted_link(at: &OwnedFd, name: &OsStr, trusts: &dyn Fn(u32) -> bool) -> io::Result<PathBuf> {
     let link = rustix::fs::openat(at, name, ITSELF, Mode::empty())?;
     let found = rustix::fs::fstat(&link)?;
     if FileType::from_raw_mode(found.st_mode) != FileType::Symlink {
         return Err(Errno::NOTDIR.into());
     }
-    let own = rustix::process::geteuid().as_raw();
-    if found.st_uid != 0 && found.st_uid != own && also != Some(found.st_uid) {
+    if !trusts(found.st_uid) {
         return Err(io::Error::other(format!(
             "{} is a symbolic link of user {}, which is not followed: put there what was there, or have root make the link",
             Path::new(name).display(),
@@ -349,7 +341,7 @@ impl Entry {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::{lchown, symlink};
+    use std::os::unix::fs::{MetadataExt, lchown, symlink};
 
     use super::*;
 

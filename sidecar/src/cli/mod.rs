@@ -29,7 +29,7 @@ use phos_storage::VerifyOptions;
 use tracing_subscriber::EnvFilter;
 
 use self::args::{AgentArgs, Cli, Command, Common, LogFormat, SidecarArgs, TcpArg};
-use crate::agent::{AgentConfig, AgentError, Privileges, Shim, Tcp};
+use crate::agent::{AgentConfig, AgentError, Shim, Tcp};
 use crate::engine;
 use crate::heap;
 
@@ -227,9 +227,7 @@ fn agent_config(
     config.grace = agent.grace;
     config.allow_unprotected = agent.allow_unprotected;
     config.user.clone_from(&agent.user);
-    if agent.allow_new_privileges {
-        config.privileges = Privileges::New;
-    }
+    config.allow_new_privileges = agent.allow_new_privileges;
     config.keep_env.clone_from(&agent.keep_env);
     config.tcp = match agent.tcp {
         TcpArg::Auto => Tcp::Auto,

@@ -78,6 +78,25 @@ pub enum ControlError {
     },
 }
 
+impl ControlError {
+    /// The process that the driver does not checkpoint for what it uses, which only a try shows and which is likely to last.
+    pub fn refused_process(&self) -> Option<ProcessId> {
+        match self {
+            Self::Call {
+                call: LOCK,
+                pid,
+                result: NOT_SUPPORTED,
+                ..
+            } => Some(*pid),
+            _ => None,
+        }
+    }
+}
+
+const LOCK: &str = "cuCheckpointProcessLock";
+/// `CUDA_ERROR_NOT_SUPPORTED`.
+const NOT_SUPPORTED: u32 = 801;
+
 /// What the agent asks of the driver. One implementation today; see the module's documentation.
 pub trait ControlState: Send + Sync {
     /// `cuDriverGetVersion`, e.g. 13000.
@@ -256,7 +275,7 @@ impl Driver {
             c"cuCheckpointProcessGetState",
             "cuCheckpointProcessGetState",
         )?;
-        let lock = find(c"cuCheckpointProcessLock", "cuCheckpointProcessLock")?;
+        let lock = find(c"cuCheckpointProcessLock", LOCK)?;
         let checkpoint = find(
             c"cuCheckpointProcessCheckpoint",
             "cuCheckpointProcessCheckpoint",
@@ -345,7 +364,7 @@ fn hint(result: Code) -> &'static str {
         100 | 101 => ": no usable GPU; map the image's GPUs to those of this machine",
         401 => ": the process is in another state than the call needs",
         600 => ": GPU work did not end within the timeout",
-        801 => {
+        NOT_SUPPORTED => {
             ": the driver cannot checkpoint what the process uses: a profiler (torch.profiler, Nsight: from its first recording to the end of \
              the process, so leave it out where checkpoints are needed), UVM, MIG, MPS, IPC or multicast memory"
         }
@@ -385,7 +404,7 @@ impl ControlState for Driver {
         // SAFETY: zeroed arguments with the timeout in the first word, alive during the call.
         let result =
             unsafe { (self.lock)(pid.cast_signed(), (&raw mut arguments).cast::<c_void>()) };
-        self.check("cuCheckpointProcessLock", pid, result)
+        self.check(LOCK, pid, result)
     }
 
     fn checkpoint(&self, pid: ProcessId) -> Result<(), ControlError> {

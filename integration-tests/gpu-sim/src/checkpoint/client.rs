@@ -5,7 +5,8 @@ use crate::config::{self, Config};
 use crate::device::{self, Backing, Uuid};
 use crate::driver;
 use crate::error::{
-    ERROR_INVALID_VALUE, ERROR_NOT_INITIALIZED, ERROR_OPERATING_SYSTEM, ERROR_TIMEOUT, Error, Res,
+    ERROR_INVALID_VALUE, ERROR_NOT_INITIALIZED, ERROR_NOT_SUPPORTED, ERROR_OPERATING_SYSTEM,
+    ERROR_TIMEOUT, Error, Res,
 };
 use std::fmt::Write as _;
 use std::fs;
@@ -93,7 +94,10 @@ impl Command {
     fn hang(&self, pid: i32) -> Res {
         if config::fail().is_some_and(|(call, file)| call == self.operation.name() && file.exists())
         {
-            return Err(ERROR_OPERATING_SYSTEM);
+            return Err(match self.operation {
+                Operation::Lock => ERROR_NOT_SUPPORTED,
+                _ => ERROR_OPERATING_SYSTEM,
+            });
         }
         let Some((call, file)) = config::hang() else {
             return Ok(());
