@@ -1,6 +1,7 @@
 //! What cannot work is refused with the thing, the cause and the remedy; a job that can run
 //! without checkpoints runs.
 
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 
 use anyhow::{Result, ensure};
@@ -55,7 +56,28 @@ fn a_criu_that_is_something_else() -> Result<()> {
         phos: vec!["--criu".into(), "/bin/true".into()],
         ..spec()
     };
-    trains_without_checkpoints(&world, &spec, &["criu", "without an answer"])
+    trains_without_checkpoints(&world, &spec, &["/bin/true", "without an answer", "--criu"])
+}
+
+/// As that of a bundle does on a machine without the libraries that the bundle has for it.
+#[test]
+fn a_criu_that_cannot_start() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let criu = world.path("criu-alone");
+    std::fs::write(
+        &criu,
+        "#!/bin/sh\necho 'criu: error while loading shared libraries: libnl-3.so' >&2\nexit 127\n",
+    )?;
+    std::fs::set_permissions(&criu, std::fs::Permissions::from_mode(0o755))?;
+    let spec = JobSpec {
+        phos: vec!["--criu".into(), criu.display().to_string()],
+        ..spec()
+    };
+    trains_without_checkpoints(
+        &world,
+        &spec,
+        &["there will be no checkpoints", "criu-alone", "libnl-3.so"],
+    )
 }
 
 /// What the driver saves of its own pools needs room twice, in the process and in the image: known before it is saved.

@@ -44,7 +44,7 @@ use super::stdio::{Generation, Stdio};
 use super::survey::Survey;
 use super::user::JobUser;
 use super::vault::Vault;
-use super::{AgentError, addresses, criu, way};
+use super::{AgentError, addresses, criu, lines, way};
 use crate::{known_history, run_dir};
 
 /// How long saving the CUDA state of a job that is to be killed may take once it is locked.
@@ -171,6 +171,9 @@ pub(super) struct Init {
     pub(super) incoming_memory: Vec<(Allocation, OwnedFd)>,
     /// Shims that wait for device memory.
     waiting_for_memory: Vec<ConnectionId>,
+    /// When the sidecar was told last what rules checkpoints out, and when to tell it again.
+    told_unsupported: Option<Instant>,
+    tell_unsupported_at: Option<Instant>,
     pub(super) survey: Survey,
     pub(super) last_seq: Sequence,
     stopping: Option<Stopping>,
@@ -242,6 +245,10 @@ impl Init {
             .locate_shim()?
             .map(|from| spawn::install_shim(&from, &dir))
             .transpose()?;
+        // Said before anything is trained, and again with each checkpoint that is refused for it.
+        let criu = criu::for_config(&config)
+            .map_err(|e| tracing::warn!(cause = %e, "there will be no checkpoints"))
+            .ok();
         let stdio = Stdio::new().map_err(system("set up the standard streams"))?;
         let control = Control::default();
         control.warm();
@@ -272,7 +279,7 @@ impl Init {
             user: config.job_user()?,
             stdio,
             control,
-            criu: None,
+            criu,
             shims: ShimServer::default(),
             sidecar,
             vault: Vault::default(),
@@ -284,6 +291,8 @@ impl Init {
             incoming: None,
             incoming_memory: Vec::new(),
             waiting_for_memory: Vec::new(),
+            told_unsupported: None,
+            tell_unsupported_at: None,
             survey: Survey::default(),
             last_seq: 0,
             stopping: None,
@@ -342,17 +351,6 @@ impl Init {
         while let Some(done) = self.worker.take() {
             self.on_done(done);
         }
-        for id in self.shims.flush(self.config.timeouts.send) {
-            self.on_shim_closed(id, None);
-        }
-        self.shims.accept();
-        while let Some(event) = self.shims.next_event() {
-            match event {
-                ShimEvent::Message(id, message, fds) => self.on_shim(id, message, fds),
-                ShimEvent::Closed(id, why) => self.on_shim_closed(id, why.as_deref()),
-            }
-        }
-        self.watch_processes();
         self.sidecar.accept();
         while let Some(event) = self.sidecar.next_event() {
             match event {
@@ -362,6 +360,20 @@ impl Init {
             // Between two messages, so that an answer never overtakes the end of the job.
             self.reap();
         }
+        for id in self.shims.flush(self.config.timeouts.send) {
+            self.on_shim_closed(id, None);
+        }
+        self.shims.accept(self.job.root);
+        // The rest is heard next time round: processes of the job that flood this one keep it from nothing else.
+        for _ in 0..SHIM_EVENTS {
+            match self.shims.next_event() {
+                Some(ShimEvent::Message(id, message, fds)) => self.on_shim(id, message, fds),
+                Some(ShimEvent::Closed(id, why)) => self.on_shim_closed(id, why.as_deref()),
+                None => break,
+            }
+        }
+        self.watch_processes();
+        // After what was said in time and had to wait here.
         self.on_time(Instant::now());
         Ok(())
     }
@@ -370,6 +382,7 @@ impl Init {
         let deadline = [
             self.decide_by,
             self.remind_at,
+            self.tell_unsupported_at,
             self.saving,
             self.killing,
             self.shims.deadline(self.config.timeouts.send),
@@ -399,13 +412,8 @@ impl Init {
             self.worker.wake.as_fd(),
             PollFlags::IN,
         ));
-        for (fd, full) in self.shims.fds() {
-            let room = if full {
-                PollFlags::OUT
-            } else {
-                PollFlags::empty()
-            };
-            fds.push(PollFd::from_borrowed_fd(fd, PollFlags::IN | room));
+        for (fd, events) in self.shims.fds() {
+            fds.push(PollFd::from_borrowed_fd(fd, events));
         }
         for fd in self.sidecar.fds() {
             fds.push(PollFd::from_borrowed_fd(fd, PollFlags::IN));
@@ -465,6 +473,11 @@ impl Init {
                      (in containers that of the service phos-ft)"
                 );
             }
+        }
+        if self.tell_unsupported_at.is_some_and(|at| now >= at) {
+            self.tell_unsupported_at = None;
+            self.told_unsupported = Some(now);
+            self.tell_unsupported(true);
         }
         self.stopping_on_time(now);
     }
@@ -997,6 +1010,27 @@ impl Init {
         }
     }
 
+    /// A process rules checkpoints out, or does not any more: the sidecar hears it, now or when it has not heard so for a while.
+    fn set_unsupported(&mut self, pid: ProcessId, reason: Option<String>) {
+        let Some(process) = self.processes.get_mut(&pid) else {
+            return;
+        };
+        if process.unsupported == reason {
+            return;
+        }
+        let now = Instant::now();
+        if let Some(reason) = &reason
+            && self.shims.lines.may(now)
+        {
+            tracing::warn!(pid, reason, "checkpoints are ruled out");
+        }
+        process.unsupported = reason;
+        let due = self
+            .told_unsupported
+            .map_or(now, |told| now.max(told + TELL));
+        self.tell_unsupported_at.get_or_insert(due);
+    }
+
     // --------------------------------------------------------------------------------------------------- shims
 
     /// Sends to a shim; a failure ends the connection as if it had been closed.
@@ -1031,8 +1065,7 @@ impl Init {
         };
         let pid = connection.pid;
         if !connection.greeted && !matches!(message, FromShim::Hello { .. }) {
-            tracing::warn!(pid, "a shim did not say hello first: disconnected");
-            self.shims.close(id);
+            self.disconnect(id, pid, "did not say hello first");
             return;
         }
         match message {
@@ -1043,8 +1076,7 @@ impl Init {
                 devices,
             } => {
                 if said != pid || connection.greeted {
-                    tracing::warn!(pid, said, "a shim's hello does not fit: disconnected");
-                    self.shims.close(id);
+                    self.disconnect(id, pid, "said a hello that does not fit");
                     return;
                 }
                 connection.greeted = true;
@@ -1056,11 +1088,15 @@ impl Init {
                 imported,
             } => self.attempt_table(pid, seq, entries, imported, fds),
             FromShim::Quiesced { seq, outcome } => {
-                self.attempt_quiesced(pid, seq, outcome.map(drop))
+                self.attempt_quiesced(pid, seq, outcome.map(drop).map_err(in_plain_words))
             }
             FromShim::Native { seq, bytes } => self.attempt_native(pid, seq, bytes),
-            FromShim::Detached { seq, outcome } => self.attempt_detached(pid, seq, outcome),
-            FromShim::Attached { seq, outcome } => self.shim_attached(pid, seq, outcome),
+            FromShim::Detached { seq, outcome } => {
+                self.attempt_detached(pid, seq, outcome.map_err(in_plain_words))
+            }
+            FromShim::Attached { seq, outcome } => {
+                self.shim_attached(pid, seq, outcome.map_err(in_plain_words))
+            }
             FromShim::OutOfMemory { device, bytes } => {
                 self.on_out_of_memory(id, pid, device, bytes)
             }
@@ -1089,19 +1125,18 @@ impl Init {
                 }
             }
             FromShim::Unsupported { reason } => {
-                tracing::warn!(pid, reason, "checkpoints are ruled out");
-                if let Some(process) = self.processes.get_mut(&pid) {
-                    process.unsupported = Some(reason);
-                }
-                self.tell_unsupported(false);
+                self.set_unsupported(pid, Some(lines::plain(&reason)))
             }
-            FromShim::Supported => {
-                if let Some(process) = self.processes.get_mut(&pid) {
-                    process.unsupported = None;
-                }
-                self.tell_unsupported(true);
-            }
+            FromShim::Supported => self.set_unsupported(pid, None),
         }
+    }
+
+    /// Ends a connection on which somebody says what no shim says.
+    fn disconnect(&mut self, id: ConnectionId, pid: ProcessId, what: &str) {
+        if self.shims.lines.may(Instant::now()) {
+            tracing::warn!(pid, "a shim {what}: disconnected");
+        }
+        self.on_shim_closed(id, None);
     }
 
     fn on_hello(
@@ -1194,6 +1229,10 @@ impl Init {
     }
 
     fn on_out_of_memory(&mut self, id: ConnectionId, pid: ProcessId, device: i32, bytes: u64) {
+        if self.waiting_for_memory.contains(&id) {
+            // One answer is for all its threads.
+            return;
+        }
         let gpu: Option<GpuUuid> = self.processes.get(&pid).and_then(|p| {
             p.devices
                 .iter()
@@ -1259,7 +1298,9 @@ impl Init {
             return;
         };
         process.connection = None;
-        if let Some(why) = why {
+        if let Some(why) = why
+            && self.shims.lines.may(Instant::now())
+        {
             tracing::warn!(pid, why, "a shim's connection is unusable");
         }
         self.attempt_connection_lost(pid, why);
@@ -1307,6 +1348,19 @@ impl Init {
     }
 }
 
+/// A refusal with texts as they go into logs and answers.
+fn in_plain_words(refusal: Refusal) -> Refusal {
+    match refusal {
+        Refusal::Unsupported(what) => Refusal::Unsupported(lines::plain(&what)),
+        Refusal::Other(what) => Refusal::Other(lines::plain(&what)),
+        Refusal::Driver { call, result } => Refusal::Driver {
+            call: lines::plain(&call),
+            result,
+        },
+        Refusal::Timeout | Refusal::Capturing | Refusal::Slow { .. } => refusal,
+    }
+}
+
 fn has_ended(alive: &OwnedFd) -> bool {
     let mut fds = [PollFd::new(alive, PollFlags::IN)];
     matches!(poll(&mut fds, Some(&timespec(Duration::ZERO))), Ok(n) if n > 0)
@@ -1350,6 +1404,12 @@ fn open_job_dir(config: &AgentConfig) -> Result<(PathBuf, File), AgentError> {
 
 /// Between two reminders that the command is not started yet.
 const REMIND: Duration = Duration::from_secs(120);
+
+/// Messages of shims that are heard before the sidecar, signals and deadlines have their turn again.
+const SHIM_EVENTS: usize = 256;
+
+/// Between two things that the sidecar hears of what rules checkpoints out: processes may say it as often as they like.
+const TELL: Duration = Duration::from_secs(1);
 
 /// Most bytes of a command that are told: a message has to hold it, and a manifest.
 const TOLD: usize = 16 << 10;

@@ -46,6 +46,7 @@ pub mod files;
 mod gpus;
 pub mod image;
 mod init;
+mod lines;
 mod lingering;
 pub(crate) mod link;
 mod linked;

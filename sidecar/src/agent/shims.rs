@@ -1,11 +1,15 @@
 //! The server for shims: one connection per process with CUDA.
 //!
-//! Who may connect: processes of the job, that is descendants of this process, under their own PID; whatever user they
-//! have become. A process that somebody else started beside it in the container (`docker exec`) is none. While the job is
-//! detached nothing listens: shims wait for the path of the socket to appear.
+//! # Rules
 //!
-//! Sending never waits: a shim imports the memory of one packet before it takes the next, and all the others are to get
-//! theirs meanwhile. What a socket has no room for is queued.
+//! * Who may connect: processes of the job's tree, under their own PID; whatever user they have become. A process that somebody
+//!   else started beside it in the container (`docker exec`) is none, and one that left the tree (a daemon) is none any more.
+//! * While the job is detached nothing listens: shims wait for the path of the socket to appear.
+//! * Sending never waits: a shim imports the memory of one packet before it takes the next, and all the others are to get
+//!   theirs meanwhile. What a socket has no room for is queued.
+//! * Nobody gets more than its turn: connections are heard one after the other, one message each. Whoever does not read what it
+//!   asked for is not heard until it does.
+//! * Connections are bounded, in all and for each process.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::{AsFd, OwnedFd};
@@ -17,8 +21,20 @@ use phos_protocol::agent::Process;
 use phos_protocol::channel::SendError;
 use phos_protocol::shim::{ToAgent, ToShim};
 use phos_protocol::types::{Device, ProcessId};
+use rustix::event::PollFlags;
 
+use super::lines::Lines;
 use super::link::{Link, Listener, Received, Sent};
+
+/// Connections of one process: one, and those that it has given up and that were not heard to end.
+const OF_ONE: usize = 4;
+/// Connections in all. A job with more processes that use CUDA is not known.
+const OF_ALL: usize = 4096;
+/// Taken in one go: the rest waits for the next turn of the loop.
+const ACCEPTED: usize = 64;
+/// Messages that wait for a shim to read, above which it is not heard: the largest jobs have more only while they attach, and say
+/// nothing meanwhile.
+const UNREAD: usize = 256;
 
 /// Number of a connection, never used twice.
 pub type ConnectionId = u64;
@@ -39,6 +55,11 @@ pub struct Connection {
 }
 
 impl Connection {
+    /// Whether it is its turn to speak.
+    fn is_heard(&self) -> bool {
+        self.queue.len() < UNREAD
+    }
+
     /// Sends what there is room for.
     fn flush(&mut self) -> Result<(), SendError> {
         while let Some((message, fds)) = self.queue.front() {
@@ -80,6 +101,10 @@ pub struct ShimServer {
     listeners: Vec<Listener>,
     connections: BTreeMap<ConnectionId, Connection>,
     next: ConnectionId,
+    /// Who was heard last.
+    heard: ConnectionId,
+    /// What is said of processes that do what no shim does.
+    pub lines: Lines,
 }
 
 /// One thing that happened.
@@ -91,16 +116,17 @@ pub enum ShimEvent {
     Closed(ConnectionId, Option<String>),
 }
 
-/// Whether a process descends from this one, which is PID 1: one that was put into the namespace from outside has a
-/// parent of number 0.
-fn is_descendant(pid: ProcessId) -> bool {
+/// Whether a process is `root` or descends from it: one that was put into the namespace from outside does not, nor does one whose
+/// parent has ended.
+fn is_descendant(pid: ProcessId, root: ProcessId) -> bool {
     let mut pid = pid;
     // A tree is not deeper than it has processes; a process that ends meanwhile ends the search.
     for _ in 0..4096 {
-        match pid {
-            0 => return false,
-            1 => return true,
-            _ => {}
+        if pid == root {
+            return true;
+        }
+        if pid <= 1 {
+            return false;
         }
         let Ok(status) = std::fs::read_to_string(format!("/proc/{pid}/status")) else {
             return false;
@@ -133,15 +159,18 @@ impl ShimServer {
         self.listeners.clear();
     }
 
-    /// What to poll, and whether for room to send too.
-    pub fn fds(&self) -> impl Iterator<Item = (std::os::fd::BorrowedFd<'_>, bool)> {
+    /// What to poll, and for what.
+    pub fn fds(&self) -> impl Iterator<Item = (std::os::fd::BorrowedFd<'_>, PollFlags)> {
         let connections = self.connections.values().map(|c| {
+            let mut events = PollFlags::empty();
+            events.set(PollFlags::IN, c.is_heard());
             let full = c.blocked.is_some_and(|(_, why)| why == Sent::Full);
-            (c.link.fd(), full)
+            events.set(PollFlags::OUT, full);
+            (c.link.fd(), events)
         });
         self.listeners
             .iter()
-            .map(|l| (l.fd(), false))
+            .map(|l| (l.fd(), PollFlags::IN))
             .chain(connections)
     }
 
@@ -183,58 +212,86 @@ impl ShimServer {
         lost
     }
 
-    /// Takes new connections.
-    pub fn accept(&mut self) {
-        for listener in &self.listeners {
-            while let Some((link, peer)) = listener.accept() {
-                if peer.pid == 0 {
+    /// Takes new connections of the tree of `root`.
+    pub fn accept(&mut self, root: Option<ProcessId>) {
+        let now = Instant::now();
+        let Self {
+            listeners,
+            connections,
+            lines,
+            ..
+        } = self;
+        let waiting = listeners
+            .iter()
+            .flat_map(|listener| std::iter::from_fn(|| listener.accept()));
+        for (link, peer) in waiting.take(ACCEPTED) {
+            if peer.pid == 0 {
+                if lines.may(now) {
                     tracing::warn!(
                         uid = peer.uid,
                         "a process outside the job tried to connect as a shim: refused"
                     );
-                    continue;
                 }
-                if !is_descendant(peer.pid) {
+                continue;
+            }
+            if !root.is_some_and(|root| is_descendant(peer.pid, root)) {
+                if lines.may(now) {
                     tracing::warn!(
                         pid = peer.pid,
                         uid = peer.uid,
                         "a process that is not of the job tried to connect as a shim: refused"
                     );
-                    continue;
                 }
-                self.next += 1;
-                self.connections.insert(
-                    self.next,
-                    Connection {
-                        link,
-                        pid: peer.pid,
-                        greeted: false,
-                        queue: VecDeque::new(),
-                        blocked: None,
-                    },
-                );
+                continue;
             }
+            let of_it = connections.values().filter(|c| c.pid == peer.pid).count();
+            if of_it >= OF_ONE || connections.len() >= OF_ALL {
+                if lines.may(now) {
+                    tracing::warn!(
+                        pid = peer.pid,
+                        connections = of_it,
+                        of_all = connections.len(),
+                        "a process tried to connect more often than any shim does: refused"
+                    );
+                }
+                continue;
+            }
+            self.next += 1;
+            connections.insert(
+                self.next,
+                Connection {
+                    link,
+                    pid: peer.pid,
+                    greeted: false,
+                    queue: VecDeque::new(),
+                    blocked: None,
+                },
+            );
         }
     }
 
-    /// The next event, if any connection has one.
+    /// The next event, if any connection has one: of those that come after the one heard last, first.
     pub fn next_event(&mut self) -> Option<ShimEvent> {
-        let mut found = None;
-        for (&id, connection) in &self.connections {
+        let after = self.connections.range(self.heard.saturating_add(1)..);
+        let around = self.connections.range(..=self.heard);
+        for (&id, connection) in after.chain(around) {
+            if !connection.is_heard() {
+                continue;
+            }
             match connection.link.receive() {
                 Received::Nothing => {}
                 Received::Message(message, fds) => {
+                    self.heard = id;
                     return Some(ShimEvent::Message(id, message, fds));
                 }
                 Received::Gone(why) => {
-                    found = Some((id, why));
-                    break;
+                    self.heard = id;
+                    self.connections.remove(&id);
+                    return Some(ShimEvent::Closed(id, why));
                 }
             }
         }
-        let (id, why) = found?;
-        self.connections.remove(&id);
-        Some(ShimEvent::Closed(id, why))
+        None
     }
 
     /// A connection.
@@ -312,4 +369,82 @@ pub fn listen_paths(own: &Path, recorded: Option<&Path>) -> Vec<PathBuf> {
         paths.push(recorded.to_owned());
     }
     paths
+}
+
+#[cfg(test)]
+mod tests {
+    use phos_protocol::channel;
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, connect, socket};
+
+    use super::*;
+
+    /// A server, and so many connections of this process.
+    fn connected(count: usize) -> (tempfile::TempDir, ShimServer, Vec<OwnedFd>) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("shim.sock");
+        let mut server = ShimServer::default();
+        server.listen(std::slice::from_ref(&path)).unwrap();
+        let address = SocketAddrUnix::new(&path).unwrap();
+        let clients = (0..count)
+            .map(|_| {
+                let client = socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
+                connect(&client, &address).unwrap();
+                client
+            })
+            .collect();
+        (dir, server, clients)
+    }
+
+    fn heard(server: &mut ShimServer) -> Vec<ConnectionId> {
+        std::iter::from_fn(|| match server.next_event()? {
+            ShimEvent::Message(id, ..) => Some(id),
+            ShimEvent::Closed(..) => panic!("nobody left"),
+        })
+        .collect()
+    }
+
+    #[test]
+    fn only_the_tree_connects_and_no_process_more_often_than_it_needs() {
+        let (_dir, mut server, _clients) = connected(OF_ONE + 2);
+        server.accept(Some(std::process::id()));
+        assert_eq!(server.connections.len(), OF_ONE);
+        for root in [None, Some(u32::MAX), Some(1_u32)] {
+            let (_dir, mut server, _clients) = connected(1);
+            server.accept(root);
+            // Of this process everything descends from the first.
+            assert_eq!(server.connections.len(), usize::from(root == Some(1)));
+        }
+    }
+
+    #[test]
+    fn everybody_has_a_turn() {
+        let (_dir, mut server, clients) = connected(3);
+        server.accept(Some(std::process::id()));
+        let say = |client: &OwnedFd| channel::send(client, &ToAgent::Identify, &[]).unwrap();
+        for _ in 0..3 {
+            say(&clients[0]);
+        }
+        say(&clients[1]);
+        say(&clients[2]);
+        assert_eq!(heard(&mut server), [1, 2, 3, 1, 1]);
+    }
+
+    #[test]
+    fn who_does_not_read_is_not_heard() {
+        let (_dir, mut server, clients) = connected(2);
+        server.accept(Some(std::process::id()));
+        let say = |client: &OwnedFd| channel::send(client, &ToAgent::Identify, &[]).unwrap();
+        while server.connections[&1].is_heard() {
+            assert!(server.send(1, ToShim::MemoryReleased, Vec::new()));
+        }
+        say(&clients[0]);
+        say(&clients[1]);
+        assert_eq!(heard(&mut server), [2]);
+        // Now it reads.
+        for _ in 0..UNREAD {
+            let _: (ToShim, _) = channel::recv(&clients[0]).unwrap();
+            assert!(server.flush(Duration::MAX).is_empty());
+        }
+        assert_eq!(heard(&mut server), [1]);
+    }
 }

@@ -6,7 +6,8 @@
 //!
 //! * An entry is made by a complete table of its owner, by `Share`, or by a restore. It goes when its owner has freed it (by
 //!   `Freed`, or its newer complete table does not list it) or ended, **and** no live process imports it.
-//! * A process imports what its last complete table says, what it was told or given since, less what it let go since.
+//! * A process imports what its last complete table says, what it was told or given since, less what it let go since. A table can
+//!   name no more than that: otherwise a process would be given memory of others for the asking.
 //! * A part of a table changes nothing: [`Vault::apply`] takes it whole.
 //! * Every entry has a serial number, so that a key used again (a PID used twice) is not taken for the entry
 //!   that a sidecar was sent before.
@@ -73,7 +74,24 @@ pub enum TableError {
         /// What it says.
         owner: ProcessId,
     },
+    /// More than a job has.
+    #[error("a table of the shim has more than {MOST} allocations")]
+    Long,
+    /// Memory of somebody else that it was not given.
+    #[error(
+        "process {pid} lists allocation {} of process {} as imported, and was never given it: it cannot be its memory",
+        .key.id, .key.owner
+    )]
+    NotGiven {
+        /// Whose table.
+        pid: ProcessId,
+        /// What it says.
+        key: AllocationKey,
+    },
 }
+
+/// Allocations and imports in one table, at most: ten times what was ever seen.
+const MOST: usize = 1 << 20;
 
 impl Table {
     /// Adds a batch.
@@ -92,6 +110,10 @@ impl Table {
                 announced,
                 received: fds.len(),
             });
+        }
+        if self.entries.len() + entries.len() > MOST || self.imported.len() + imported.len() > MOST
+        {
+            return Err(TableError::Long);
         }
         let mut fds = fds.into_iter();
         for entry in entries {
@@ -159,6 +181,11 @@ impl Vault {
             if fd.is_none() && !self.entries.contains_key(&key) {
                 return Err(TableError::NoFd(key));
             }
+        }
+        let none = BTreeSet::new();
+        let given = self.imports.get(&pid).unwrap_or(&none);
+        if let Some(&key) = table.imported.difference(given).next() {
+            return Err(TableError::NotGiven { pid, key });
         }
         let listed: BTreeSet<AllocationKey> = table
             .entries
@@ -393,12 +420,31 @@ mod tests {
     }
 
     #[test]
+    fn a_table_names_no_memory_that_its_process_was_not_given() {
+        let mut vault = Vault::default();
+        let key = AllocationKey { owner: 1, id: 1 };
+        vault
+            .apply(1, table(vec![entry(1, 1, true)], vec![]))
+            .unwrap();
+        let claimed = vault.apply(2, table(vec![], vec![key]));
+        assert_eq!(claimed, Err(TableError::NotGiven { pid: 2, key }));
+        assert!(vault.memory_of(2).is_empty());
+        vault.note_import(2, key);
+        vault.apply(2, table(vec![], vec![key])).unwrap();
+        assert_eq!(vault.memory_of(2).len(), 1);
+        // What it has let go it may not name again.
+        vault.let_go(2, &[key]);
+        assert!(vault.apply(2, table(vec![], vec![key])).is_err());
+    }
+
+    #[test]
     fn imported_memory_outlives_its_owner_and_not_its_importer() {
         let mut vault = Vault::default();
         let key = AllocationKey { owner: 1, id: 1 };
         vault
             .apply(1, table(vec![entry(1, 1, true), entry(1, 2, true)], vec![]))
             .unwrap();
+        vault.note_import(2, key);
         vault.apply(2, table(vec![], vec![key])).unwrap();
         vault.forget(1);
         assert_eq!(vault.held(1), [1]);
@@ -409,6 +455,7 @@ mod tests {
         vault
             .apply(1, table(vec![entry(1, 1, true)], vec![]))
             .unwrap();
+        vault.note_import(2, key);
         vault.apply(2, table(vec![], vec![key])).unwrap();
         vault.forget(1);
         vault.forget(2);
@@ -422,6 +469,7 @@ mod tests {
         vault
             .apply(1, table(vec![entry(1, 1, true), entry(1, 2, true)], vec![]))
             .unwrap();
+        vault.note_import(2, key);
         vault.apply(2, table(vec![], vec![key])).unwrap();
         assert_eq!(
             vault.free(1, &[1, 2, 3]),
@@ -474,6 +522,8 @@ mod tests {
     fn an_import_that_nobody_could_give_back_is_found() {
         let mut vault = Vault::default();
         let key = AllocationKey { owner: 1, id: 1 };
+        // As an image says it.
+        vault.set_imports(2, [key]);
         vault.apply(2, table(vec![], vec![key])).unwrap();
         assert_eq!(vault.missing_import(), Some((2, key)));
         vault

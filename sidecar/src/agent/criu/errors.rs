@@ -22,6 +22,18 @@ pub enum CriuError {
         /// Why.
         cause: io::Error,
     },
+    /// It starts and does not say its version.
+    #[error(
+        "{} ended without an answer{words}. Run `make setup`, or name another CRIU with --criu PATH (that of a bundle is \
+         criu/criu, which finds the libraries beside it, not criu/bin/criu)",
+        .program.display()
+    )]
+    Silent {
+        /// The program.
+        program: PathBuf,
+        /// What it wrote first, after a colon; empty for nothing.
+        words: String,
+    },
     /// Too old.
     #[error(
         "{} is version {found}; kernels from 6.13 on need 4.1 or newer: run `make setup`, or name a newer one with --criu PATH",

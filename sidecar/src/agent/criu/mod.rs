@@ -17,7 +17,7 @@ mod rpc;
 pub mod sizes;
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Read as _, Seek as _, Write as _};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -36,6 +36,9 @@ const NEEDED: (i32, i32) = (4, 1);
 
 /// How long its set-up may take, before it looks at the tree: 0.1 s is usual.
 const SET_UP: Duration = Duration::from_secs(60);
+
+/// How long it may take to say its version: the agent does nothing else meanwhile. 0.01 s is usual.
+const ANSWER: Duration = Duration::from_secs(10);
 
 /// A dump or a restore may take a second longer for each so many bytes of the image. Measured: 2.0 s and 1.3 s for 3.7 GB.
 /// CRIU itself waits for ever for a process that is killed while it brings it back.
@@ -176,15 +179,29 @@ fn limits_library() -> Option<PathBuf> {
 /// Asks a program for its version.
 ///
 /// # Errors
-/// [`CriuError::TooOld`], [`CriuError::Start`], [`CriuError::Died`].
+/// [`CriuError::TooOld`], [`CriuError::Start`], [`CriuError::Silent`].
 pub fn check(program: &Path) -> Result<Criu, CriuError> {
-    let worker = Worker::start(program, &[], None)?;
-    worker.set_patience(Some(SET_UP))?;
+    let system = |cause: io::Error| CriuError::System {
+        what: "read what CRIU says",
+        cause,
+    };
+    let flags = rustix::fs::MemfdFlags::CLOEXEC;
+    let mut words =
+        File::from(rustix::fs::memfd_create("criu-words", flags).map_err(|e| system(e.into()))?);
+    let to = words.try_clone().map_err(system)?;
+    let worker = Worker::start(program, &[], None, Some(to))?;
+    worker.set_patience(Some(ANSWER))?;
     let request = proto::Request {
         r#type: proto::RequestType::Version.into(),
         ..Default::default()
     };
-    let answer = worker.call(&request, |_| true)?;
+    let answer = worker.call(&request, |_| true).map_err(|e| match e {
+        CriuError::Died => CriuError::Silent {
+            program: program.to_owned(),
+            words: first_line(&mut words),
+        },
+        e => e,
+    })?;
     let Some(version) = answer.version else {
         return Err(CriuError::Garbled("no version in its answer".into()));
     };
@@ -203,6 +220,24 @@ pub fn check(program: &Path) -> Result<Criu, CriuError> {
         program: program.to_owned(),
         version: text,
     })
+}
+
+/// What a program said first, in few words: that of the loader names the library which is missing.
+fn first_line(words: &mut File) -> String {
+    /// Bytes that are looked at.
+    const MOST: u64 = 512;
+    let mut bytes = Vec::new();
+    let read = words
+        .rewind()
+        .and_then(|()| words.take(MOST).read_to_end(&mut bytes));
+    let text = String::from_utf8_lossy(&bytes);
+    match (
+        read,
+        text.lines().map(str::trim).find(|line| !line.is_empty()),
+    ) {
+        (Ok(_), Some(line)) => format!(": {line}"),
+        _ => String::new(),
+    }
 }
 
 fn base_options(images: &OwnedFd, keep_tcp: bool, log: &str) -> proto::Options {
@@ -268,7 +303,7 @@ impl Criu {
             cause,
         })?;
         let preload = options.other_users.then(dump_preload).flatten();
-        let worker = Worker::start(&self.program, &[], preload.as_deref())?;
+        let worker = Worker::start(&self.program, &[], preload.as_deref(), None)?;
         let request = proto::Request {
             r#type: proto::RequestType::Dump.into(),
             opts: Some(proto::Options {
@@ -315,7 +350,7 @@ impl Criu {
         inherited: Vec<Inherited>,
     ) -> Result<u32, CriuError> {
         let images = open_criu_dir(image)?;
-        let worker = Worker::start(&self.program, &inherited, None)?;
+        let worker = Worker::start(&self.program, &inherited, None, None)?;
         let request = proto::Request {
             r#type: proto::RequestType::Restore.into(),
             opts: Some(proto::Options {

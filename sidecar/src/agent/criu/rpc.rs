@@ -14,6 +14,7 @@
 //!   its work takes. Its own `timeout` option bounds the freezing.
 //! * The child is reaped by the main loop like any other; here only the socket counts.
 
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
@@ -63,7 +64,8 @@ pub struct Inherited {
 }
 
 impl Worker {
-    /// Starts CRIU with `inherited` open at the numbers that [`inherit_options`] names, and `preload` loaded into it.
+    /// Starts CRIU with `inherited` open at the numbers that [`inherit_options`] names, and `preload` loaded into it. What it writes
+    /// as its errors goes to `words`.
     ///
     /// # Errors
     /// [`CriuError::Start`], [`CriuError::System`].
@@ -71,6 +73,7 @@ impl Worker {
         program: &Path,
         inherited: &[Inherited],
         preload: Option<&Path>,
+        words: Option<File>,
     ) -> Result<Self, CriuError> {
         let (ours, theirs) = rustix::net::socketpair(
             AddressFamily::UNIX,
@@ -91,7 +94,7 @@ impl Worker {
             .current_dir("/")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(Stdio::null());
+            .stderr(words.map_or_else(Stdio::null, Stdio::from));
         if let Some(library) = preload {
             command.env("LD_PRELOAD", library);
         }
