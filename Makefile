@@ -91,6 +91,7 @@ gpubundle: ## release binaries, shim and CRIU in .build/gpu-bundle, for integrat
 	cd $(CARGO_TARGET_DIR)/release && cp phos-ft libphos_shim.so libphos_criu_limits.so phos-trainer phos-demo phos-encoding-table $(CURDIR)/.build/gpu-bundle/bin/
 	strip .build/gpu-bundle/bin/*
 	cp -r .build/criu .build/gpu-bundle/criu
+	git describe --always --dirty --exclude '*' >.build/gpu-bundle/commit
 	du -sh .build/gpu-bundle
 
 advisories: ## known vulnerabilities of dependencies; fetches the database

@@ -784,7 +784,7 @@ def main():
     import torch  # for the facts only
     FIGURES["gpu"] = torch.cuda.get_device_name(0)
     FIGURES["driver"] = driver_version()
-    FIGURES["commit"] = os.environ.get("PHOS_COMMIT", "")
+    FIGURES["commit"] = os.environ.get("PHOS_COMMIT") or jobs.commit()
     for name in names:
         say("stage", name)
         start = time.monotonic()

@@ -45,6 +45,14 @@ def trace(path):
     return {int(l[0]): l[1] for l in lines(path)}
 
 
+def commit():
+    """What the bundle was built from; without a bundle, what is checked out."""
+    told = BUNDLE / "commit"
+    if told.exists():
+        return told.read_text().strip()
+    return subprocess.run(["git", "-C", str(HERE), "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
+
+
 def driver_version():
     # A line for each GPU.
     return subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"],

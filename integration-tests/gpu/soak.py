@@ -630,8 +630,7 @@ def end_everything():
 
 
 def facts(sim):
-    commit = os.environ.get("PHOS_COMMIT") or subprocess.run(
-        ["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
+    commit = os.environ.get("PHOS_COMMIT") or jobs.commit()
     if sim:
         return {"commit": commit, "driver": "simulated", "gpu": "simulated"}
     gpu = subprocess.run(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True, text=True).stdout.strip()
