@@ -64,6 +64,12 @@
 //!
 //! While a checkpoint that is to be kept cannot be read, nothing is swept, as what it names is not known; removing goes
 //! on. Damaged checkpoints do not count as kept, so none that is whole is removed in their favour.
+//!
+//! A newest collection that is damaged is gone past: what it kept and removed is decided once more, from the log and from what
+//! there is. What it gave up for deletion is not known, and whoever decided it may still be deleting: so the new one says that
+//! nobody leans on the checkpoints before it (`lost`), until retention has let them go. A writer that began before it meets it in
+//! its commit, and fails. The same where the record is damaged that names it. One that is missing altogether, or of a newer phos-ft, is not gone past: the store may be half a copy, or
+//! ours may be the phos-ft that is too old.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -220,6 +226,8 @@ pub struct Collected {
     pub readers: u64,
     /// Why nothing was swept, if so: checkpoints to be kept that cannot be read.
     pub blocked: Vec<SkippedCheckpoint>,
+    /// Earlier collections, by the numbers of their records, that are damaged and were decided once more.
+    pub gone_past: Vec<SkippedCheckpoint>,
 }
 
 /// A checkpoint for a retention policy to decide on.
@@ -281,6 +289,17 @@ struct Listed {
     readers: Vec<(Nonce, Option<ReaderNote>)>,
     /// Before the readers' notes were read.
     at: UnixMillis,
+}
+
+impl Listed {
+    /// Whether a record that cannot be read is that of a collection, as far as what was written before it tells: a checkpoint's
+    /// would have a manifest.
+    fn shows_a_collection(&self, entry: &Entry) -> bool {
+        let of_it = |name: &String| collection::number_in(name) == Some(entry.number);
+        entry.damage.is_some()
+            && !self.manifests.iter().any(of_it)
+            && self.collections.iter().any(of_it)
+    }
 }
 
 /// What one round came to.
@@ -381,9 +400,8 @@ impl Collector<'_> {
         let job = self.job;
         self.way.turn().await;
         let before = job.history().await?;
-        if let Some(reason) = &before.damage {
-            let reason = format!("the newest collection cannot be read: {reason}");
-            return Err(CollectError::Damaged { reason });
+        if let Some((number, reason)) = &before.damage {
+            self.go_past(*number, reason, before.lost).await?;
         }
         if before.log.tail == 0 {
             // Nothing was ever written.
@@ -394,9 +412,16 @@ impl Collector<'_> {
             job.remove_notes_of_ended().await?;
         }
         let listed = self.list().await?;
-        let Some(now) = self.later(&before).await? else {
+        let Some(mut now) = self.later(&before).await? else {
             return Ok(None);
         };
+        let (collections, entries): (Vec<Entry>, Vec<Entry>) =
+            (now.entries.into_iter()).partition(|entry| listed.shows_a_collection(entry));
+        now.entries = entries;
+        let goes_past = before.damage.is_some() || !collections.is_empty();
+        for entry in collections {
+            self.say_gone_past(entry.number, &entry.damage.unwrap_or_default());
+        }
         if !self.moves_stand(now.log.tail).await? {
             self.moves = Moves::default();
             return Ok(None);
@@ -459,7 +484,8 @@ impl Collector<'_> {
             self.done.other_objects = manifests.len() as u64;
             return Ok(Some(Round { more: false }));
         }
-        let decided = !removed.is_empty() || !packs.is_empty() || !manifests.is_empty();
+        let decided =
+            !removed.is_empty() || !packs.is_empty() || !manifests.is_empty() || goes_past;
         if decided || !moved.is_empty() {
             let known: Vec<u64> = (kept_entries.iter().map(|entry| entry.number))
                 .chain(now.completed)
@@ -481,6 +507,8 @@ impl Collector<'_> {
                 packs,
                 manifests,
                 forks: now.forks.needed_by(&known),
+                lost: (now.lost)
+                    .filter(|lost| kept_entries.iter().any(|entry| entry.number < *lost)),
             };
             if !self
                 .append(&collection, epoch, removed.len() as u64)
@@ -508,9 +536,71 @@ impl Collector<'_> {
         }))
     }
 
+    /// Whether a collection that cannot be read is one to go past: it is there and damaged, or a later one replaced it, whose
+    /// record, `lost`, is damaged.
+    async fn go_past(
+        &mut self,
+        number: u64,
+        reason: &str,
+        lost: Option<u64>,
+    ) -> Result<(), CollectError> {
+        let job = self.job;
+        let damaged = |detail: String| CollectError::Damaged { reason: detail };
+        let record = job.record(number).await?.map_err(damaged)?;
+        let RecordKind::Collected { collection, .. } = &record.kind else {
+            return Err(damaged(reason.to_owned()));
+        };
+        let key = job.key(&format!("collections/{collection}"));
+        match job
+            .backend()
+            .read(&key, collection::KIND.max_object())
+            .await
+        {
+            Ok(bytes) => {
+                if collection::is_newer(job.crypt(), number, &bytes) {
+                    return Err(damaged(format!(
+                        "{key} was written by a newer phos-ft: collect with that one"
+                    )));
+                }
+            }
+            Err(fault) if fault.kind() == FaultKind::NotFound => {
+                let later = |name: &str| {
+                    collection::number_in(name).is_some_and(|n| n > number && Some(n) == lost)
+                };
+                let listed = job.backend().list(&job.key("collections")).await?;
+                if listed.iter().any(|object| later(&object.name)) {
+                    return Ok(());
+                }
+                return Err(damaged(format!(
+                    "{key} is missing: if the store is a copy, copy it to the end, else bring it back from a copy"
+                )));
+            }
+            Err(fault) if fault.kind() == FaultKind::Foreign => {}
+            Err(fault) => return Err(fault.into()),
+        }
+        self.say_gone_past(number, reason);
+        Ok(())
+    }
+
+    /// Names a collection that is decided once more, once.
+    fn say_gone_past(&mut self, number: u64, reason: &str) {
+        let said = &mut self.done.gone_past;
+        if !said.iter().any(|past| past.number.0 == number) {
+            let job = self.job.name();
+            tracing::warn!(%job, number, reason, "a collection is damaged, and is decided once more");
+            said.push(SkippedCheckpoint {
+                number: CheckpointNumber(number),
+                reason: reason.to_owned(),
+            });
+        }
+    }
+
     async fn check_epoch(&mut self, log: Log) -> Result<Epoch, CollectError> {
         let Some(found) = log.epoch else {
-            let reason = format!("the newest record, {}, cannot be read", log.tail);
+            let reason = format!(
+                "the newest record, {}, cannot be read, so it is not known who has the job: its next start or checkpoint goes past it",
+                log.tail
+            );
             return Err(CollectError::Damaged { reason });
         };
         match self.epoch {
@@ -868,6 +958,10 @@ impl Collector<'_> {
                 return false;
             };
             let undecided = newest.is_none_or(|(newest, _)| number > *newest);
+            // That of a record which cannot be read may have been decided.
+            if now.lost.is_some_and(|lost| number <= lost) && undecided {
+                return false;
+            }
             newest.is_none_or(|(_, newest)| *name != newest)
                 && number <= now.log.tail
                 && (undecided || number <= seen)

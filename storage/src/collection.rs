@@ -15,14 +15,15 @@ use crate::names::{Epoch, JobName, Nonce, PackId};
 pub(crate) const KIND: Kind = Kind {
     what: "collection",
     magic: *b"PHOSCOLL",
-    // 2: forks.
-    version: 2,
+    // 2: forks. 3: lost.
+    version: 3,
     max_stored: 64 << 20,
     max_plain: 128 << 20,
 };
 
-/// One without forks is written so that an older phos-ft reads it.
+/// One without what is newer is written so that an older phos-ft reads it.
 const WITHOUT_FORKS: Kind = Kind { version: 1, ..KIND };
+const WITHOUT_LOST: Kind = Kind { version: 2, ..KIND };
 
 pub(crate) const NOTE_KIND: Kind = Kind {
     what: "writer's note",
@@ -71,14 +72,19 @@ pub(crate) struct Collection {
     /// Forks of the log that tell where the checkpoints that are kept belong, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub forks: Vec<Fork>,
+    /// The newest record before this one that could not be read, or whose collection could not: what it gave up for deletion is
+    /// not known, so nobody leans on the checkpoints before it that this one keeps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<u64>,
 }
 
 impl Collection {
     pub(crate) fn encode(&self, crypt: &Crypt) -> Result<Bytes, EnvelopeError> {
         let payload = envelope::to_cbor(KIND.what, self)?;
-        let kind = match self.forks.is_empty() {
-            true => WITHOUT_FORKS,
-            false => KIND,
+        let kind = match (self.lost, self.forks.is_empty()) {
+            (Some(_), _) => KIND,
+            (None, false) => WITHOUT_LOST,
+            (None, true) => WITHOUT_FORKS,
         };
         Ok(envelope::seal_in(crypt, &place(self.number), &kind, &payload)?.into())
     }
@@ -112,6 +118,9 @@ impl Collection {
         if !in_order || (collection.forks.iter()).any(|f| f.after >= f.at || f.at >= number) {
             return Err("the collection names forks that cannot be".into());
         }
+        if collection.lost.is_some_and(|lost| lost >= number) {
+            return Err("the collection names a lost record that cannot be".into());
+        }
         Ok(collection)
     }
 
@@ -132,6 +141,12 @@ impl Collection {
         let swept: HashSet<&PackId> = self.packs.iter().collect();
         packs.find(|pack| swept.contains(pack))
     }
+}
+
+/// Whether an object cannot be read because a newer phos-ft wrote it.
+pub(crate) fn is_newer(crypt: &Crypt, number: u64, bytes: &[u8]) -> bool {
+    let opened = envelope::open_in(crypt, &place(number), &KIND, bytes);
+    matches!(opened, Err(EnvelopeError::Newer { .. }))
 }
 
 /// Name of a collection by its number and the digest of its bytes.
@@ -235,12 +250,12 @@ mod tests {
         fn a_collection_comes_back(
             kept in prop::collection::btree_map(0..1000u64, prop::option::of(manifest_ref()), 0..8),
             packs in prop::collection::vec(pack(), 0..8), manifests in prop::collection::vec("[0-9a-f-]{1,60}", 0..4),
-            completed in prop::option::of(any::<u64>()), forks in prop::collection::btree_map(1..1000u64, any::<u64>(), 0..4),
+            completed in prop::option::of(any::<u64>()), lost in prop::option::of(0..1000u64), forks in prop::collection::btree_map(1..1000u64, any::<u64>(), 0..4),
         ) {
             let forks = forks.into_iter().map(|(at, after)| Fork { at, after: after % at }).collect();
             let kept: Vec<Kept> = kept.into_iter().map(|(number, manifest)| Kept { number, manifest }).collect();
             let job = JobName::new("job").unwrap();
-            let collection = Collection { job: job.clone(), number: 1000, kept, completed, packs, manifests, forks };
+            let collection = Collection { job: job.clone(), number: 1000, kept, completed, packs, manifests, forks, lost };
             for crypt in [Crypt::PLAIN, crypt(1, "job")] {
                 let bytes = collection.encode(&crypt).unwrap();
                 let digest = Digest::of(&bytes);

@@ -153,6 +153,7 @@ impl SmallObject {
                 }],
                 manifests: vec!["00000000000000000002-0123456789abcdef".into()],
                 forks: vec![Fork { at: 7, after: 3 }],
+                lost: Some(6),
             }
             .encode(&Crypt::PLAIN)?,
         };

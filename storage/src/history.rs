@@ -9,8 +9,9 @@
 //! been in it. Those before the newest collection that it does not keep are missed by nobody.
 //!
 //! If the newest collection itself cannot be read, nobody knows any more what it gave up for deletion: older checkpoints
-//! are still shown and restored as far as they are whole (every chunk is checked), but no writer leans on them and
-//! nothing more is collected.
+//! are still shown and restored as far as they are whole (every chunk is checked), but no writer leans on them. Of those that
+//! it repacked only it says where their manifests are: they are found among the manifests that there are. The next collection
+//! goes past it, and says from where on checkpoints may be leaned on again.
 
 use std::collections::VecDeque;
 
@@ -20,6 +21,7 @@ use crate::branch::{Fork, Forks};
 use crate::collection::{self, Collection, ManifestRef};
 use crate::fault::{FaultKind, StoreFault};
 use crate::head::{self, HeadRecord, RecordKind};
+use crate::index::PackSet;
 use crate::job::{Job, Log, ReadRecord};
 use crate::names::{Epoch, UnixMillis};
 
@@ -39,7 +41,16 @@ pub(crate) struct Walk<'a> {
     collection: Option<Collection>,
     /// Those after the last record shown.
     forks: Forks,
-    trusted: bool,
+    /// The newest record of which it is not known what it gave up for deletion.
+    lost: Option<u64>,
+    /// What there is, since a collection was met that cannot be read.
+    there: Option<There>,
+}
+
+/// Manifests and packs that there are.
+struct There {
+    manifests: Vec<String>,
+    packs: PackSet,
 }
 
 /// A record that counts.
@@ -50,8 +61,10 @@ pub(crate) struct Step {
     pub manifest: Option<ManifestRef>,
     /// The branch that it is on; `None`: the current one.
     pub branch: Option<u64>,
-    /// Whether all collections after it could be read: else it may be on the way to being deleted.
+    /// Whether all records and collections after it could be read: else it may be on the way to being deleted.
     pub trusted: bool,
+    /// Whether this is a collection, which cannot be read.
+    pub is_collection: bool,
 }
 
 impl<'a> Walk<'a> {
@@ -68,7 +81,8 @@ impl<'a> Walk<'a> {
             width: width.max(1),
             collection: None,
             forks: Forks::default(),
-            trusted: true,
+            lost: None,
+            there: None,
         })
     }
 
@@ -92,6 +106,11 @@ impl<'a> Walk<'a> {
         &self.forks
     }
 
+    /// The newest record met so far of which it is not known what it gave up for deletion.
+    pub(crate) const fn lost(&self) -> Option<u64> {
+        self.lost
+    }
+
     pub(crate) async fn next(&mut self) -> Result<Option<Step>, StoreFault> {
         loop {
             if self.ahead.is_empty() {
@@ -104,6 +123,7 @@ impl<'a> Walk<'a> {
             let Some((number, mut record)) = self.ahead.pop_front() else {
                 return Ok(None);
             };
+            let mut is_collection = false;
             if let Ok(found) = &record
                 && matches!(found.kind, RecordKind::Collected { .. })
             {
@@ -119,6 +139,7 @@ impl<'a> Walk<'a> {
                         self.rest.retain(|&number| counts(number));
                         self.ahead.retain(|&(number, _)| counts(number));
                         self.forks.add(collection.forks.iter().copied());
+                        self.lost = self.lost.or(collection.lost);
                         self.collection.get_or_insert(collection);
                         continue;
                     }
@@ -132,7 +153,10 @@ impl<'a> Walk<'a> {
                             self.ahead.clear();
                             continue;
                         }
-                        self.trusted = false;
+                        if self.there.is_none() {
+                            self.there = Some(There::list(self.job).await?);
+                        }
+                        is_collection = true;
                         record = Err(reason);
                     }
                 }
@@ -155,7 +179,14 @@ impl<'a> Walk<'a> {
                 _ => None,
             };
             let kept = self.collection.as_ref().and_then(|c| c.kept(number));
-            let kept = kept.and_then(|kept| kept.manifest.clone());
+            let mut kept = kept.and_then(|kept| kept.manifest.clone());
+            if let (Some(own), None, Some(there)) = (&own, &kept, &self.there) {
+                kept = there.in_place_of(self.job, number, own).await?;
+            }
+            let trusted = self.lost.is_none_or(|lost| number > lost);
+            if record.is_err() {
+                self.lost.get_or_insert(number);
+            }
             if self.below.is_some_and(|below| number >= below) {
                 continue;
             }
@@ -173,9 +204,47 @@ impl<'a> Walk<'a> {
                 manifest: kept.or(own),
                 branch: self.forks.branch_of(number),
                 record,
-                trusted: self.trusted,
+                trusted,
+                is_collection,
             }));
         }
+    }
+}
+
+impl There {
+    async fn list(job: &Job) -> Result<Self, StoreFault> {
+        let manifests = job.backend().list(&job.key("manifests")).await?;
+        Ok(Self {
+            manifests: manifests.into_iter().map(|object| object.name).collect(),
+            packs: job.packs().await?,
+        })
+    }
+
+    /// The manifest of a checkpoint whose own is gone: the one that was made when its packs were repacked, if it and all that it
+    /// names are there. The name has the beginning of its digest in it.
+    async fn in_place_of(
+        &self,
+        job: &Job,
+        number: u64,
+        own: &ManifestRef,
+    ) -> Result<Option<ManifestRef>, StoreFault> {
+        if self.manifests.contains(&own.name) {
+            return Ok(None);
+        }
+        let of_it = |name: &&String| collection::number_in(name) == Some(number);
+        for name in self.manifests.iter().filter(of_it) {
+            let Some((named, manifest)) = job.manifest_by_name(number, name).await? else {
+                continue;
+            };
+            let whole = manifest
+                .packs
+                .iter()
+                .all(|pack| self.packs.check(pack).is_ok());
+            if whole && !self.packs.manifests.contains(name) {
+                return Ok(Some(named));
+            }
+        }
+        Ok(None)
     }
 }
 
@@ -202,10 +271,12 @@ pub(crate) struct History {
     /// The newest record of the current branch that says that the job ended by itself.
     pub completed: Option<u64>,
     pub forks: Forks,
-    /// Number and name of the newest collection.
+    /// Number and name of the newest collection that can be read.
     pub collection: Option<(u64, String)>,
-    /// Why the newest collection cannot be read.
-    pub damage: Option<String>,
+    /// Number of a newer one that cannot be read, and why.
+    pub damage: Option<(u64, String)>,
+    /// The newest record of which it is not known what it gave up for deletion.
+    pub lost: Option<u64>,
 }
 
 impl Job {
@@ -222,6 +293,7 @@ impl Job {
             forks: Forks::default(),
             collection: None,
             damage: None,
+            lost: None,
         };
         // The newest record may be that of a collection, which the walk does not show.
         history.log.epoch = self.epoch_at(history.log.tail).await?;
@@ -245,8 +317,8 @@ impl Job {
                     }
                     RecordKind::TakenOver { .. } | RecordKind::Collected { .. } => {}
                 },
-                Err(reason) if !step.trusted => {
-                    history.damage.get_or_insert(reason);
+                Err(reason) if step.is_collection => {
+                    history.damage.get_or_insert((step.number, reason));
                 }
                 Err(reason) => history.entries.push(Entry {
                     number: step.number,
@@ -259,6 +331,7 @@ impl Job {
         }
         history.entries.reverse();
         history.forks = walk.forks().clone();
+        history.lost = walk.lost();
         history.collection = match walk.collection() {
             None => None,
             Some(collection) => match self.record(collection.number).await? {

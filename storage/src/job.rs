@@ -985,6 +985,34 @@ impl Job {
         }
     }
 
+    /// A manifest that no record names, by its name, if it is whole and that of this checkpoint.
+    pub(crate) async fn manifest_by_name(
+        &self,
+        number: u64,
+        name: &str,
+    ) -> Result<Option<(ManifestRef, Manifest)>, StoreFault> {
+        let key = self.key(&format!("manifests/{name}"));
+        let read = self.backend().read(&key, manifest::KIND.max_object()).await;
+        let bytes = match read {
+            Ok(bytes) => bytes,
+            Err(fault) if matches!(fault.kind(), FaultKind::NotFound | FaultKind::Foreign) => {
+                return Ok(None);
+            }
+            Err(fault) => return Err(fault),
+        };
+        let digest = Digest::of(&bytes);
+        if !name.starts_with(&crate::collection::name(number, &digest)) {
+            return Ok(None);
+        }
+        let named = ManifestRef {
+            name: name.to_owned(),
+            digest,
+            length: bytes.len() as u64,
+        };
+        let manifest = self.check_manifest(number, digest, &bytes);
+        Ok(manifest.ok().map(|manifest| (named, manifest)))
+    }
+
     fn check_manifest(
         &self,
         number: u64,

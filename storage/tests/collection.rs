@@ -369,30 +369,169 @@ async fn a_damaged_checkpoint_does_not_count_and_blocks_the_sweep() {
     assert!(done.packs > 0);
 }
 
-#[tokio::test]
-async fn a_damaged_collection_hides_nothing_and_stops_collecting() {
+/// A job with checkpoints of which the newest two are kept, and the older of them was repacked, by a collection that another had
+/// swept before.
+async fn collected() -> (Arc<InMemory>, Job, Epoch) {
     let store = Arc::new(InMemory::new());
     let (job, epoch) = taken(&store, 1).await;
-    for version in 0..3 {
+    for version in 0..5 {
         image(version).commit(&job, epoch).await.unwrap();
+        prune(&job, 2).await;
     }
-    prune(&job, 2).await;
-    let newest = below(&store, "collections").await.pop().unwrap();
-    change(&store, &newest, |bytes| bytes[70] ^= 1).await;
+    assert_eq!(numbers(&job).await.len(), 2);
+    (store, job, epoch)
+}
+
+async fn newest_collection(store: &Arc<InMemory>) -> String {
+    below(store, "collections").await.pop().unwrap()
+}
+
+async fn images(job: &Job) -> Vec<Image> {
+    let mut all = Vec::new();
+    for number in numbers(job).await {
+        all.push(read(job, number).await);
+    }
+    all
+}
+
+#[tokio::test]
+async fn a_damaged_collection_hides_nothing_and_is_gone_past() {
+    let (store, _, _) = collected().await;
+    let damaged = newest_collection(&store).await;
+    change(&store, &damaged, |bytes| bytes[70] ^= 1).await;
     let (fresh, epoch) = taken(&store, 2).await;
-    let error = fresh
-        .collect(&last(1), CollectOptions::default(), NOW)
-        .await
-        .unwrap_err();
-    assert!(
-        matches!(error, CollectError::Damaged { .. }) && error.is_permanent(),
-        "{error}"
-    );
     let found = fresh.newest_restorable().await.unwrap().manifest.unwrap();
-    assert_eq!(Image::read(&fresh, &found).await.unwrap(), image(2));
+    assert_eq!(Image::read(&fresh, &found).await.unwrap(), image(4));
+    let done = prune(&fresh, 2).await;
+    assert_eq!(
+        (done.gone_past.len(), done.blocked.len()),
+        (1, 0),
+        "{done:?}"
+    );
+    assert_eq!(images(&fresh).await, [image(4), image(3)]);
     // A new checkpoint leans on nothing that may be on its way out.
-    let commit = image(2).commit(&fresh, epoch).await.unwrap();
+    let commit = image(4).commit(&fresh, epoch).await.unwrap();
     assert_eq!(commit.reused_chunks, 0);
+    let commit = image(4).commit(&fresh, epoch).await.unwrap();
+    assert_eq!(commit.stats.new_chunks, 0, "and then on that one");
+    let done = prune(&fresh, 2).await;
+    assert_eq!(
+        (done.gone_past.len(), done.removed.len()),
+        (0, 2),
+        "{done:?}"
+    );
+    assert!(done.packs > 0);
+    assert_eq!(images(&fresh).await, [image(4), image(4)]);
+    // And everybody else sees it so: from now on as if nothing had been.
+    let (other, epoch) = taken(&store, 3).await;
+    let commit = image(4).commit(&other, epoch).await.unwrap();
+    assert_eq!(commit.stats.new_chunks, 0);
+    assert!(!below(&store, "collections").await.contains(&damaged));
+}
+
+/// Where only the collection says where manifests are since packs were repacked, they are found without it.
+#[tokio::test]
+async fn what_a_damaged_collection_repacked_is_found() {
+    let store = Arc::new(InMemory::new());
+    let (job, epoch) = taken(&store, 1).await;
+    // What the first has in common with the last lies in a pack of which little is needed.
+    let large = Image::of(
+        (0..8)
+            .map(|i| noise(i, 9000))
+            .chain((50..70).map(|i| noise(i, 9000)))
+            .collect(),
+    );
+    let small = Image::of((0..8).map(|i| noise(i, 9000)).collect());
+    large.commit(&job, epoch).await.unwrap();
+    let number = small.commit(&job, epoch).await.unwrap().number.0;
+    let own = below(&store, "manifests").await.pop().unwrap();
+    let done = prune(&job, 1).await;
+    assert!(done.repacked_packs > 0, "{done:?}");
+    assert!(!below(&store, "manifests").await.contains(&own));
+    change(&store, &newest_collection(&store).await, |bytes| {
+        bytes[70] ^= 1
+    })
+    .await;
+    let (fresh, _) = taken(&store, 2).await;
+    for _ in 0..2 {
+        assert_eq!(read(&fresh, number).await, small);
+        let found = fresh.newest_restorable().await.unwrap();
+        assert_eq!(found.manifest.unwrap().number.0, number);
+        prune(&fresh, 1).await;
+    }
+}
+
+/// That of the log, which says that there was a collection.
+#[tokio::test]
+async fn a_damaged_record_of_a_collection_is_gone_past_when_somebody_has_the_job_again() {
+    // Also where the collection before it has been deleted since.
+    for cleaned in [false, true] {
+        let (store, job, _) = collected().await;
+        if cleaned {
+            prune(&job, 2).await;
+            assert_eq!(below(&store, "collections").await.len(), 1);
+        }
+        let newest = below(&store, "head").await.pop().unwrap();
+        change(&store, &newest, |bytes| bytes[40] ^= 1).await;
+        let fresh = open(store.clone(), 2).await.job(name("job"));
+        let keep = last(2);
+        let error = (fresh.collect(&keep, CollectOptions::default(), NOW).await).unwrap_err();
+        let said = error.to_string();
+        assert!(
+            said.contains("cannot be read") && said.contains("next start"),
+            "{said}"
+        );
+        drop(job);
+        let (fresh, epoch) = taken(&store, 3).await;
+        let done = prune(&fresh, 2).await;
+        assert_eq!(done.blocked, [], "what is no checkpoint blocks nothing");
+        assert!(!done.gone_past.is_empty(), "{done:?}");
+        assert_eq!(images(&fresh).await, [image(4), image(3)]);
+        let commit = image(4).commit(&fresh, epoch).await.unwrap();
+        assert_eq!(commit.reused_chunks, 0);
+    }
+}
+
+/// Of a store that is half a copy nothing is deleted.
+#[tokio::test]
+async fn a_missing_collection_and_one_of_a_newer_phos_ft_are_not_gone_past() {
+    for newer in [false, true] {
+        let (store, _, _) = collected().await;
+        let key = newest_collection(&store).await;
+        if newer {
+            // The version, of a form without encryption.
+            change(&store, &key, |bytes| bytes[8] = 9).await;
+        } else {
+            store.delete(&Path::from(key.as_str())).await.unwrap();
+        }
+        let (fresh, _) = taken(&store, 2).await;
+        let before = keys(&*store).await;
+        let keep = last(1);
+        let error = fresh
+            .collect(&keep, CollectOptions::default(), NOW)
+            .await
+            .unwrap_err();
+        assert!(
+            matches!(error, CollectError::Damaged { .. }) && error.is_permanent(),
+            "{error}"
+        );
+        assert!(
+            error
+                .to_string()
+                .contains(if newer { "newer phos-ft" } else { "is missing" }),
+            "{error}"
+        );
+        assert_eq!(keys(&*store).await, before);
+        assert_eq!(
+            fresh
+                .newest_restorable()
+                .await
+                .unwrap()
+                .manifest
+                .map(|m| m.number.0 > 0),
+            Some(true)
+        );
+    }
 }
 
 #[tokio::test]

@@ -94,6 +94,14 @@ fn print(done: &Collected, dry_run: bool) {
             done.protected_packs, done.readers
         );
     }
+    for past in &done.gone_past {
+        println!(
+            "what an earlier collection wrote down (record {}) is damaged, and {} decided once more: {}",
+            past.number,
+            if dry_run { "would be" } else { "was" },
+            past.reason
+        );
+    }
     for skipped in &done.blocked {
         println!(
             "NOTHING IS DELETED while checkpoint {} is kept and cannot be read: {}",
