@@ -3,12 +3,14 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
+use std::process::Stdio;
 
 use anyhow::{Result, ensure};
+
 use phos_integration_tests::scenario::{
-    checkpoint, disturbed, kill_job_and_wait, wait_said, wait_step,
+    LIMIT, checkpoint, disturbed, kill_job_and_wait, last_step, wait_said, wait_step,
 };
-use phos_integration_tests::{JobSpec, World};
+use phos_integration_tests::{JobSpec, LossTrace, PhosFt, World, scenario, wait_for};
 
 fn spec() -> JobSpec {
     JobSpec {
@@ -251,4 +253,89 @@ fn bad_input() -> Result<()> {
         ],
         &["/proc/nowhere"],
     )
+}
+
+/// What phos-ft cannot say ends neither it nor the job.
+#[test]
+fn a_log_that_nobody_can_write() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let spec = JobSpec {
+        interval: "200ms".into(),
+        trainer: vec!["--quiet".into()],
+        ..JobSpec::default()
+    };
+    let reference = world.reference(&spec)?;
+    let mut command = world.trainer(&spec);
+    let full = std::fs::File::create("/dev/full")?;
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(full);
+    let mut phos = PhosFt {
+        child: command.process_group(0).spawn()?,
+        output: world.path("no-output"),
+    };
+    wait_step(&world, &phos, 2)?;
+    wait_for("a checkpoint", LIMIT, || {
+        world
+            .checkpoints()
+            .is_ok_and(|all| !all.is_empty())
+            .then_some(())
+    })?;
+    world.hurry()?;
+    let status = phos.wait(LIMIT)?;
+    ensure!(status.success(), "it ended with {status}");
+    let trace = LossTrace::read(&world.log())?;
+    ensure!(trace.first_difference(&reference).is_none());
+    Ok(())
+}
+
+/// On a machine that never saw the job as well.
+#[test]
+fn a_checkpoint_to_go_back_to_that_is_not_there() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let phos = world.start(&spec())?;
+    checkpoint(&world, &phos)?;
+    world.kill_everything()?;
+    for memory in ["run", "state"] {
+        std::fs::remove_dir_all(world.path(memory))?;
+    }
+    scenario::refused(
+        &world,
+        &spec().with_phos(&["--from", "99"]),
+        66,
+        &["no checkpoint 99"],
+    )
+}
+
+/// An agent that waits no longer for its sidecar lets the job go on; what that copies from then on is of another moment.
+#[test]
+fn an_attempt_that_the_agent_has_undone() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let spec = spec().with_env("PHOS_TIMEOUTS", "detached=0");
+    disturbed(&world, &spec, |world, phos| {
+        let mut undone = 0;
+        // A sidecar that is fast enough may have asked for its end in the moment in which the agent looks.
+        while undone < 3 {
+            wait_step(world, phos, last_step(world).unwrap_or(0) + 1)?;
+            let asked = world.run(&["checkpoint"])?;
+            let why = String::from_utf8_lossy(&asked.stderr);
+            ensure!(
+                asked.status.success() || why.contains("was abandoned"),
+                "{asked:?}"
+            );
+            undone += u32::from(!asked.status.success());
+        }
+        let whole = world.checkpoints()?.len();
+        let verified = world.run(&["verify", "--deep"])?;
+        ensure!(
+            verified.status.success() || whole == 0,
+            "{verified:?}\n{}",
+            phos.tail()
+        );
+        if whole > 0 {
+            kill_job_and_wait(world, phos)?;
+        }
+        Ok(())
+    })
 }

@@ -356,6 +356,7 @@ fn the_agent_dying_at_any_step_loses_nothing_but_the_attempt() {
         sidecar.send(&ToAgent::Quiesce {
             seq: 90,
             timeout_ms: 5000,
+            insist: false,
         });
         if point != "agent:after-quiesce" {
             while !matches!(sidecar.recv().0, ToSidecar::Quiesced { .. }) {}

@@ -246,6 +246,7 @@ fn the_sidecar_vanishing_at_any_step_leaves_the_job_running() {
             0 => sidecar.send(&ToAgent::Quiesce {
                 seq: 100,
                 timeout_ms: 1000,
+                insist: false,
             }),
             1 => {
                 sidecar.quiesce().unwrap();
@@ -325,6 +326,7 @@ fn requests_out_of_order_are_refused_and_a_second_sidecar_is_busy() {
     sidecar.send(&ToAgent::Quiesce {
         seq: 999,
         timeout_ms: 10,
+        insist: false,
     });
     assert!(matches!(
         sidecar.recv().0,
@@ -693,6 +695,7 @@ fn the_agent_dying_at_any_step_ends_the_job_and_the_image_before_works() {
         sidecar.send(&ToAgent::Quiesce {
             seq: 50,
             timeout_ms: 1000,
+            insist: false,
         });
         sidecar.send_if_there(&ToAgent::Dump { seq: 50 });
         if point == "agent:before-attach" {

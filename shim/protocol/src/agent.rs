@@ -96,6 +96,9 @@ pub enum ToAgent {
         seq: Sequence,
         /// Bound for the shims, in ms.
         timeout_ms: u32,
+        /// Somebody asked for this checkpoint, or it is the last: it is tried although the one before was refused for what is likely
+        /// to be there still.
+        insist: bool,
     },
     /// Go on with the attempt: detach and dump.
     Dump {
@@ -238,6 +241,8 @@ pub enum ToSidecar {
         stop_ns: u64,
         /// Attaching, in ns.
         attach_ns: u64,
+        /// Whether this was asked for by `Attach`. Else the attempt was undone, and what was not copied by then is not what it was.
+        whole: bool,
     },
     /// The job's main process ended.
     JobExited {
@@ -352,7 +357,9 @@ impl std::fmt::Display for AttemptError {
             AttemptError::Control(what) => write!(f, "GPU control state: {what}"),
             AttemptError::Criu(what) => write!(f, "CRIU: {what}"),
             AttemptError::Files(what) => write!(f, "files of the job: {what}"),
-            AttemptError::Abandoned => f.write_str("the attempt was abandoned"),
+            AttemptError::Abandoned => {
+                f.write_str("the attempt was abandoned, and the job goes on")
+            }
             AttemptError::OutOfOrder(what) | AttemptError::Soon(what) => f.write_str(what),
         }
     }

@@ -192,8 +192,8 @@ impl Init {
     // --------------------------------------------------------------------------------------- asked by the sidecar
 
     /// `Quiesce`.
-    pub(super) fn begin_attempt(&mut self, seq: Sequence, timeout_ms: u32) {
-        if let Err(error) = self.attempt_possible() {
+    pub(super) fn begin_attempt(&mut self, seq: Sequence, timeout_ms: u32, insist: bool) {
+        if let Err(error) = self.attempt_possible(insist) {
             let outcome = Err(error);
             self.sidecar
                 .send(&ToSidecar::Quiesced { seq, outcome }, &[]);
@@ -243,7 +243,7 @@ impl Init {
     }
 
     /// What can be known before the job is disturbed.
-    fn attempt_possible(&mut self) -> Result<(), AttemptError> {
+    fn attempt_possible(&mut self, insist: bool) -> Result<(), AttemptError> {
         if self.job.state != JobState::Running || self.job.root.is_none() {
             return Err(AttemptError::JobEnded);
         }
@@ -291,6 +291,7 @@ impl Init {
             image_limit: self.config.image_limit,
             tcp: self.config.tcp,
             user: self.user.as_ref().filter(|user| user.is_another()),
+            insist,
         };
         self.survey.look(&job, Instant::now())
     }
@@ -1020,6 +1021,7 @@ impl Init {
             0
         };
         let abandoned = attempt.failure == Some(AttemptError::Abandoned);
+        let whole = attempt.failure.is_none();
         let answer = match attempt.failure {
             Some(error) if !attempt.told_quiesced && !abandoned => ToSidecar::Quiesced {
                 seq,
@@ -1035,6 +1037,7 @@ impl Init {
                 seq,
                 stop_ns,
                 attach_ns,
+                whole,
             },
         };
         if attempt.stage == Stage::Quiescing {

@@ -90,6 +90,7 @@ impl Timeouts {
         for (name, ms) in settings.split(',').filter_map(|s| s.split_once('=')) {
             let bound = match name {
                 "driver" => &mut timeouts.driver,
+                "detached" => &mut timeouts.detached,
                 "lock" => &mut timeouts.lock,
                 "criu" => &mut timeouts.criu,
                 "freeze" => &mut timeouts.freeze,

@@ -936,7 +936,11 @@ impl Init {
             ToAgent::NewImageDirectory => self.new_incoming(),
             ToAgent::CheckFiles => self.check_files(),
             ToAgent::Restore { gpus } => self.begin_restore(gpus),
-            ToAgent::Quiesce { seq, timeout_ms } => self.begin_attempt(seq, timeout_ms),
+            ToAgent::Quiesce {
+                seq,
+                timeout_ms,
+                insist,
+            } => self.begin_attempt(seq, timeout_ms, insist),
             ToAgent::Dump { seq } => self.begin_dump(seq),
             ToAgent::Attach { seq } => self.attach_wanted(seq),
             ToAgent::Abandon { seq } => {

@@ -7,7 +7,7 @@
 //! * What may be over in a moment (a helper that ends, a process that is about to use CUDA) is first asked to be looked at
 //!   again, [`AttemptError::Soon`]; only what stays for [`PATIENCE`] is refused.
 //! * What could only be found by a dump that failed is remembered: while it is there, no checkpoint stops the job for it
-//!   again, but for a try after waits that grow.
+//!   again, but for a try after waits that grow, and for one that somebody asks for or that is the last.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -46,6 +46,8 @@ pub struct Job<'a> {
     pub tcp: Tcp,
     /// `--user`, if that is another than the agent's.
     pub user: Option<&'a JobUser>,
+    /// Somebody waits for this checkpoint, or it is the last: what a stop showed before is not waited for.
+    pub insist: bool,
 }
 
 /// A device that made a dump fail.
@@ -177,11 +179,12 @@ impl Survey {
         if let Some(error) = passes {
             return Err(AttemptError::Soon(error.to_string()));
         }
-        self.still_blocked(now)?;
+        self.still_blocked(now, job.insist)?;
         self.shown.take_if(
             |shown| matches!(shown.what, Lasting::Process(pid) if !tree.processes.contains(&pid)),
         );
         if let Some(shown) = &self.shown
+            && !job.insist
             && now < shown.not_before
         {
             return Err(shown.why.clone());
@@ -212,7 +215,7 @@ impl Survey {
         })
     }
 
-    fn still_blocked(&mut self, now: Instant) -> Result<(), AttemptError> {
+    fn still_blocked(&mut self, now: Instant, insist: bool) -> Result<(), AttemptError> {
         let Some(blocked) = &self.blocked else {
             return Ok(());
         };
@@ -220,7 +223,7 @@ impl Survey {
             self.blocked = None;
             return Ok(());
         }
-        if now >= blocked.not_before {
+        if insist || now >= blocked.not_before {
             return Ok(());
         }
         Err(refused(blocked.what.pid, &blocked.what))
@@ -298,6 +301,7 @@ mod tests {
             image_limit: None,
             tcp: Tcp::Auto,
             user: None,
+            insist: false,
         };
         survey.look(&job, now)
     }
@@ -324,6 +328,7 @@ mod tests {
                 image_limit: None,
                 tcp: Tcp::Auto,
                 user: Some(&job_user),
+                insist: false,
             };
             if let Ok(tree) = tree::collect(pid) {
                 signals::children().extend(tree.strays.iter().map(|(pid, _)| *pid));

@@ -252,7 +252,7 @@ pub struct SidecarArgs {
     pub host_buffer: u64,
     /// How long a checkpoint may take to begin while GPU work is in flight: in tries of a quarter second with the job running
     /// in between, longer ones only where its queued work was seen to end by itself.
-    #[arg(long, default_value = "10s", value_name = "TIME", value_parser = duration)]
+    #[arg(long, default_value = "10s", value_name = "TIME", value_parser = some_time)]
     pub quiesce_timeout: Duration,
     /// How often a crashed job is brought back within the window before phos-ft gives up.
     #[arg(long, default_value_t = 5, value_name = "N")]
@@ -261,7 +261,8 @@ pub struct SidecarArgs {
     #[arg(long, default_value = "1h", value_name = "TIME", value_parser = duration)]
     pub restart_window: Duration,
     /// Resume from this checkpoint instead of the newest one. Later ones are left behind as a branch of the history: a crash
-    /// resumes from what is taken from here on, or from this one.
+    /// resumes from what is taken from here on, or from this one. It counts each time the job is started, so take it out of a
+    /// compose file or a unit when the job has gone back.
     #[arg(long, value_name = "ID", value_parser = checkpoint)]
     pub from: Option<CheckpointId>,
     /// Begin with the job's first step, whatever checkpoints it has. They are kept as a branch of its history (`phos-ft list`).
@@ -567,6 +568,14 @@ fn duration(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text).map_err(|_| {
         format!("{text:?} is not a time: write a number with a unit, as in 90s, 5m or 1h30m")
     })
+}
+
+fn some_time(text: &str) -> Result<Duration, String> {
+    let length = duration(text)?;
+    if length.is_zero() {
+        return Err("no time at all: nothing falls quiet in that".into());
+    }
+    Ok(length)
 }
 
 fn lease(text: &str) -> Result<Duration, String> {

@@ -21,6 +21,7 @@ pub mod size;
 mod supervise;
 mod verify;
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -57,7 +58,7 @@ fn log(format: LogFormat) {
     let filter = EnvFilter::try_from_env("PHOS_LOG").unwrap_or_else(|_| EnvFilter::new(DEFAULT));
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr);
+        .with_writer(|| Words);
     let outcome = match format {
         LogFormat::Json => builder.json().flatten_event(true).try_init(),
         LogFormat::Text => {
@@ -69,6 +70,21 @@ fn log(format: LogFormat) {
     };
     // Only fails when somebody has set one before: then logs go there.
     drop(outcome);
+}
+
+/// Standard error, of which it does not matter whether anybody reads it or there is room for it: what cannot be said must not end a
+/// process on which a job depends. (`tracing_subscriber` panics when its writer fails and standard error does.)
+struct Words;
+
+impl std::io::Write for Words {
+    fn write(&mut self, line: &[u8]) -> std::io::Result<usize> {
+        let _ = std::io::stderr().write_all(line);
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 fn dispatch(cli: Cli) -> u8 {
@@ -143,7 +159,7 @@ fn dispatch(cli: Cli) -> u8 {
 
 /// Says what is wrong and with which code the process ends.
 fn fail(message: impl std::fmt::Display, code: u8) -> u8 {
-    eprintln!("phos-ft: {message}");
+    let _ = writeln!(Words, "phos-ft: {message}");
     code
 }
 

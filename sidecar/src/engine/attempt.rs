@@ -333,13 +333,13 @@ impl Session<'_> {
     }
 
     /// Asks the job to fall quiet, more than once if need be, and no longer at a time than the policy allows.
-    async fn fall_quiet(&mut self) -> Result<(Table, Vec<Process>), HeldError> {
+    async fn fall_quiet(&mut self, insist: bool) -> Result<(Table, Vec<Process>), HeldError> {
         let now = self.engine.now();
         let mut tries = Tries::new(TriesConfig::within(self.engine.quiesce_timeout), now);
         loop {
             let began = Instant::now();
             self.held_since = Some(began);
-            let outcome = self.quiesce(self.seq, tries.bound()).await;
+            let outcome = self.quiesce(self.seq, tries.bound(), insist).await;
             let (error, answer) = match outcome {
                 Err(HeldError::Ended(e)) => match answer_of(&e) {
                     Some(answer) => (e, answer),
@@ -530,9 +530,14 @@ impl Session<'_> {
         &mut self,
         seq: u64,
         timeout: Duration,
+        insist: bool,
     ) -> Result<(Table, Vec<Process>), HeldError> {
         let timeout_ms = u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX);
-        self.link.send(&ToAgent::Quiesce { seq, timeout_ms })?;
+        self.link.send(&ToAgent::Quiesce {
+            seq,
+            timeout_ms,
+            insist,
+        })?;
         let mut table = Table::default();
         let mut bad = None;
         let outcome = self
@@ -567,7 +572,7 @@ impl Session<'_> {
         control: &Arc<Control>,
     ) -> Result<Work, HeldError> {
         let mut parts = BTreeMap::new();
-        let (table, processes) = self.fall_quiet().await?;
+        let (table, processes) = self.fall_quiet(trigger != Trigger::Interval).await?;
         let seq = self.seq;
         // Of the try that the job fell quiet in.
         parts.insert(
@@ -661,6 +666,10 @@ impl Session<'_> {
                     (ToSidecar::ControlSaved { seq: s }, _) if s == seq => {
                         self.measure_reserve(&free, control);
                     }
+                    // It would not wait for us any longer: the memory that is still being copied is no longer what it was.
+                    (ToSidecar::Resumed { seq: s, .. }, _) if s == seq => {
+                        return Err(HeldError::Ended(AttemptError::Abandoned));
+                    }
                     packet => self.event_while_waiting(packet).await?,
                 },
                 () = tokio::time::sleep_until(deadline.into()) => {
@@ -679,10 +688,12 @@ impl Session<'_> {
                     seq: s,
                     stop_ns,
                     attach_ns,
-                } if s == seq => Ok((stop_ns, attach_ns)),
+                    whole,
+                } if s == seq => Ok(whole.then_some((stop_ns, attach_ns))),
                 other => Err(other),
             })
-            .await?;
+            .await?
+            .ok_or(HeldError::Ended(AttemptError::Abandoned))?;
         failpoint::reach(Step::AfterAttach);
         for (name, value) in [
             ("detach", facts.times.detach_ns),

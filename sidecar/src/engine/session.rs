@@ -290,7 +290,12 @@ impl<'e> Session<'e> {
                 self.job_is(true);
             }
             JobState::Waiting => {
-                if self.begin().await? {
+                let begun = self.begin().await;
+                if let Err(Stop::Engine(EngineError::Job(JobError::NoCheckpoint { .. }))) = &begun {
+                    // What a person asked to go back to is not there: the job is not begun anew for that, by nobody.
+                    let _ = self.link.send(&ToAgent::GiveUp);
+                }
+                if begun? {
                     return Ok(SessionEnd::Over);
                 }
             }

@@ -298,6 +298,7 @@ impl Sidecar {
         self.send(&ToAgent::Quiesce {
             seq: self.seq,
             timeout_ms: 10_000,
+            insist: false,
         });
         self.table.clear();
         loop {
@@ -343,6 +344,7 @@ impl Sidecar {
                 seq,
                 stop_ns,
                 attach_ns,
+                ..
             } => {
                 assert_eq!(seq, self.seq);
                 (stop_ns, attach_ns)
