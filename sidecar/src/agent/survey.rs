@@ -46,7 +46,8 @@ pub struct Job<'a> {
     pub tcp: Tcp,
     /// `--user`, if that is another than the agent's.
     pub user: Option<&'a JobUser>,
-    /// Somebody waits for this checkpoint, or it is the last: what a stop showed before is not waited for.
+    /// Somebody waits for this checkpoint, or it is the last: what a stop showed before, and may be over, is not waited for. A device
+    /// that is seen to be there still is in the way all the same.
     pub insist: bool,
 }
 
@@ -179,7 +180,7 @@ impl Survey {
         if let Some(error) = passes {
             return Err(AttemptError::Soon(error.to_string()));
         }
-        self.still_blocked(now, job.insist)?;
+        self.still_blocked(now)?;
         self.shown.take_if(
             |shown| matches!(shown.what, Lasting::Process(pid) if !tree.processes.contains(&pid)),
         );
@@ -215,7 +216,7 @@ impl Survey {
         })
     }
 
-    fn still_blocked(&mut self, now: Instant, insist: bool) -> Result<(), AttemptError> {
+    fn still_blocked(&mut self, now: Instant) -> Result<(), AttemptError> {
         let Some(blocked) = &self.blocked else {
             return Ok(());
         };
@@ -223,7 +224,7 @@ impl Survey {
             self.blocked = None;
             return Ok(());
         }
-        if insist || now >= blocked.not_before {
+        if now >= blocked.not_before {
             return Ok(());
         }
         Err(refused(blocked.what.pid, &blocked.what))
