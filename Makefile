@@ -8,7 +8,7 @@ export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
 # One after another: they share the target directory.
 .NOTPARALLEL:
-.PHONY: help setup build demo demo-compose test unit slow e2e docker images figures dist lint fmt ptx bench bench-storage fuzz gpubundle advisories clean
+.PHONY: help setup build programs demo demo-compose test unit slow e2e docker images figures dist lint fmt ptx bench bench-storage fuzz gpubundle advisories clean
 
 help: ## this list
 	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -16,8 +16,14 @@ help: ## this list
 setup: ## install what building and testing need (as root; quick when it is there)
 	scripts/setup.sh
 
-build: ## build everything, for the tests and the demo
+build: ## build everything
 	$(CARGO) build --workspace --locked
+
+# Tests unwind when they panic, so cargo builds whatever they link against once more than for the programs. What they only run, and
+# would not be built for them otherwise, is small; phos-ft itself comes with its tests.
+programs: # what tests run, and the tests
+	$(CARGO) build --locked -p phos-shim -p phos-criu-limits -p phos-gpu-sim -p phos-trainer
+	$(CARGO) nextest run --no-run --workspace --locked
 
 demo: ## train, checkpoint, kill, lose the node, resume: needs root, no GPU
 	scripts/setup.sh --demo
@@ -42,22 +48,22 @@ lint: ## generated files, formatting, clippy, dependencies, scripts
 	scripts/docker-check.sh
 	scripts/security-check.sh
 
-unit: build ## unit and property tests, kernels on the host
+unit: programs ## unit and property tests, kernels on the host
 	scripts/kernel-test.sh
-	scripts/with-s3.sh $(CARGO) nextest run --workspace --locked
+	scripts/in-memory.sh scripts/with-s3.sh $(CARGO) nextest run --workspace --locked
 
-slow: build ## 10,000 seeds of the storage simulation, 300 SIGKILLs against the S3 server
-	scripts/with-s3.sh $(CARGO) nextest run --workspace --locked --profile slow
+slow: programs ## 10,000 seeds of the storage simulation, 300 SIGKILLs against the S3 server
+	scripts/in-memory.sh scripts/with-s3.sh $(CARGO) nextest run --workspace --locked --profile slow
 
-e2e: build ## end-to-end tests with CRIU on the simulated GPU (as root)
+e2e: programs ## end-to-end tests with CRIU on the simulated GPU (as root)
 	scripts/criu-check.sh
-	scripts/with-s3.sh $(CARGO) nextest run --workspace --locked --profile e2e
+	scripts/in-memory.sh scripts/with-s3.sh $(CARGO) nextest run --workspace --locked --profile e2e
 
 docker: images ## end-to-end tests with docker compose, and its demo (as root)
 	$(CARGO) nextest run --workspace --locked --profile docker
 	$(CARGO_TARGET_DIR)/debug/phos-demo-compose
 
-images: build ## the images that they run
+images: programs ## the images that they run
 	scripts/docker-images.sh debug
 
 figures: images ## what agent and sidecar take in containers, idle and checkpointing: the table of docs/deploy.md

@@ -1,12 +1,9 @@
 //! Where chunks lie in packs: in the order in which they were put, whatever took how long to encode.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
-
-mod common;
 
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use common::{Image, NOW, name, noise, options};
+use crate::common::{Image, NOW, name, noise, options};
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use phos_storage::{Digest, Encoding, EncodingPolicy, Sample, Store, StoreOptions};

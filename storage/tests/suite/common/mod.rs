@@ -7,6 +7,8 @@
     missing_docs
 )]
 
+pub mod cloud;
+
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};

@@ -1,14 +1,11 @@
 //! Quarantine: what it is put on, what it keeps from being used, and what lifts it.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
-
-mod common;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::common::{Faulty, Image, NOW, Op, Verdict, keys, name, noise, open};
 use bytes::Bytes;
-use common::{Faulty, Image, NOW, Op, Verdict, keys, name, noise, open};
 use futures::FutureExt;
 use object_store::ObjectStoreExt;
 use object_store::memory::InMemory;

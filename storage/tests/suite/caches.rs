@@ -1,12 +1,9 @@
 //! Copies of packs on this machine: what is written and what is read is there the next time, and nothing else is needed.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
-
-mod common;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use common::{Error, Faulty, Image, NOW, Op, Verdict, name, noise, open_with, options};
+use crate::common::{Error, Faulty, Image, NOW, Op, Verdict, name, noise, open_with, options};
 use object_store::memory::InMemory;
 use phos_storage::{Candidate, CollectOptions, Job, PackCache, StoreOptions};
 

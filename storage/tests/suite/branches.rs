@@ -1,12 +1,9 @@
 //! Going on from an older checkpoint: what a crash resumes from then, what is left behind, and how long that stays.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
-
-mod common;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use common::{Image, NOW, encrypted, name, noise, open, open_with};
+use crate::common::{Image, NOW, encrypted, name, noise, open, open_with};
 use object_store::memory::InMemory;
 use phos_storage::{Candidate, CheckpointNumber, CollectOptions, Epoch, Job, StoreOptions};
 
@@ -73,7 +70,7 @@ async fn collect(job: &Job, epoch: Epoch) {
 
 #[tokio::test]
 async fn a_crash_resumes_on_the_branch_that_was_begun() {
-    for options in [common::options(1), encrypted(1, 7)] {
+    for options in [crate::common::options(1), encrypted(1, 7)] {
         let (job, epoch) = job(options).await;
         let mut numbers = Vec::new();
         for version in 1..4 {
@@ -109,7 +106,7 @@ async fn a_crash_resumes_on_the_branch_that_was_begun() {
 
 #[tokio::test]
 async fn the_last_of_what_was_left_stays_through_collections() {
-    let (job, epoch) = job(common::options(1)).await;
+    let (job, epoch) = job(crate::common::options(1)).await;
     for version in 1..5 {
         commit(&job, epoch, version).await;
     }
@@ -156,7 +153,7 @@ async fn the_last_of_what_was_left_stays_through_collections() {
 
 #[tokio::test]
 async fn the_end_of_a_run_that_was_gone_back_from_is_none() {
-    let (job, epoch) = job(common::options(1)).await;
+    let (job, epoch) = job(crate::common::options(1)).await;
     commit(&job, epoch, 1).await;
     commit(&job, epoch, 2).await;
     job.mark_completed(epoch, 0, NOW).await.unwrap();
@@ -175,7 +172,7 @@ async fn the_end_of_a_run_that_was_gone_back_from_is_none() {
 
 #[tokio::test]
 async fn a_run_that_ended_is_thinned_out_for_itself() {
-    let (job, epoch) = job(common::options(1)).await;
+    let (job, epoch) = job(crate::common::options(1)).await;
     let first = commit(&job, epoch, 1).await;
     let last = commit(&job, epoch, 2).await;
     job.mark_completed(epoch, 0, NOW).await.unwrap();

@@ -3,20 +3,15 @@
 //!
 //! S3 is a server over HTTP: run it under `scripts/with-s3.sh`. Google Cloud Storage and Azure are in this process
 //! (`common/cloud.rs`): their clients are the real ones down to the HTTP request.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
-
-#[path = "common/cloud.rs"]
-mod cloud;
-mod common;
 
 use std::collections::{BTreeSet, HashSet};
 use std::io::{Read, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::common::cloud::{Cloud, Flavour};
+use crate::common::{Error, Faulty, Image, NOW, Op, Verdict, name, noise, options};
 use bytes::Bytes;
-use cloud::{Cloud, Flavour};
-use common::{Error, Faulty, Image, NOW, Op, Verdict, name, noise, options};
 use futures::TryStreamExt;
 use futures::future::LocalBoxFuture;
 use object_store::aws::AmazonS3Builder;
@@ -67,7 +62,7 @@ impl Fresh {
     fn options(&self, handle: u64) -> StoreOptions {
         let seed = self.seed + handle;
         if self.key {
-            common::encrypted(seed, 1)
+            crate::common::encrypted(seed, 1)
         } else {
             options(seed)
         }
@@ -160,7 +155,7 @@ const BUCKET: &str = "phos-test";
 
 /// The S3 server, with the bucket made.
 fn s3_endpoint() -> String {
-    let endpoint = common::s3_endpoint();
+    let endpoint = crate::common::s3_endpoint();
     let host = endpoint
         .trim_start_matches("http://")
         .trim_end_matches('/')
@@ -207,7 +202,7 @@ fn cloud(flavour: Flavour) -> Fresh {
 
 /// Of one type, so that what runs the tests is compiled once and not for each body.
 fn run(body: LocalBoxFuture<'static, ()>) {
-    common::runtime().block_on(body);
+    crate::common::runtime().block_on(body);
 }
 
 /// Makes a test for each kind of store out of one body.
@@ -990,7 +985,7 @@ fn s3_is_opened_by_its_environment() {
         .unwrap()
         .as_nanos();
     let output = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "child_opens_s3", "--ignored"])
+        .args(["--exact", "conformance::child_opens_s3", "--ignored"])
         .env("PHOS_TEST_S3_ADDRESS", format!("s3://{BUCKET}/{run}/env"))
         .env("AWS_ENDPOINT_URL", endpoint)
         .env("AWS_ALLOW_HTTP", "true")

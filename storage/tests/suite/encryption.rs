@@ -1,13 +1,10 @@
 //! What an encrypted job refuses, and what its objects tell: by the public interface and the bytes in the store.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
-
-mod common;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::common::{Image, NOW, encrypted, keys, name, noise, options};
 use bytes::Bytes;
-use common::{Image, NOW, encrypted, keys, name, noise, options};
 use object_store::ObjectStoreExt;
 use object_store::memory::InMemory;
 use object_store::path::Path;

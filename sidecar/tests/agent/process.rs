@@ -1,13 +1,10 @@
 //! A real agent with real CRIU and jobs without CUDA, driven by a sidecar made of a few lines.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
-
-mod agent_support;
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
-use agent_support::{Agent, Options, Sidecar, can_run, no_memory, numbers, until};
+use crate::support::{Agent, Options, Sidecar, can_run, no_memory, numbers, until};
 use nix::sys::signal::Signal;
 use phos_protocol::agent::{AttemptError, Exit, JobState, ToAgent, ToSidecar};
 
@@ -860,22 +857,46 @@ fn a_criu_that_hangs_in_a_restore_is_tried_again() {
     until("the tree to be gone", || {
         agent.find(file.to_str().unwrap()).is_empty().then_some(())
     });
-    sidecar.ask_restore(&checkpoint, no_memory);
-    // Not the one that was only asked for its version.
-    let criu = until("CRIU to begin", || {
-        let criu = agent.criu()?;
-        let files = std::fs::read_dir(format!("/proc/{criu}/fd")).ok()?;
-        files
-            .flatten()
-            .filter_map(|file| std::fs::read_link(file.path()).ok())
-            .any(|file| file.ends_with("restore.log"))
-            .then_some(criu)
+    // Once in the middle of its work, and not the one that was only asked for its version. One that is done before is killed like the
+    // first, and brought back again.
+    until("CRIU to be met in the middle of its work", || {
+        sidecar.ask_restore(&checkpoint, no_memory);
+        let met = until("CRIU to begin", || {
+            if let Some(said) = sidecar.heard() {
+                return Some(Err(said));
+            }
+            let criu = agent.criu()?;
+            let files = std::fs::read_dir(format!("/proc/{criu}/fd")).ok()?;
+            files
+                .flatten()
+                .filter_map(|file| std::fs::read_link(file.path()).ok())
+                .any(|file| file.ends_with("restore.log"))
+                .then_some(Ok(criu))
+        });
+        let said = match met {
+            Ok(criu) => {
+                let criu = nix::unistd::Pid::from_raw(criu as i32);
+                let _ = nix::sys::signal::kill(criu, Signal::SIGSTOP);
+                sidecar.recv().0
+            }
+            Err(said) => said,
+        };
+        match said {
+            ToSidecar::Restored(Err(why)) => {
+                assert!(why.contains("CRIU"), "{why}");
+                Some(())
+            }
+            ToSidecar::Restored(Ok(_)) => {
+                kill_job(&agent, dir.path());
+                sidecar.exited();
+                until("the tree to be gone", || {
+                    agent.find(file.to_str().unwrap()).is_empty().then_some(())
+                });
+                None
+            }
+            other => panic!("{other:?}"),
+        }
     });
-    nix::sys::signal::kill(nix::unistd::Pid::from_raw(criu as i32), Signal::SIGSTOP).unwrap();
-    let ToSidecar::Restored(Err(why)) = sidecar.recv().0 else {
-        panic!("it was restored")
-    };
-    assert!(why.contains("CRIU"), "{why}");
     sidecar.restore(&checkpoint, no_memory).unwrap();
     grows(dir.path(), 20);
     consecutive(&log(dir.path()));
@@ -895,36 +916,55 @@ fn a_dump_whose_criu_gets(signal: Signal) {
                     .is_ok_and(|stat| stat.rsplit(')').next().unwrap().starts_with(" t"))
             })
         };
-        sidecar.quiesce().unwrap();
-        sidecar.send(&ToAgent::Dump { seq: sidecar.seq });
-        until("CRIU to hold the job", || held().then_some(()));
-        for _ in 0..looks {
-            std::hint::black_box(held());
-        }
-        let Some(criu) = agent.criu() else {
-            panic!("CRIU was faster: {:?}", sidecar.recv().0);
-        };
-        nix::sys::signal::kill(nix::unistd::Pid::from_raw(criu as i32), signal).unwrap();
-        // A process whose connection was in CRIU's hands meets an error there, or is ended before it can.
-        let before = log(dir.path()).len();
-        let goes_on = until("the job to go on or to end", || {
-            if log(dir.path()).len() >= before + 20 {
-                return Some(true);
+        // One that is done before that makes a checkpoint like any other.
+        let goes_on = until("CRIU to be met in the middle of its work", || {
+            sidecar.quiesce().unwrap();
+            sidecar.send(&ToAgent::Dump { seq: sidecar.seq });
+            let mut said = until("CRIU to hold the job", || {
+                if held() {
+                    return Some(None);
+                }
+                sidecar.heard().map(Some)
+            });
+            let before = log(dir.path()).len();
+            if said.is_none() {
+                for _ in 0..looks {
+                    std::hint::black_box(held());
+                }
+                if let Some(criu) = agent.criu() {
+                    let criu = nix::unistd::Pid::from_raw(criu as i32);
+                    let _ = nix::sys::signal::kill(criu, signal);
+                }
+                // A process whose connection was in CRIU's hands meets an error there, or is ended before it can.
+                let goes_on = until("the job to go on or to end", || {
+                    if log(dir.path()).len() >= before + 20 {
+                        return Some(true);
+                    }
+                    (job.iter()
+                        .any(|pid| !Path::new(&format!("/proc/{pid}")).exists()))
+                    .then_some(false)
+                });
+                if !goes_on {
+                    return Some(false);
+                }
+                said = Some(sidecar.recv().0);
             }
-            (job.iter()
-                .any(|pid| !Path::new(&format!("/proc/{pid}")).exists()))
-            .then_some(false)
-        });
-        eprintln!("{looks} looks: goes on: {goes_on}");
-        if goes_on {
-            assert!(matches!(
-                sidecar.recv().0,
-                ToSidecar::Dumped {
+            match said {
+                Some(ToSidecar::Dumped { outcome: Ok(_), .. }) => {
+                    sidecar.send(&ToAgent::Attach { seq: sidecar.seq });
+                    sidecar.resumed();
+                    sidecar.send(&ToAgent::Finish { seq: sidecar.seq });
+                    None
+                }
+                Some(ToSidecar::Dumped {
                     outcome: Err(AttemptError::Criu(_)),
                     ..
-                }
-            ));
-        } else {
+                }) => Some(true),
+                other => panic!("{other:?}"),
+            }
+        });
+        eprintln!("{looks} looks: goes on: {goes_on}");
+        if !goes_on {
             // In either order.
             let said = [sidecar.recv().0, sidecar.recv().0];
             let exits = |m: &&ToSidecar| matches!(m, ToSidecar::JobExited { .. });

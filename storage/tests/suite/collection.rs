@@ -1,13 +1,10 @@
 //! Retention, collection and verification by example; `simulation.rs` has them beside everything else at once.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
-
-mod common;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use common::{Error, Faulty, Image, NOW, Op, Verdict, keys, name, noise, open, options};
+use crate::common::{Error, Faulty, Image, NOW, Op, Verdict, keys, name, noise, open, options};
 use futures::future::BoxFuture;
 use object_store::ObjectStoreExt;
 use object_store::memory::InMemory;

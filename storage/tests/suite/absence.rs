@@ -1,14 +1,11 @@
 //! A store that is away, empty, another one or an older copy, at every request: what was expected is never taken for lost, and
 //! nothing is committed anywhere else.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
-
-mod common;
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use common::{Error, Faulty, Image, NOW, Verdict, keys, name, noise, open};
+use crate::common::{Error, Faulty, Image, NOW, Verdict, keys, name, noise, open};
 use futures::TryStreamExt;
 use futures::stream::BoxStream;
 use object_store::memory::InMemory;

@@ -3,9 +3,6 @@
 //! tested.
 //!
 //! Environment variables belong to a process: what depends on them runs in a child of its own (`child_…`).
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
-
-mod common;
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -14,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
-use common::{Image, NOW, name, noise, options, s3_endpoint};
+use crate::common::{Image, NOW, name, noise, options, s3_endpoint};
 use futures::future::BoxFuture;
 use phos_storage::s3::{
     Administration, BucketError, BucketSetup, ChecksumChoice, Look, Outcome, S3Options, SetupLine,
@@ -32,7 +29,12 @@ fn in_child(child: &str, env: &[(&str, &str)]) -> String {
         }
     }
     let output = command
-        .args(["--exact", child, "--ignored", "--nocapture"])
+        .args([
+            "--exact",
+            &format!("s3::{child}"),
+            "--ignored",
+            "--nocapture",
+        ])
         .env("HOME", home.path())
         .env("AWS_ALLOW_HTTP", "true")
         .envs(env.iter().copied())

@@ -287,6 +287,30 @@ impl Sidecar {
         }
     }
 
+    /// What the agent has said by now, if anything.
+    pub fn heard(&self) -> Option<ToSidecar> {
+        let now = rustix::event::Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        loop {
+            let mut socket = [rustix::event::PollFd::new(
+                &self.socket,
+                rustix::event::PollFlags::IN,
+            )];
+            if rustix::event::poll(&mut socket, Some(&now)).unwrap() == 0 {
+                return None;
+            }
+            match channel::recv(&self.socket)
+                .expect("a message of the agent")
+                .0
+            {
+                ToSidecar::Freed { .. } | ToSidecar::ControlSaved { .. } => {}
+                other => return Some(other),
+            }
+        }
+    }
+
     pub fn start(&self) {
         self.send(&ToAgent::Start);
         assert_eq!(self.recv().0, ToSidecar::Started(Ok(())));

@@ -1,9 +1,6 @@
 //! What a second checkpoint costs when little changed, against what `docs/decisions/14-whole-manifests.md` promises.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
-mod common;
-
-use common::{Image, NOW, name, noise, options};
+use crate::common::{Image, NOW, name, noise, options};
 use phos_storage::{CHUNK_SIZE, Store, StoreOptions};
 
 /// Of the image, in chunks: 300 MiB.

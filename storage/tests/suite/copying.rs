@@ -1,13 +1,10 @@
 //! Two stores with checkpoints of one job. Copying: the same bytes, only what is missing, visible or not at all. Reading:
 //! each chunk from the nearest that has it, and from the other what is lost.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
-
-mod common;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use common::{Error, Faulty, Image, NOW, Op, Verdict, name, noise, open};
+use crate::common::{Error, Faulty, Image, NOW, Op, Verdict, name, noise, open};
 use object_store::ObjectStoreExt as _;
 use object_store::memory::InMemory;
 use phos_storage::{Always, CopyError, Epoch, Job, Manifest, ReadError, Store, UnixMillis};
@@ -255,7 +252,7 @@ async fn packs_that_are_gone_here_are_read_from_a_further_one() {
     let image = image(0..40);
     let local = pair.local(&image).await;
     let stored = pair.copy(&local).await.unwrap().manifest;
-    for key in common::keys(&*here).await {
+    for key in crate::common::keys(&*here).await {
         if key.contains("/packs/") {
             here.delete(&key.into()).await.unwrap();
         }
@@ -270,7 +267,7 @@ async fn packs_that_are_gone_here_are_read_from_a_further_one() {
 #[tokio::test]
 async fn a_place_that_names_chunks_in_another_way_is_not_asked() {
     let (near, asked) = packs_that(|| Verdict::Pass);
-    let near = Store::from_object_store(near, "prefix", common::encrypted(1, 7));
+    let near = Store::from_object_store(near, "prefix", crate::common::encrypted(1, 7));
     let near = near.await.unwrap();
     near.initialise().await.unwrap();
     let near = near.job(name("job"));

@@ -3,9 +3,6 @@
 //!
 //! The processes are this test's own program, told by its environment what to do. They say on standard output what they
 //! were told of each commit; whoever is killed before it could say so is judged by what stands in the store.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
-
-mod common;
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -13,8 +10,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
+use crate::common::{Image, NOW, name, noise};
 use bytes::Bytes;
-use common::{Image, NOW, name, noise};
 use object_store::aws::AmazonS3Builder;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
@@ -30,13 +27,13 @@ const FENCED: i32 = 76;
 const LIMIT: Duration = Duration::from_secs(60);
 
 fn address(what: &str) -> String {
-    common::s3_endpoint();
+    crate::common::s3_endpoint();
     format!("s3://phos-test/kills-{}-{what}", std::process::id())
 }
 
 fn environment() -> [(&'static str, String); 5] {
     [
-        ("AWS_ENDPOINT_URL", common::s3_endpoint()),
+        ("AWS_ENDPOINT_URL", crate::common::s3_endpoint()),
         ("AWS_ALLOW_HTTP", "true".into()),
         ("AWS_REGION", "us-east-1".into()),
         ("AWS_ACCESS_KEY_ID", "test".into()),
@@ -141,7 +138,7 @@ fn worker() {
     let number = |name: &str| -> u64 { std::env::var(name).unwrap().parse().unwrap() };
     let (seed, first) = (number("PHOS_KILLS_SEED"), number("PHOS_KILLS_TAG"));
     let first_content = number("PHOS_KILLS_CONTENT");
-    let outcome = common::runtime().block_on(async {
+    let outcome = crate::common::runtime().block_on(async {
         let store = Store::open(&address, options(seed)).await.unwrap();
         store.initialise().await.unwrap();
         let job = store.job(name("job"));
@@ -193,7 +190,7 @@ impl Worker {
     /// Its checkpoints have the tags from `first` on, and are of the contents from `content` on.
     fn start(address: &str, seed: u64, first: u64, content: u64) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "worker", "--ignored", "--nocapture"])
+            .args(["--exact", "kills::worker", "--ignored", "--nocapture"])
             .envs(environment())
             .env("PHOS_KILLS_STORE", address)
             .env("PHOS_KILLS_SEED", seed.to_string())
@@ -308,7 +305,7 @@ async fn check(job: &Job, told: &BTreeMap<u64, u64>, deep: bool) -> Option<u64> 
     visible.first().copied()
 }
 
-/// In pieces that run side by side, each with a history of its own: in the profiles `slow` and `ci`.
+/// In pieces that run side by side, each with a history of its own: in the profile `slow`.
 mod three_hundred {
     use super::*;
 
@@ -327,7 +324,7 @@ mod three_hundred {
     fn kills(piece: u64) {
         let address = address(&format!("kills-{piece}"));
         use_server();
-        let runtime = common::runtime();
+        let runtime = crate::common::runtime();
         let mut rng = ChaCha8Rng::seed_from_u64(piece);
         let job = runtime.block_on(own_handle(&address, u64::MAX - piece));
         let mut told: BTreeMap<u64, u64> = BTreeMap::new();
@@ -404,7 +401,7 @@ mod three_hundred {
                 needed.extend(manifest.unwrap().packs.iter().map(|p| p.id.to_string()));
             }
             let prefix = address.trim_start_matches("s3://phos-test/").to_owned();
-            let keys = common::keys(&raw).await;
+            let keys = crate::common::keys(&raw).await;
             let packs = format!("{prefix}/jobs/job/packs/");
             let found: std::collections::BTreeSet<String> = (keys.iter())
                 .filter_map(|key| key.strip_prefix(&packs).map(str::to_owned))
@@ -428,7 +425,7 @@ fn raw() -> impl ObjectStore {
 fn split_brain_one_history_and_the_loser_says_so() {
     let address = address("brain");
     use_server();
-    let runtime = common::runtime();
+    let runtime = crate::common::runtime();
     let job = runtime.block_on(own_handle(&address, u64::MAX - 100));
     // Paused at each of the places of a commit that it says, and resumed when another one has long taken over.
     for (round, word) in ["BEGUN", "PUT", "TOLD", "COLLECTED"]
@@ -475,7 +472,7 @@ fn split_brain_one_history_and_the_loser_says_so() {
 fn an_upload_in_parts_that_was_cut_off_on_s3_is_found_and_ended() {
     let address = address("parts");
     use_server();
-    common::runtime().block_on(async {
+    crate::common::runtime().block_on(async {
         let job = own_handle(&address, 7).await;
         let epoch = job.take_over("a", NOW).await.unwrap().epoch;
         let content = Content {
@@ -486,7 +483,7 @@ fn an_upload_in_parts_that_was_cut_off_on_s3_is_found_and_ended() {
         let raw = raw();
         let prefix = address.trim_start_matches("s3://phos-test/");
         let living = job.begin(epoch).await.unwrap();
-        let note = (common::keys(&raw).await.into_iter())
+        let note = (crate::common::keys(&raw).await.into_iter())
             .find(|key| key.starts_with(prefix) && key.contains("/writers/"))
             .unwrap();
         let alive = note.rsplit('/').next().unwrap();

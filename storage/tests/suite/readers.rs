@@ -1,14 +1,11 @@
 //! What readers hold while they read, and what the next checkpoint takes of an unfinished one; `simulation.rs` has both
 //! beside everything else at once.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
-
-mod common;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use common::{Error, Faulty, Image, NOW, Op, Verdict, keys, name, noise, open};
+use crate::common::{Error, Faulty, Image, NOW, Op, Verdict, keys, name, noise, open};
 use object_store::ObjectStoreExt;
 use object_store::memory::InMemory;
 use object_store::path::Path;

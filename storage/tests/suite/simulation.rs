@@ -5,17 +5,14 @@
 //! After every request the history and what is deleted are compared with a model: invariants 2, 5 and 6 of the design.
 //! Nothing depends on time, threads or the addresses of anything: a seed says all. To see one again:
 //!
-//!     PHOS_SEED=4711 cargo nextest run -p phos-storage --test simulation one_seed --run-ignored all --no-capture
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
-
-mod common;
+//!     PHOS_SEED=4711 cargo nextest run -p phos-storage --test suite one_seed --run-ignored all --no-capture
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
+use crate::common::{Image, NOW, name, noise, nonces, runtime};
 use bytes::Bytes;
-use common::{Image, NOW, name, noise, nonces, runtime};
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use object_store::memory::InMemory;
@@ -852,7 +849,7 @@ impl Simulation {
         for visible in self.model.visible.values() {
             needed.extend(visible.needs.iter().cloned());
         }
-        let keys = common::keys(&*self.store).await;
+        let keys = crate::common::keys(&*self.store).await;
         let below = |what: &str| -> Vec<&String> {
             let prefix = format!("{PREFIX}/{what}/");
             keys.iter().filter(|key| key.starts_with(&prefix)).collect()
@@ -989,7 +986,7 @@ fn records_that_are_deleted_are_noticed() {
     assert!(noticed(Sabotage::Records, 0..60).len() > 10);
 }
 
-/// Ten thousand, in pieces that run side by side: in the profiles `slow` and `ci`.
+/// Ten thousand, in pieces that run side by side: in the profile `slow`.
 mod ten_thousand {
     macro_rules! pieces {
         ($($name:ident $from:literal)*) => {$(

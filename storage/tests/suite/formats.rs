@@ -2,15 +2,12 @@
 //!
 //! `PHOS_WRITE_FIXTURE=1 cargo test -p phos-storage --test formats -- --ignored` writes the one of the current version.
 //! Never overwrite that of a version that was released.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
-
-mod common;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::common::{Image, NOW, name, noise, options};
 use bytes::Bytes;
-use common::{Image, NOW, name, noise, options};
 use phos_storage::{
     Candidate, CheckpointNumber, Codec, CollectOptions, Encoding, EncodingPolicy, Epoch, JobError,
     Key, PLAIN_FORMAT, PlainZstd, STORE_FORMAT, Sample, Store, StoreOptions,

@@ -3,14 +3,11 @@
 //!
 //! Needs `libphos_shim.so`, `libphos_gpu_sim.so` and `phos-trainer` beside the phos-ft binary (`cargo build --workspace`);
 //! without them these tests fail and say so.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
-
-mod agent_support;
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use agent_support::{Agent, Checkpoint, Options, Sidecar, can_run, until};
+use crate::support::{Agent, Checkpoint, Options, Sidecar, can_run, until};
 use nix::sys::signal::Signal;
 use phos_protocol::agent::{AttemptError, Exit, JobState, ToAgent, ToSidecar};
 use phos_protocol::types::Allocation;

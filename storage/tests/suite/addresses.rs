@@ -1,12 +1,9 @@
 //! Addresses of stores, and directories that cannot be used: each refused with what it is and what to do.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
-
-mod common;
 
 use std::path::Path;
 use std::process::Command;
 
-use common::{Image, NOW, name, noise, options};
+use crate::common::{Image, NOW, name, noise, options};
 use phos_storage::{CommitError, FaultKind, JobError, OpenError, ProbeError, Store};
 
 async fn refused(address: &str) -> OpenError {

@@ -1,14 +1,13 @@
 //! A store that fails: what is transient is tried again, what is permanent is said at once, and neither ever makes
 //! something visible that is not whole.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
-
-mod common;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use common::{Error, Faulty, Image, NOW, Op, Verdict, keys, name, noise, open, options, runtime};
+use crate::common::{
+    Error, Faulty, Image, NOW, Op, Verdict, keys, name, noise, open, options, runtime,
+};
 use futures::future::BoxFuture;
 use object_store::ObjectStoreExt;
 use object_store::memory::InMemory;
