@@ -23,6 +23,10 @@ trap 'rm -rf "$new"' EXIT
 mkdir -p "$new/bin" "$new/lib"
 cp "$target/phos-ft" "$new/bin/"
 cp "$target/libphos_shim.so" "$target/libphos_criu_limits.so" "$new/lib/"
+# Where a test makes a process die or wait by its environment.
+if [[ $profile == release ]] && grep -qaF 'failpoint: ' "$new/bin/phos-ft"; then
+    die "phos-ft has failpoints: it was built with debug assertions"
+fi
 # Symbols stay in target/; a container does not need them.
 strip "$new/bin/phos-ft"
 strip --strip-unneeded "$new"/lib/*.so

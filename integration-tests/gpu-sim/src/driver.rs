@@ -15,6 +15,7 @@ use crate::graph::{Exec, Graph, NodeRef};
 use crate::memory::array::Array;
 use crate::memory::pool::Pool;
 use crate::memory::space::Space;
+use crate::memory::texture;
 use crate::memory::vmm::Handle;
 use crate::module::{Function, Library, Module};
 use crate::stream::{CaptureModes, Stream};
@@ -48,6 +49,8 @@ pub struct Driver {
     pub handles: Registry<Handle>,
     pub pools: Registry<Pool>,
     pub arrays: Registry<Array>,
+    /// And surfaces.
+    pub textures: Registry<texture::Object>,
 }
 
 static DRIVER: OnceLock<Driver> = OnceLock::new();
@@ -122,6 +125,7 @@ pub fn load() -> Res<&'static Driver> {
         handles: Registry::new(10),
         pools: Registry::new(11),
         arrays: Registry::new(12),
+        textures: Registry::new(13),
     };
     let driver = DRIVER.get_or_init(|| driver);
     OWNER.store(own_pid(), Ordering::Release);

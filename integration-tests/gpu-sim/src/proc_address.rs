@@ -25,6 +25,7 @@ const TABLES: &[&[Entry]] = &[
     crate::memory::native::TABLE,
     crate::memory::pointer::TABLE,
     crate::memory::pool::TABLE,
+    crate::memory::texture::TABLE,
     crate::memory::vmm::TABLE,
     crate::module::TABLE,
     crate::stream::TABLE,
@@ -94,6 +95,10 @@ fn checked(name: In<u8>, out: Out<*const ()>, version: i32, flags: u64) -> Res<F
     Ok(find(&name.text()?, version, flags))
 }
 
+/// How the numbers of the tables begin that there are here: a tool's, without anything in them but their size.
+const TOOLS: &[u8] = b"phos tools";
+static NO_FUNCTIONS: [usize; 1] = [size_of::<usize>()];
+
 api! { TABLE;
     11030 fn cuGetProcAddress(name: In<u8>, out: Out<*const ()>, version: i32, flags: u64) @free {
         match checked(name, out, version, flags)? {
@@ -117,9 +122,14 @@ api! { TABLE;
         status.set_optional(code);
         out.set(address)
     }
-    3000 fn cuGetExportTable(table: Out<*const ()>, _id: In<[u8; 16]>) @free {
-        table.set(std::ptr::null())?;
-        Err(ERROR_NOT_FOUND)
+    3000 fn cuGetExportTable(table: Out<*const ()>, id: In<[u8; 16]>) @free {
+        let id = id.get()?;
+        if !id.starts_with(TOOLS) {
+            table.set(std::ptr::null())?;
+            return Err(ERROR_NOT_FOUND);
+        }
+        driver::get()?.checkpoint.tools.note(id);
+        table.set((&raw const NO_FUNCTIONS).cast())
     }
 }
 

@@ -222,6 +222,37 @@ fn a_process_that_the_driver_does_not_lock() -> Result<()> {
     })
 }
 
+/// As torch.profiler does: from its first use on the driver refuses, and the job is not stopped for that.
+#[test]
+fn a_profiler_is_refused_before_anything_stops() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let profiled = world.path("profiled");
+    let spec = JobSpec {
+        interval: "never".into(),
+        ..JobSpec::default()
+    }
+    .with_trainer(&["--profile-at", &profiled.display().to_string()]);
+    disturbed(&world, &spec, |world, phos| {
+        checkpoint(world, phos)?;
+        let stopped = stops(phos);
+        std::fs::write(&profiled, b"")?;
+        let step = last_step(world).unwrap_or(0);
+        wait_step(world, phos, step + 2)?;
+        for _ in 0..3 {
+            refused_with(world, &["process", "801", "torch.profiler"])?;
+        }
+        ensure!(
+            stops(phos) == stopped && failed_stops(phos)?.is_empty(),
+            "the job was stopped for it: {}",
+            phos.tail()
+        );
+        // What comes back is as it was before the profiler.
+        std::fs::remove_file(&profiled)?;
+        kill_job_and_wait(world, phos)?;
+        checkpoint(world, phos).map(drop)
+    })
+}
+
 /// Two ranks that look as if they had communicators of NCCL's, where the user set what this driver cannot restore: refused
 /// without a stop, by name.
 fn communicators(kind: &str) -> Result<()> {

@@ -245,6 +245,42 @@ fn a_full_disk_here_sends_checkpoints_to_the_store() -> Result<()> {
     })
 }
 
+/// What was left behind here goes when a person says so, as in the store.
+#[test]
+fn branches_that_are_dropped_go_from_this_machine_as_well() -> Result<()> {
+    let (world, spec, reference, _) = under_way()?;
+    world.kill_everything()?;
+    let stored = (listed(&world)?.into_iter()).find(|(id, _)| !id.starts_with('L'));
+    let (stored, _) = stored.context("none in the store")?;
+    let phos = world.start(&spec.with_phos(&["--from", &stored]))?;
+    wait_said(&phos, &[&format!("resumed checkpoint={stored} ")])?;
+    let left_behind = |world: &World| -> Result<usize> {
+        let rows = world.json(&["list"])?;
+        let rows = rows["checkpoints"].as_array().context("no list")?;
+        let left = |row: &&serde_json::Value| {
+            row["branch"].is_u64() && row["id"].as_str().is_some_and(|id| id.starts_with('L'))
+        };
+        Ok(rows.iter().filter(left).count())
+    };
+    // The fork is written with the first checkpoint here.
+    let asked = checkpoint(&world, &phos)?;
+    wait_stored(&world, &phos, asked)?;
+    ensure!(left_behind(&world)? > 0, "{:?}", world.json(&["list"])?);
+    let dry = world.json(&["prune", "--drop-branches", "--dry-run"])?;
+    ensure!(
+        dry["local"]["removed"]
+            .as_array()
+            .is_some_and(|all| !all.is_empty()),
+        "{dry}"
+    );
+    ensure!(left_behind(&world)? > 0, "{:?}", world.json(&["list"])?);
+    world.json(&["prune", "--drop-branches"])?;
+    ensure!(left_behind(&world)? == 0, "{:?}", world.json(&["list"])?);
+    kill_job_and_wait(&world, &phos)?;
+    wait_said(&phos, &["resumed checkpoint=l"])?;
+    finish(&world, phos, &reference)
+}
+
 /// Where the disk cannot even note that the job went back, what is on it is not gone on with either.
 #[test]
 fn what_was_left_behind_is_not_resumed_from_a_full_disk() -> Result<()> {

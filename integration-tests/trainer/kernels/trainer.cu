@@ -176,3 +176,21 @@ extern "C" __global__ void __launch_bounds__(256) trainer_checksum(const u32 *x,
     }
     if (threadIdx.x == 0) out[0] = partial[0];
 }
+
+#ifdef __CUDACC_RTC__
+// A field of width x height floats, read through a texture (points, clamped, not normalised) and written through a surface: each
+// value becomes a quarter of its left neighbour, half of itself and a quarter of its right one. Launch: one thread for each value.
+extern "C" __global__ void trainer_smooth(u64 from, u64 to, u32 width, u32 height) {
+    u64 i = global_index();
+    if (i >= (u64)width * height) return;
+    u32 x = (u32)(i % width), y = (u32)(i / width);
+    float value[3];
+    for (int side = 0; side < 3; side++) {
+        asm volatile("{ .reg .f32 g, b, a; tex.2d.v4.f32.f32 {%0, g, b, a}, [%1, {%2, %3}]; }"
+                     : "=f"(value[side])
+                     : "l"(from), "f"((float)x + (float)side - 0.5f), "f"((float)y + 0.5f));
+    }
+    float smooth = (0.25f * value[0] + 0.5f * value[1]) + 0.25f * value[2];
+    asm volatile("sust.b.2d.b32.trap [%0, {%1, %2}], {%3};" : : "l"(to), "r"(x * 4), "r"(y), "r"(__float_as_uint(smooth)) : "memory");
+}
+#endif

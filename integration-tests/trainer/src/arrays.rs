@@ -1,10 +1,13 @@
-//! A field that lives in arrays, as textures and surfaces do: the driver's own memory, which only copies reach here. What was
+//! A field that lives in arrays, the driver's own memory, which copies reach, and kernels through textures and surfaces. What was
 //! written to it in earlier steps is part of the losses.
 
 use anyhow::Result;
 use cudarc::driver::sys::{
-    CUDA_ARRAY_DESCRIPTOR, CUDA_ARRAY3D_DESCRIPTOR, CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUarray,
-    CUarray_format, CUmemorytype, CUstream,
+    CUDA_ARRAY_DESCRIPTOR, CUDA_ARRAY3D_DESCRIPTOR, CUDA_MEMCPY2D, CUDA_MEMCPY3D,
+    CUDA_RESOURCE_DESC, CUDA_RESOURCE_DESC_st__bindgen_ty_1,
+    CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_1, CUDA_TEXTURE_DESC, CUaddress_mode, CUarray,
+    CUarray_format, CUfilter_mode, CUmemorytype, CUresourcetype, CUstream, CUsurfObject,
+    CUtexObject,
 };
 
 use crate::cuda::{Arg, Buffer, Gpu, alloc, checksum, cu, free, launch_each};
@@ -16,14 +19,19 @@ const LAYERS: usize = 4;
 /// Bytes of a row, and of a field.
 const ROW: usize = WIDTH * 4;
 const FIELD: usize = ROW * HEIGHT;
-/// `CUDA_ARRAY3D_LAYERED`.
+/// `CUDA_ARRAY3D_LAYERED`, `CUDA_ARRAY3D_SURFACE_LDST`.
 const LAYERED: u32 = 1;
+const SURFACE: u32 = 2;
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Arrays {
     fields: [CUarray; 2],
     layers: CUarray,
+    /// Of the second field.
+    texture: CUtexObject,
+    /// Of the first.
+    surface: CUsurfObject,
     /// Written anew at each step.
     linear: [Buffer; 2],
     result: Buffer,
@@ -41,6 +49,59 @@ fn flat(rows: usize) -> Result<CUarray> {
     let mut array = std::ptr::null_mut();
     cu!(cuArrayCreate_v2(&mut array, &shape))?;
     Ok(array)
+}
+
+fn solid(depth: usize, flags: u32) -> Result<CUarray> {
+    let shape = CUDA_ARRAY3D_DESCRIPTOR {
+        Width: WIDTH,
+        Height: HEIGHT,
+        Depth: depth,
+        Format: CUarray_format::CU_AD_FORMAT_FLOAT,
+        NumChannels: 1,
+        Flags: flags,
+    };
+    let mut array = std::ptr::null_mut();
+    cu!(cuArray3DCreate_v2(&mut array, &shape))?;
+    Ok(array)
+}
+
+const fn resource(array: CUarray) -> CUDA_RESOURCE_DESC {
+    CUDA_RESOURCE_DESC {
+        resType: CUresourcetype::CU_RESOURCE_TYPE_ARRAY,
+        res: CUDA_RESOURCE_DESC_st__bindgen_ty_1 {
+            array: CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_1 { hArray: array },
+        },
+        flags: 0,
+    }
+}
+
+fn texture(array: CUarray) -> Result<CUtexObject> {
+    let how = CUDA_TEXTURE_DESC {
+        addressMode: [CUaddress_mode::CU_TR_ADDRESS_MODE_CLAMP; 3],
+        filterMode: CUfilter_mode::CU_TR_FILTER_MODE_POINT,
+        flags: 0,
+        maxAnisotropy: 0,
+        mipmapFilterMode: CUfilter_mode::CU_TR_FILTER_MODE_POINT,
+        mipmapLevelBias: 0.0,
+        minMipmapLevelClamp: 0.0,
+        maxMipmapLevelClamp: 0.0,
+        borderColor: [0.0; 4],
+        reserved: [0; 12],
+    };
+    let mut object = 0;
+    cu!(cuTexObjectCreate(
+        &mut object,
+        &resource(array),
+        &how,
+        std::ptr::null()
+    ))?;
+    Ok(object)
+}
+
+fn surface(array: CUarray) -> Result<CUsurfObject> {
+    let mut object = 0;
+    cu!(cuSurfObjectCreate(&mut object, &resource(array)))?;
+    Ok(object)
 }
 
 /// One end of a copy: a layer of an array, or linear memory.
@@ -132,19 +193,12 @@ impl Arrays {
     /// And `mib` MiB in one that is never looked at again.
     pub(crate) fn new(gpu: &Gpu, mib: usize, stream: CUstream) -> Result<Self> {
         gpu.select()?;
-        let shape = CUDA_ARRAY3D_DESCRIPTOR {
-            Width: WIDTH,
-            Height: HEIGHT,
-            Depth: LAYERS,
-            Format: CUarray_format::CU_AD_FORMAT_FLOAT,
-            NumChannels: 1,
-            Flags: LAYERED,
-        };
-        let mut layers = std::ptr::null_mut();
-        cu!(cuArray3DCreate_v2(&mut layers, &shape))?;
+        let fields = [solid(0, SURFACE)?, flat(HEIGHT)?];
         let arrays = Self {
-            fields: [flat(HEIGHT)?, flat(HEIGHT)?],
-            layers,
+            fields,
+            layers: solid(LAYERS, LAYERED)?,
+            texture: texture(fields[1])?,
+            surface: surface(fields[0])?,
             linear: [alloc(FIELD)?, alloc(FIELD)?],
             result: alloc(8)?,
             idle: if mib > 0 {
@@ -171,8 +225,8 @@ impl Arrays {
         Ok(arrays)
     }
 
-    /// The field and a layer give the next field, which is also the layer from then on; its checksum.
-    pub(crate) fn step(&mut self, gpu: &Gpu, step: u64, stream: CUstream) -> Result<u64> {
+    /// The field and a layer give the layer as it is from then on, and that, smoothed, the next field; the layer's checksum.
+    pub(crate) fn step(&self, gpu: &Gpu, step: u64, stream: CUstream) -> Result<u64> {
         gpu.select()?;
         let layer = (mix(step) % LAYERS as u64) as usize;
         let [field, other] = self.linear;
@@ -187,12 +241,20 @@ impl Arrays {
         launch_each(gpu.kernels.add_scaled, field.words(), stream, &args)?;
         copy_flat(End::Linear(field), End::Array(self.fields[1], 0), stream)?;
         copy(End::Linear(field), End::Array(self.layers, layer), stream)?;
-        self.fields.swap(0, 1);
+        let args = [
+            Arg::U64(self.texture),
+            Arg::U64(self.surface),
+            Arg::U32(WIDTH as u32),
+            Arg::U32(HEIGHT as u32),
+        ];
+        launch_each(gpu.kernels.smooth, field.words(), stream, &args)?;
         checksum(gpu, field, self.result, stream)
     }
 
     pub(crate) fn finish(self, gpu: &Gpu) -> Result<()> {
         gpu.select()?;
+        cu!(cuTexObjectDestroy(self.texture))?;
+        cu!(cuSurfObjectDestroy(self.surface))?;
         let arrays = self.fields.into_iter().chain([self.layers]);
         for array in arrays.chain(self.idle) {
             cu!(cuArrayDestroy(array))?;

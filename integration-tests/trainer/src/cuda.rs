@@ -100,6 +100,7 @@ pub(crate) struct Kernels {
     pub adam: CUfunction,
     pub pattern: CUfunction,
     pub checksum: CUfunction,
+    pub smooth: CUfunction,
 }
 
 impl Kernels {
@@ -125,6 +126,7 @@ impl Kernels {
             adam: get("adam")?,
             pattern: get("pattern")?,
             checksum: get("checksum")?,
+            smooth: get("smooth")?,
         })
     }
 }

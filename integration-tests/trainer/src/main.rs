@@ -123,6 +123,9 @@ pub(crate) struct Args {
     /// is lost
     #[arg(long)]
     pub counting_thread: bool,
+    /// As a profiler does, take the driver's private tables once this file is there
+    #[arg(long, value_name = "FILE")]
+    pub profile_at: Option<PathBuf>,
     /// Hold so many small allocations on the first device, one of which is verified and replaced at each step
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub allocations: usize,

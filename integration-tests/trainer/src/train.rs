@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use cudarc::driver::sys;
 
 use crate::Args;
 use crate::arrays::Arrays;
 use crate::beside::{self, Beside};
 use crate::companion::{Companion, Part, Request};
-use crate::cuda::{self, CudaUnavailable, Gpu};
+use crate::cuda::{self, CudaUnavailable, Gpu, cu};
 use crate::data::Loader;
 use crate::extras::{Content, Link, VerificationFailed, make_noise};
 use crate::follow::Follow;
@@ -163,7 +164,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         None => None,
     };
     let (first, compute) = (&replicas[0].gpu, replicas[0].compute);
-    let mut arrays = args
+    let arrays = args
         .arrays
         .then(|| Arrays::new(first, args.array_mib, compute))
         .transpose()?;
@@ -194,7 +195,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         if let Some(shared) = &mut shared {
             random ^= shared.step(&replicas[0].gpu, step, replicas[0].compute)?;
         }
-        if let Some(arrays) = &mut arrays {
+        if let Some(arrays) = &arrays {
             random ^= arrays.step(&replicas[0].gpu, step, replicas[0].compute)?;
         }
         if let Some(variable) = &mut variable {
@@ -259,6 +260,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             }
         }
         surge(args, &replicas[0], step)?;
+        if args.profile_at.as_deref().is_some_and(Path::exists) {
+            take_tables()?;
+        }
         if let Some(hold) = &mut hold {
             replicas[0].gpu.select()?;
             hold.step()?;
@@ -420,6 +424,20 @@ fn finish(replicas: Vec<Replica>, extras: Vec<Ballast>, shown: &[u32], steps: u6
 }
 
 /// Takes a lot of memory on the first device for a moment, if it is asked to now.
+/// What a profiler begins with; only the simulated driver has these tables.
+fn take_tables() -> Result<()> {
+    for number in 0..37 {
+        let mut id = *b"phos tools      ";
+        id[15] = number;
+        let uuid = sys::CUuuid {
+            bytes: id.map(|byte| byte.cast_signed()),
+        };
+        let mut table = std::ptr::null();
+        cu!(cuGetExportTable(&mut table, &uuid))?;
+    }
+    Ok(())
+}
+
 fn surge(args: &Args, replica: &Replica, step: u64) -> Result<()> {
     let Some(file) = args.surge_at.as_deref().filter(|file| file.exists()) else {
         return Ok(());

@@ -211,6 +211,9 @@ pub enum ToAgent {
         /// The allocations.
         keys: Vec<AllocationKey>,
     },
+    /// A tool has taken the driver's private tables (a profiler, a debugger), so that the driver may refuse to checkpoint the process:
+    /// it is asked before anything stops. Sent when it happens and after every `Hello` from then on; no answer.
+    Instrumented,
 }
 
 /// An allocation in [`ToAgent::Table`].

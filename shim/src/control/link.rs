@@ -189,6 +189,15 @@ pub fn announce(reason: Option<String>) {
     }
 }
 
+/// Tells the agent that a tool has taken the driver's private tables.
+pub fn tell_instrumented() {
+    if let Some(socket) = socket()
+        && let Err(error) = send_on(&socket, &ToAgent::Instrumented, &[])
+    {
+        log::debug!("cannot tell the agent: {error}");
+    }
+}
+
 /// An allocation whose fd the agent holds was freed.
 pub fn freed(id: AllocationId) {
     lock(&STATE).freed.push_back(id);

@@ -34,7 +34,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use attach::Attaching;
 
-use crate::interpose::guard;
+use crate::interpose::{export_table, guard};
 use crate::memory::Relaxed;
 use crate::table::real;
 use crate::{abi, gate, log, mode, registry, unsupported};
@@ -247,6 +247,9 @@ impl Control {
         log::debug!("connected as {state:?}");
         if unsupported::text().is_some() {
             unsupported::announce();
+        }
+        if export_table::is_instrumented() {
+            link::tell_instrumented();
         }
         loop {
             match receive(socket, TICK) {

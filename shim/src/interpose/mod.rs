@@ -5,6 +5,7 @@
 //! a driver function up resolves `cuGetProcAddress` itself by `dlsym` through its PLT, hence through here.
 
 pub mod bypass;
+pub mod export_table;
 pub mod guard;
 pub mod proc_address;
 

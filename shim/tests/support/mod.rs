@@ -406,7 +406,8 @@ impl Link {
                 ToAgent::Freed { .. }
                 | ToAgent::LetGo { .. }
                 | ToAgent::Unsupported { .. }
-                | ToAgent::Supported => {}
+                | ToAgent::Supported
+                | ToAgent::Instrumented => {}
                 other => panic!("unexpected {other:?}"),
             }
         }
@@ -458,7 +459,8 @@ impl Link {
                 ToAgent::Freed { .. }
                 | ToAgent::LetGo { .. }
                 | ToAgent::Unsupported { .. }
-                | ToAgent::Supported => {}
+                | ToAgent::Supported
+                | ToAgent::Instrumented => {}
                 other => panic!("unexpected {other:?}"),
             }
         }

@@ -284,9 +284,14 @@ impl Init {
             return Err(AttemptError::JobEnded);
         };
         let with_shim: BTreeSet<ProcessId> = self.processes.keys().copied().collect();
+        let instrumented: Vec<ProcessId> = (self.processes.iter())
+            .filter(|(_, process)| process.instrumented)
+            .map(|(&pid, _)| pid)
+            .collect();
         let job = survey::Job {
             root,
             with_shim: &with_shim,
+            instrumented: &instrumented,
             control: &self.control,
             image_limit: self.config.image_limit,
             tcp: self.config.tcp,

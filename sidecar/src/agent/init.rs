@@ -1132,6 +1132,11 @@ impl Init {
                 self.set_unsupported(pid, Some(lines::plain(&reason)))
             }
             FromShim::Supported => self.set_unsupported(pid, None),
+            FromShim::Instrumented => {
+                if let Some(process) = self.processes.get_mut(&pid) {
+                    process.instrumented = true;
+                }
+            }
         }
     }
 
@@ -1176,6 +1181,7 @@ impl Init {
                 connection: Some(id),
                 alive: watch(pid),
                 unsupported: None,
+                instrumented: false,
             },
         );
         if let Some(old) = old.and_then(|p| p.connection) {

@@ -93,6 +93,8 @@ pub struct CudaProcess {
     pub alive: Option<OwnedFd>,
     /// Why it rules checkpoints out, if it does.
     pub unsupported: Option<String>,
+    /// A tool has attached itself to the driver in it.
+    pub instrumented: bool,
 }
 
 /// The sockets and their connections.

@@ -20,7 +20,7 @@ use super::config::Tcp;
 use super::control::Control;
 use super::devices::{self, InTheWay};
 use super::user::JobUser;
-use super::{environment, linked, room, shims, signals, tree};
+use super::{control, environment, linked, room, shims, signals, tree};
 
 /// How long what may be over in a moment is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -38,6 +38,8 @@ pub struct Job<'a> {
     pub root: ProcessId,
     /// Processes whose shims are connected.
     pub with_shim: &'a BTreeSet<ProcessId>,
+    /// Those of them in which a tool has attached itself to the driver.
+    pub instrumented: &'a [ProcessId],
     /// The driver.
     pub control: &'a Control,
     /// `--image-limit`, in bytes.
@@ -190,6 +192,13 @@ impl Survey {
         {
             return Err(shown.why.clone());
         }
+        for &pid in job.instrumented {
+            if let Ok(driver) = job.control.get()
+                && let Some(error) = control::refusal(&driver, pid)
+            {
+                return Err(AttemptError::Control(error.to_string()));
+            }
+        }
         let cuda: Vec<ProcessId> = tree
             .processes
             .iter()
@@ -298,6 +307,7 @@ mod tests {
         let job = Job {
             root,
             with_shim: &BTreeSet::new(),
+            instrumented: &[],
             control: &Control::default(),
             image_limit: None,
             tcp: Tcp::Auto,
@@ -325,6 +335,7 @@ mod tests {
             let job = Job {
                 root: pid,
                 with_shim: &BTreeSet::new(),
+                instrumented: &[],
                 control: &Control::default(),
                 image_limit: None,
                 tcp: Tcp::Auto,

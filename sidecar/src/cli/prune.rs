@@ -2,10 +2,11 @@
 //! decides is in the storage crate, what to keep in the policies.
 
 use phos_policies::retention::Retention;
-use phos_storage::{CollectOptions, Collected};
+use phos_storage::{CollectOptions, Collected, Job};
+use serde::Serialize;
 
 use super::args::Common;
-use super::look::{open, print_json};
+use super::look::{near, open, print_json};
 use super::size::human;
 use super::{exit, fail, runtime};
 use crate::engine;
@@ -47,17 +48,51 @@ async fn prune(common: &Common, rules: Retention, dry_run: bool, as_json: bool) 
         dry_run,
         ..CollectOptions::default()
     };
-    let keep = engine::keep(rules);
-    let done = job
-        .collect(&keep, options, engine::unix_millis)
-        .await
-        .map_err(|e| fail(&e, exit::collect(&e)))?;
+    let done = collect(&job, rules, options).await?;
+    // The tier keeps its newest few of each branch by itself.
+    let tier = match rules.drop_branches {
+        true => near(common).await?,
+        false => None,
+    };
+    let local = match &tier {
+        Some(tier) => {
+            let branches = Retention {
+                drop_branches: true,
+                ..Retention::default()
+            };
+            Some(collect(tier, branches, options).await?)
+        }
+        None => None,
+    };
     if as_json {
-        print_json(&done);
-    } else {
-        print(&done, dry_run);
+        print_json(&Report {
+            store: &done,
+            local: local.as_ref(),
+        });
+        return Ok(());
+    }
+    print(&done, dry_run);
+    if let Some(local) = &local {
+        println!("and of the checkpoints on this machine alone:");
+        print(local, dry_run);
     }
     Ok(())
+}
+
+async fn collect(job: &Job, rules: Retention, options: CollectOptions) -> Result<Collected, u8> {
+    job.collect(&engine::keep(rules), options, engine::unix_millis)
+        .await
+        .map_err(|e| fail(&e, exit::collect(&e)))
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Report<'a> {
+    #[serde(flatten)]
+    store: &'a Collected,
+    /// Of the tier on this machine, where branches were dropped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    local: Option<&'a Collected>,
 }
 
 fn numbers(numbers: &[phos_storage::CheckpointNumber]) -> String {

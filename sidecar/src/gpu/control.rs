@@ -365,7 +365,7 @@ fn hint(result: Code) -> &'static str {
         401 => ": the process is in another state than the call needs",
         600 => ": GPU work did not end within the timeout",
         NOT_SUPPORTED => {
-            ": the driver cannot checkpoint what the process uses: a profiler (torch.profiler, Nsight: from its first recording to the end of \
+            ": the driver cannot checkpoint what the process uses: a profiler (torch.profiler, Nsight: from its first use to the end of \
              the process, so leave it out where checkpoints are needed), UVM, MIG, MPS, IPC or multicast memory"
         }
         _ => "",

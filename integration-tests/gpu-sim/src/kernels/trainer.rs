@@ -5,6 +5,7 @@
 
 use super::{Kernel, Launch, View};
 use crate::error::{ERROR_ILLEGAL_ADDRESS, Res};
+use crate::memory::texture::Object;
 
 pub const TABLE: &[(&str, Kernel)] = &[
     ("trainer_init", init),
@@ -20,6 +21,7 @@ pub const TABLE: &[(&str, Kernel)] = &[
     ("trainer_adam", adam),
     ("trainer_pattern", pattern),
     ("trainer_checksum", checksum),
+    ("trainer_smooth", smooth),
 ];
 
 /// Values read by a kernel: the pointer is argument `index`.
@@ -305,5 +307,20 @@ fn checksum(launch: &Launch<'_>) -> Res {
         sum.wrapping_add(mix(u64::from(x.get(i as usize)).wrapping_add(i << 32)))
     });
     launch.view::<u64>(launch.param(2)?, 1, true)?.set(0, sum);
+    Ok(())
+}
+
+/// Through a texture and a surface.
+fn smooth(launch: &Launch<'_>) -> Res {
+    let (width, height) = (size(launch, 2)? as usize, size(launch, 3)? as usize);
+    let (from, row) = Object::texels(launch, launch.param(0)?, false)?;
+    let (to, to_row) = Object::texels(launch, launch.param(1)?, true)?;
+    for y in 0..height {
+        for x in 0..width {
+            let at = |x: usize| from.get(y * row + x.min(row - 1));
+            let (left, middle, right) = (at(x.saturating_sub(1)), at(x), at(x + 1));
+            to.set(y * to_row + x, (0.25 * left + 0.5 * middle) + 0.25 * right);
+        }
+    }
     Ok(())
 }

@@ -34,6 +34,10 @@ pub struct Solid {
 
 const _: () = assert!(size_of::<Flat>() == 24 && size_of::<Solid>() == 40);
 
+/// `CU_AD_FORMAT_FLOAT`, `CUDA_ARRAY3D_SURFACE_LDST`.
+const FLOAT: i32 = 0x20;
+const SURFACE: u32 = 2;
+
 /// An array.
 pub struct Array {
     /// Where its bytes are: no address that the program knows.
@@ -46,6 +50,16 @@ impl Array {
     /// Bytes of a row.
     pub fn row(&self) -> usize {
         self.shape.width * element(&self.shape).unwrap_or(0)
+    }
+
+    /// Whether its elements are single floats.
+    pub fn holds_floats(&self) -> bool {
+        self.shape.format == FLOAT && self.shape.channels == 1
+    }
+
+    /// Whether it was made to be written through surfaces.
+    pub fn is_for_surfaces(&self) -> bool {
+        self.shape.flags & SURFACE != 0
     }
 
     /// Rows of a layer.

@@ -11,4 +11,5 @@ pub mod phys;
 pub mod pointer;
 pub mod pool;
 pub mod space;
+pub mod texture;
 pub mod vmm;
