@@ -547,7 +547,10 @@ impl Collector<'_> {
         let job = self.job;
         let damaged = |detail: String| CollectError::Damaged { reason: detail };
         let record = job.record(number).await?.map_err(damaged)?;
-        let RecordKind::Collected { collection, .. } = &record.kind else {
+        let RecordKind::Collected {
+            collection, digest, ..
+        } = &record.kind
+        else {
             return Err(damaged(reason.to_owned()));
         };
         let key = job.key(&format!("collections/{collection}"));
@@ -557,7 +560,7 @@ impl Collector<'_> {
             .await
         {
             Ok(bytes) => {
-                if collection::is_newer(job.crypt(), number, &bytes) {
+                if collection::is_newer(job.crypt(), number, *digest, &bytes) {
                     return Err(damaged(format!(
                         "{key} was written by a newer phos-ft: collect with that one"
                     )));

@@ -97,10 +97,17 @@ impl Collection {
         digest: Digest,
         bytes: &[u8],
     ) -> Result<Self, String> {
-        let (_version, payload) = envelope::open_in(crypt, &place(number), &KIND, bytes)
-            .map_err(|error| error.to_string())?;
-        if Digest::of(bytes) != digest {
-            return Err("the collection is not the one that was decided".into());
+        let is_decided = Digest::of(bytes) == digest;
+        let other = || "the collection is not the one that was decided".to_owned();
+        let (_version, payload) = envelope::open_in(crypt, &place(number), &KIND, bytes).map_err(
+            |error| match error {
+                // Of damaged bytes the version is damaged as well.
+                EnvelopeError::Newer { .. } if !is_decided => other(),
+                error => error.to_string(),
+            },
+        )?;
+        if !is_decided {
+            return Err(other());
         }
         let collection: Self =
             envelope::from_cbor(KIND.what, &payload).map_err(|e| e.to_string())?;
@@ -143,10 +150,10 @@ impl Collection {
     }
 }
 
-/// Whether an object cannot be read because a newer phos-ft wrote it.
-pub(crate) fn is_newer(crypt: &Crypt, number: u64, bytes: &[u8]) -> bool {
+/// Whether an object cannot be read because a newer phos-ft wrote it: it is what its record says, to the last bit.
+pub(crate) fn is_newer(crypt: &Crypt, number: u64, digest: Digest, bytes: &[u8]) -> bool {
     let opened = envelope::open_in(crypt, &place(number), &KIND, bytes);
-    matches!(opened, Err(EnvelopeError::Newer { .. }))
+    matches!(opened, Err(EnvelopeError::Newer { .. })) && Digest::of(bytes) == digest
 }
 
 /// Name of a collection by its number and the digest of its bytes.
@@ -292,6 +299,35 @@ mod tests {
             }
             let _ = (number_in(&name), writer_in(&name), parse_note_name(&name));
         }
+    }
+
+    #[test]
+    fn only_what_its_record_names_is_of_a_newer_phos_ft() {
+        let job = JobName::new("job").unwrap();
+        let collection = Collection {
+            job: job.clone(),
+            number: 7,
+            kept: Vec::new(),
+            completed: None,
+            packs: Vec::new(),
+            manifests: Vec::new(),
+            forks: Vec::new(),
+            lost: None,
+        };
+        let whole = collection.encode(&Crypt::PLAIN).unwrap();
+        let digest = Digest::of(&whole);
+        assert!(!is_newer(&Crypt::PLAIN, 7, digest, &whole));
+        let mut bytes = whole.to_vec();
+        bytes[8] = 9;
+        assert!(is_newer(&Crypt::PLAIN, 7, Digest::of(&bytes), &bytes));
+        assert!(!is_newer(&Crypt::PLAIN, 7, digest, &bytes));
+        let decode = |digest| Collection::decode(&Crypt::PLAIN, &job, 7, digest, &bytes);
+        let newer = decode(Digest::of(&bytes)).unwrap_err();
+        let damaged = decode(digest).unwrap_err();
+        assert!(
+            newer.contains("newer") && !damaged.contains("newer"),
+            "{newer}; {damaged}"
+        );
     }
 
     #[test]

@@ -55,14 +55,21 @@ pub(super) async fn open(common: &Common) -> Result<Job, u8> {
 
 /// The tier on this machine, if the job has one that belongs to that store.
 pub(super) async fn near(common: &Common) -> Result<Option<Job>, u8> {
-    let (state_dir, store) = (&common.state_dir, common.store());
-    let options = common.store_options(key(common)?);
-    let found = engine::look_near(state_dir, &common.job, &store, options).await;
     // What the store has is said all the same.
-    Ok(found.unwrap_or_else(|e| {
-        eprintln!("phos-ft: the checkpoints on this machine alone cannot be looked at: {e}");
+    Ok(near_or_why(common).await?.unwrap_or_else(|e| {
+        eprintln!("phos-ft: {NOT_LOOKED_AT}: {e}");
         None
     }))
+}
+
+/// What is said where [`near_or_why`] has a reason.
+pub(super) const NOT_LOOKED_AT: &str = "the checkpoints on this machine alone cannot be looked at";
+
+/// The same, or why it cannot be looked at.
+pub(super) async fn near_or_why(common: &Common) -> Result<Result<Option<Job>, String>, u8> {
+    let (state_dir, store) = (&common.state_dir, common.store());
+    let options = common.store_options(key(common)?);
+    Ok(engine::look_near(state_dir, &common.job, &store, options).await)
 }
 
 /// The history that a checkpoint is in, which must be there.

@@ -6,7 +6,7 @@ use phos_storage::{CollectOptions, Collected, Job};
 use serde::Serialize;
 
 use super::args::Common;
-use super::look::{near, open, print_json};
+use super::look::{NOT_LOOKED_AT, near_or_why, open, print_json};
 use super::size::human;
 use super::{exit, fail, runtime};
 use crate::engine;
@@ -50,33 +50,41 @@ async fn prune(common: &Common, rules: Retention, dry_run: bool, as_json: bool) 
     };
     let done = collect(&job, rules, options).await?;
     // The tier keeps its newest few of each branch by itself.
-    let tier = match rules.drop_branches {
-        true => near(common).await?,
-        false => None,
+    let local = match rules.drop_branches {
+        true => drop_near(common, options).await,
+        false => Ok(None),
     };
-    let local = match &tier {
-        Some(tier) => {
-            let branches = Retention {
-                drop_branches: true,
-                ..Retention::default()
-            };
-            Some(collect(tier, branches, options).await?)
-        }
-        None => None,
-    };
+    // What was done is said whatever came of the tier.
+    let there = local.as_ref().ok().and_then(Option::as_ref);
     if as_json {
         print_json(&Report {
             store: &done,
-            local: local.as_ref(),
+            local: there,
         });
-        return Ok(());
+    } else {
+        print(&done, dry_run);
+        if let Some(local) = there {
+            println!("and of the checkpoints on this machine alone:");
+            print(local, dry_run);
+        }
     }
-    print(&done, dry_run);
-    if let Some(local) = &local {
-        println!("and of the checkpoints on this machine alone:");
-        print(local, dry_run);
-    }
-    Ok(())
+    local.map(drop)
+}
+
+/// Drops what was left behind in the tier on this machine, if there is one.
+async fn drop_near(common: &Common, options: CollectOptions) -> Result<Option<Collected>, u8> {
+    let tier = near_or_why(common).await?.map_err(|e| {
+        let why = format_args!("{NOT_LOOKED_AT}, and none of them was dropped: {e}");
+        fail(why, exit::UNAVAILABLE)
+    })?;
+    let Some(tier) = tier else {
+        return Ok(None);
+    };
+    let branches = Retention {
+        drop_branches: true,
+        ..Retention::default()
+    };
+    collect(&tier, branches, options).await.map(Some)
 }
 
 async fn collect(job: &Job, rules: Retention, options: CollectOptions) -> Result<Collected, u8> {
