@@ -19,6 +19,7 @@ from pathlib import Path
 
 import job as jobs
 from job import BUNDLE, CRIU, HERE, OUT, PHOS, driver_version, lines, say, trace, wait_for
+from soak import TRAIN as SMALL
 
 WORK = Path("/dev/shm/phos-h200")
 APART = Path("/var/tmp/phos-apart")
@@ -411,6 +412,67 @@ def natives():
             one.clean()
 
 
+def arrays(checkpoints=5):
+    """The trainer of the tests with arrays that kernels reach through textures and surfaces: the kernels that the simulated GPU
+    runs in Rust, here on a GPU."""
+    program = [str(BUNDLE / "bin/phos-trainer"), "--quiet", "--arrays", "--log"]
+    finish = WORK / "arrays.finish"
+    job = Job("arrays", 0, store=f"file://{WORK}/arrays-store")
+    job.program = [*program, str(job.log), "--steps", str(10**8), "--finish-at", str(finish)]
+    reference = Job("arrays-reference", 0)
+    try:
+        job.start().step(20)
+        for _ in range(checkpoints):
+            job.checkpoint()
+            job.step(len(lines(job.log)) + 20)
+        resumes = job.resumes()
+        job.kill_job()
+        job.goes_on(resumes)
+        finish.touch()
+        job.end()
+        reference.program = [*program, str(reference.log), "--steps", str(len(trace(job.log)))]
+        reference.plain().end()
+        same_losses(trace(reference.log), job, FIGURES.setdefault("arrays", {}))
+    finally:
+        finish.unlink(missing_ok=True)
+        print(job.tail(10))
+        job.clean()
+        reference.clean()
+        shutil.rmtree(WORK / "arrays-store", ignore_errors=True)
+
+
+def profiler():
+    """Beside torch.profiler a checkpoint is refused by name, before anything stops: the longest step with requests for
+    checkpoints is shown beside the longest without."""
+    job = Job("profiler", 0, env=dict(SMALL, PROFILE="always"))
+    job.program = ["python3", str(HERE / "programs/profiled.py"), str(job.log), "100000"]
+    figures = FIGURES.setdefault("profiler", {})
+    try:
+        job.start().step(300)
+        before = len(lines(job.log))
+        answers = []
+        for _ in range(10):
+            asked = time.monotonic()
+            try:
+                job.checkpoint()
+                raise AssertionError("a checkpoint was taken beside a profiler")
+            except RuntimeError as e:
+                if "profiler" not in str(e):
+                    raise
+                answers.append(time.monotonic() - asked)
+                figures["refusal"] = str(e).split("\n")[0][:400]
+            job.step(len(lines(job.log)) + 20)
+        steps = [float(l[2]) * 1000 for l in lines(job.log)]
+        figures["longest_step_ms"] = {"before": max(steps[20:before]), "with_refusals": max(steps[before:])}
+        figures["answer_ms"] = max(answers) * 1000
+        row("beside a profiler", figures["refusal"])
+        row("longest step", json.dumps(figures["longest_step_ms"]))
+        job.alive()
+    finally:
+        print(job.tail(10))
+        job.clean()
+
+
 def nccl():
     """Two ranks over NCCL as it comes are checkpointed, killed and come back; where the user asks for what cannot be restored
     the checkpoint is refused by name and the job goes on. Needs two GPUs."""
@@ -760,7 +822,7 @@ def elsewhere():
 
 STAGES = {"correct": correct, "stop39": stop39, "stop90": stop90, "idle": idle, "peer": peer, "ratio": ratio, "gate": gate,
           "compat": compat, "programs": programs, "demo": demo, "encoding": encoding, "encrypted": encrypted, "tiers": tiers,
-          "many": many, "natives": natives}
+          "many": many, "natives": natives, "arrays": arrays, "profiler": profiler}
 # Only when named: they need two GPUs.
 PAIRED = {"two": two, "moved": moved, "nccl": nccl}
 # Only when named: the second needs another machine, to which the parts of APART were carried.
