@@ -19,4 +19,5 @@ pub mod gpu;
 pub mod heap;
 pub mod host_memory;
 pub mod known_history;
+pub mod mask;
 pub mod run_dir;

@@ -5,8 +5,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, lchown, symlink};
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use phos_integration_tests::scenario::{checkpoint, disturbed, finish, refused, wait_said};
-use phos_integration_tests::{JobSpec, World};
+use phos_integration_tests::scenario::{LIMIT, checkpoint, disturbed, finish, refused, wait_said};
+use phos_integration_tests::{JobSpec, World, wait_for};
 
 /// The job's user, which no other process here has.
 const USER: u32 = 12_345;
@@ -73,6 +73,46 @@ fn a_directory_that_was_swapped_leads_nowhere() -> Result<()> {
     wait_said(&phos, &["resumed checkpoint="])?;
     let log = fs::metadata(world.log())?;
     ensure!(log.uid() == USER, "it is user {}'s now", log.uid());
+    finish(&world, phos, &reference)
+}
+
+/// By another process of the same user, between the look at an image's paths and CRIU's way to them: to a file that looks the same to
+/// CRIU, where only root may go.
+#[test]
+fn a_directory_swapped_while_the_job_comes_back_gives_it_nothing() -> Result<()> {
+    let (world, spec) = world()?;
+    let reference = world.reference(&spec)?;
+    let phos = world.start(&spec)?;
+    checkpoint(&world, &phos)?;
+    world.kill_everything()?;
+    let waits = world.path("waits");
+    let failpoint = format!("agent:mid-restore@{}", waits.display());
+    let mut command = world.trainer(&spec);
+    command
+        .env("PHOS_FAILPOINT", failpoint)
+        .current_dir(world.path("tmp"));
+    let phos = world.spawn(command)?;
+    wait_for("the agent to wait", LIMIT, || waits.exists().then_some(()))?;
+    let (work, etc) = (world.path("work"), world.path("etc"));
+    fs::create_dir(&etc)?;
+    let secret = etc.join("loss.log");
+    fs::copy(world.log(), &secret)?;
+    fs::set_permissions(&secret, fs::metadata(world.log())?.permissions())?;
+    let before = fs::read(&secret)?;
+    fs::set_permissions(&etc, Permissions::from_mode(0o700))?;
+    swap(&work, &etc)?;
+    fs::remove_file(&waits)?;
+    wait_said(&phos, &["was changed while the job was brought back"])?;
+    ensure!(
+        world.tree().job.is_empty() && fs::read(&secret)? == before,
+        "{}",
+        phos.tail()
+    );
+    // Nothing is lost by that.
+    world.kill_everything()?;
+    swap_back(&work)?;
+    let phos = world.start(&spec)?;
+    wait_said(&phos, &["resumed checkpoint="])?;
     finish(&world, phos, &reference)
 }
 

@@ -9,15 +9,18 @@ use phos_integration_tests::scenario::{
 };
 use phos_integration_tests::{DeviceNode, JobSpec, PhosFt, World, wait_for};
 
-fn spec(world: &World, hold: &str) -> JobSpec {
-    let file = hold_file(world).display().to_string();
+/// A job of which every try is told.
+fn told() -> JobSpec {
     JobSpec {
         interval: "never".into(),
-        // Every try is told.
         env: vec![("PHOS_LOG".into(), "info,phos_ft=debug".into())],
         ..JobSpec::default()
     }
-    .with_trainer(&["--hold", hold, "--hold-while", &file])
+}
+
+fn spec(world: &World, hold: &str) -> JobSpec {
+    let file = hold_file(world).display().to_string();
+    told().with_trainer(&["--hold", hold, "--hold-while", &file])
 }
 
 fn hold_file(world: &World) -> PathBuf {
@@ -41,6 +44,7 @@ fn let_go(world: &World, phos: &PhosFt) -> Result<()> {
 /// How long the job was held back by tries that failed, in ms, each.
 fn failed_stops(phos: &PhosFt) -> Result<Vec<u64>> {
     let said = phos.said();
+    ensure!(said.contains("DEBUG"), "tries are told at the level debug");
     let lines = said.lines().filter(|line| line.contains("the job runs on"));
     lines
         .map(|line| Ok(phos_integration_tests::scenario::number(line, "stop_ms")? as u64))
@@ -162,7 +166,8 @@ fn a_device_of_the_driver_that_cuda_did_not_open() -> Result<()> {
     let world = World::simulated(1, 256)?;
     let node = DeviceNode::new()?;
     let device = node.path();
-    let spec = spec(&world, &device);
+    // CUDA has the same one open.
+    let spec = spec(&world, &device).with_env("PHOS_SIM_NODE", &device);
     disturbed(&world, &spec, |world, phos| {
         hold(world, phos)?;
         refused_with(world, &[&device, "phos-trainer"])?;
@@ -227,11 +232,7 @@ fn a_process_that_the_driver_does_not_lock() -> Result<()> {
 fn a_profiler_is_refused_before_anything_stops() -> Result<()> {
     let world = World::simulated(1, 256)?;
     let profiled = world.path("profiled");
-    let spec = JobSpec {
-        interval: "never".into(),
-        ..JobSpec::default()
-    }
-    .with_trainer(&["--profile-at", &profiled.display().to_string()]);
+    let spec = told().with_trainer(&["--profile-at", &profiled.display().to_string()]);
     disturbed(&world, &spec, |world, phos| {
         checkpoint(world, phos)?;
         let stopped = stops(phos);

@@ -298,7 +298,11 @@ impl Init {
             user: self.user.as_ref().filter(|user| user.is_another()),
             insist,
         };
-        self.survey.look(&job, Instant::now())
+        let seen = self.survey.look(&job, Instant::now());
+        if let Some(why) = self.survey.take_lost() {
+            self.job_is_lost(&why);
+        }
+        seen
     }
 
     /// `Dump`.
@@ -861,6 +865,7 @@ impl Init {
                 .map(|e| VaultImage {
                     allocation: e.allocation,
                     requested: e.requested,
+                    shared: self.vault.is_shared(&e.allocation.key),
                 })
                 .collect(),
             imports: self

@@ -77,30 +77,6 @@ fn each<T: Send>(pids: &[ProcessId], work: impl Fn(ProcessId) -> T + Sync) -> Ve
     })
 }
 
-/// How long a lock that only asks waits for calls under way, and how long it is waited for.
-const ASKED: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
-
-/// Why the driver would refuse to checkpoint a process that runs, if it would: asked by a lock that is given back at once. Measured on
-/// driver 580: a process with a profiler is refused within 0.5 ms and notices nothing; any other is held for 14 ms at most.
-pub fn refusal(driver: &Arc<dyn ControlState>, pid: ProcessId) -> Option<ControlError> {
-    let driver = Arc::clone(driver);
-    let (sender, answer) = std::sync::mpsc::channel();
-    // In a thread: the agent does not wait for a driver that does not answer.
-    let asking = std::thread::Builder::new()
-        .name("driver-asked".into())
-        .spawn(move || {
-            let outcome = driver.lock(pid, ASKED.0);
-            if outcome.is_ok() {
-                report(driver.unlock(pid));
-            }
-            let _ = sender.send(outcome);
-        });
-    asking.ok()?;
-    let error = answer.recv_timeout(ASKED.1).ok()?.err()?;
-    // Whatever else it is, the checkpoint itself will say.
-    error.refused_process().is_some().then_some(error)
-}
-
 /// A checkpoint of control state that failed and was undone.
 #[derive(Debug)]
 pub struct Undone {
@@ -300,15 +276,6 @@ mod tests {
         let fake = Fake::new(Some(("restore", 3)));
         checkpoint_all(&fake, &[1, 2, 3], Duration::ZERO).unwrap();
         assert!(restore_all(&fake, &[1, 2, 3], &[]).is_err());
-    }
-
-    #[test]
-    fn who_is_asked_is_left_as_it_was() {
-        let fake = Arc::new(Fake::new(Some(("lock", 2))));
-        let driver: Arc<dyn ControlState> = Arc::clone(&fake) as _;
-        // Refused for another reason than what the process uses.
-        assert!(refusal(&driver, 1).is_none() && refusal(&driver, 2).is_none());
-        assert_eq!(fake.states(), [0, 0, 0]);
     }
 
     #[test]

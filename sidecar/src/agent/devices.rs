@@ -103,7 +103,16 @@ pub struct InTheWay {
     pub device: PathBuf,
     /// The library through which it is used, if one is suspected: the beginning of its file's name.
     pub library: Option<&'static str>,
-    mapped: bool,
+    place: Place,
+}
+
+/// Where a process has a device: what it lets go and takes again is elsewhere, or CUDA's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    /// Mapped, from this address on.
+    Mapped(u64),
+    /// Open, with this number.
+    Open(u32),
 }
 
 impl fmt::Display for InTheWay {
@@ -112,7 +121,10 @@ impl fmt::Display for InTheWay {
             process, device, ..
         } = self;
         let path = device.to_string_lossy();
-        let how = if self.mapped { "mapped" } else { "open" };
+        let how = match self.place {
+            Place::Mapped(_) => "mapped",
+            Place::Open(_) => "open",
+        };
         let library = LIBRARIES
             .iter()
             .find(|(file, ..)| Some(*file) == self.library);
@@ -140,8 +152,8 @@ impl fmt::Display for InTheWay {
 /// What one process has.
 #[derive(Debug, Default)]
 struct Sight {
-    /// Device and whether it is mapped.
-    devices: BTreeSet<(PathBuf, bool)>,
+    /// Where each device is. A mapping before a file: it is what CRIU stumbles over first.
+    devices: BTreeSet<(Place, PathBuf)>,
     libraries: BTreeSet<&'static str>,
 }
 
@@ -151,8 +163,13 @@ fn read_maps(maps: &str, sight: &mut Sight) {
         let Some(path) = line.find('/').and_then(|at| line.get(at..)) else {
             continue;
         };
+        let start = line.split('-').next();
         if path.starts_with("/dev/") && !path.ends_with(" (deleted)") {
-            sight.devices.insert((PathBuf::from(path), true));
+            if let Some(start) = start.and_then(|hex| u64::from_str_radix(hex, 16).ok()) {
+                sight
+                    .devices
+                    .insert((Place::Mapped(start), PathBuf::from(path)));
+            }
         } else if let Some((_, file)) = path.rsplit_once('/')
             && let Some((library, ..)) = LIBRARIES.iter().find(|(l, ..)| file.starts_with(l))
         {
@@ -168,7 +185,7 @@ fn look(pid: ProcessId) -> Sight {
     }
     for file in tree::open_files(pid) {
         if file.link.starts_with("/dev") {
-            sight.devices.insert((file.link, false));
+            sight.devices.insert((Place::Open(file.fd), file.link));
         }
     }
     sight
@@ -201,19 +218,15 @@ fn kind(pid: ProcessId, path: &Path) -> Kind {
 
 fn first(pid: ProcessId, wanted: Kind) -> Option<InTheWay> {
     let sight = look(pid);
-    // A mapping before a file: it is what CRIU stumbles over first.
-    let mut devices: Vec<&(PathBuf, bool)> = sight.devices.iter().collect();
-    devices.sort_by_key(|(_, mapped)| !mapped);
-    let (device, mapped) = devices
-        .into_iter()
-        .find(|(path, _)| kind(pid, path) == wanted)?;
+    let mut devices = sight.devices.iter();
+    let (place, device) = devices.find(|(_, path)| kind(pid, path) == wanted)?;
     let of = |name: &str| sight.libraries.iter().find(|l| **l == name).copied();
     Some(InTheWay {
         pid,
         process: tree::name(pid).unwrap_or_default(),
         device: device.clone(),
         library: LIBRARIES.iter().find_map(|(name, ..)| of(name)),
-        mapped: *mapped,
+        place: *place,
     })
 }
 
@@ -240,14 +253,14 @@ impl InTheWay {
             process: "test".into(),
             device: device.into(),
             library: None,
-            mapped: false,
+            place: Place::Open(9),
         }
     }
 
-    /// Whether it still is: the process has the device and maps the library.
+    /// Whether it still is: the process has the device where it had it, and maps the library.
     pub fn is_still_there(&self) -> bool {
         let sight = look(self.pid);
-        let device = sight.devices.iter().any(|(path, _)| *path == self.device);
+        let device = sight.devices.contains(&(self.place, self.device.clone()));
         device && self.library.is_none_or(|l| sight.libraries.contains(l))
     }
 }
@@ -292,7 +305,7 @@ mod tests {
         read_maps(maps, &mut sight);
         assert_eq!(
             sight.devices.into_iter().collect::<Vec<_>>(),
-            [(PathBuf::from("/dev/nvidia0"), true)]
+            [(Place::Mapped(0x2_0000_0000), PathBuf::from("/dev/nvidia0"))]
         );
         assert_eq!(
             sight.libraries.into_iter().collect::<Vec<_>>(),
@@ -308,7 +321,7 @@ mod tests {
                 process: "python".into(),
                 device: device.into(),
                 library,
-                mapped: true,
+                place: Place::Mapped(0),
             }
             .to_string()
         };

@@ -70,6 +70,13 @@ pub struct VaultImage {
     pub allocation: Allocation,
     /// Bytes asked for.
     pub requested: u64,
+    /// Whether its owner has given out handles of it. Of images of before this was noted: it may have.
+    #[serde(default = "yes")]
+    pub shared: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// `agent.json`.
@@ -426,10 +433,10 @@ fn open_directory(path: &Path) -> io::Result<OwnedFd> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(in crate::agent) mod tests {
     use super::*;
 
-    pub(crate) fn sample() -> AgentImage {
+    pub(in crate::agent) fn sample() -> AgentImage {
         AgentImage {
             format: FORMAT,
             phos_version: "0.1.0".into(),

@@ -43,7 +43,7 @@ use super::spawn::{self, InstalledShim, NofileLimit};
 use super::stdio::{Generation, Stdio};
 use super::survey::Survey;
 use super::user::JobUser;
-use super::vault::Vault;
+use super::vault::{Entry, Vault};
 use super::{AgentError, addresses, criu, lines, way};
 use crate::{known_history, run_dir};
 
@@ -1226,7 +1226,8 @@ impl Init {
             .processes
             .get(&key.owner)
             .is_some_and(|p| p.instance == instance);
-        let found = self.vault.get(&key).filter(|_| same);
+        let found = self.vault.get(&key);
+        let found = found.filter(|_| same && self.vault.is_shared(&key));
         let found = found.map(|entry| (entry.allocation, entry.shared()));
         let (allocation, fds) = match found {
             Some((allocation, fd)) => {
@@ -1287,10 +1288,14 @@ impl Init {
         let answer = answer.and_then(|()| {
             self.vault
                 .get(&allocation.key)
+                .map(Entry::shared)
                 .ok_or_else(|| "the agent does not hold this allocation".to_owned())
         });
+        if answer.is_ok() {
+            self.vault.note_shared(allocation.key);
+        }
         let (answer, fds) = match answer {
-            Ok(entry) => (Ok(()), vec![entry.shared()]),
+            Ok(fd) => (Ok(()), vec![fd]),
             Err(e) => (Err(e), Vec::new()),
         };
         self.send_shim(id, ToShim::Shared(answer), fds);
@@ -1424,13 +1429,14 @@ const TELL: Duration = Duration::from_secs(1);
 /// Most bytes of a command that are told: a message has to hold it, and a manifest.
 const TOLD: usize = 16 << 10;
 
-/// The command as the sidecar and the store hear of it. Of a longer one the beginning, and a digest of all of it, so that
+/// The command as the sidecar and the store hear of it, without [secrets](crate::mask). Of a longer one the beginning, and a digest of all of it, so that
 /// another command is still known as another.
 fn told_command(command: &[std::ffi::OsString]) -> Vec<String> {
     let all: Vec<String> = command
         .iter()
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
+    let all = crate::mask::command(&all);
     if all.iter().map(|word| word.len() + 1).sum::<usize>() <= TOLD {
         return all;
     }

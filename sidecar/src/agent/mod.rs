@@ -31,6 +31,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod addresses;
+mod asked;
 mod attempt;
 mod boundary;
 pub mod config;
@@ -58,6 +59,7 @@ mod paths;
 pub mod places;
 mod restore;
 mod revive;
+mod rights;
 mod room;
 mod shims;
 mod sidecar_link;

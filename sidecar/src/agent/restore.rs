@@ -228,6 +228,9 @@ impl Init {
             self.vault
                 .insert(allocation, asked.unwrap_or(allocation.bytes), fd);
         }
+        for held in image.vault.iter().filter(|held| held.shared) {
+            self.vault.note_shared(held.allocation.key);
+        }
         for (pid, keys) in &image.imports {
             self.vault.set_imports(*pid, keys.iter().copied());
         }

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use phos_protocol::agent::RestoreTimes;
 use phos_protocol::types::{GpuUuid, ProcessId};
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::boundary::{self, BoundaryError};
 use super::control::{Control, restore_all};
@@ -22,7 +23,7 @@ use super::namespace::{PidCounter, all_ids};
 use super::places::{self, PlaceError};
 use super::stdio::JobEnds;
 use super::user::JobUser;
-use super::{addresses, failpoint, lingering, linked, netlock, spawn};
+use super::{addresses, failpoint, lingering, linked, netlock, spawn, tree};
 use crate::gpu::control::ControlError;
 
 /// What a restore needs to know.
@@ -121,7 +122,7 @@ impl ReviveError {
             }) => {
                 call.starts_with("cuCheckpointProcessRestore")
                     && !MAY_PASS.contains(result)
-                    && super::tree::is_alive(*pid)
+                    && tree::is_alive(*pid)
             }
             _ => false,
         }
@@ -159,9 +160,10 @@ pub fn revive(plan: RevivePlan) -> Result<(ProcessId, RestoreTimes), ReviveError
     }
     failpoint::hit("agent:before-restore");
     let criu_images = plan.directory.path_of(CRIU_DIR);
-    if let Some(user) = &plan.user {
-        boundary::check(&criu_images, &image.files, &image.needed, user)?;
-    }
+    let user = plan.user.as_ref();
+    let look = user
+        .map(|user| boundary::check(&criu_images, image, user))
+        .transpose()?;
 
     let began = Instant::now();
     let turn = linked::Turn::to_restore(&image.linked);
@@ -180,13 +182,23 @@ pub fn revive(plan: RevivePlan) -> Result<(ProcessId, RestoreTimes), ReviveError
 
     let began = Instant::now();
     let inherited = inherit(image, plan.ends)?;
+    let mut confirmed = Ok(());
     let restored = criu.restore(
         &plan.directory,
         image.tcp_kept,
         plan.criu_patience,
         inherited,
+        || {
+            if let (Some(look), Some(user)) = (&look, user) {
+                confirmed = look.confirm(image.root_pid, user);
+            }
+            if confirmed.is_err() {
+                end(image.root_pid);
+            }
+        },
     );
     drop(turn);
+    confirmed?;
     let root = match restored {
         Ok(root) => root,
         Err(e) => {
@@ -212,6 +224,17 @@ pub fn revive(plan: RevivePlan) -> Result<(ProcessId, RestoreTimes), ReviveError
     }
     times.control_restore_ns = ns(began);
     Ok((root, times))
+}
+
+/// Ends a tree that stands still and must not run.
+fn end(root: ProcessId) {
+    let processes = tree::collect(root).map_or_else(|_| vec![root], |tree| tree.processes);
+    for pid in processes {
+        let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+        if let Some(Err(cause)) = pid.map(|pid| kill_process(pid, Signal::KILL)) {
+            tracing::error!(?pid, %cause, "a process that must not run cannot be ended");
+        }
+    }
 }
 
 fn put_back_files(image: &AgentImage, directory: &ImageDirectory) -> Result<(), ReviveError> {

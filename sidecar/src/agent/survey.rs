@@ -16,11 +16,13 @@ use phos_protocol::agent::AttemptError;
 use phos_protocol::shim::Refusal;
 use phos_protocol::types::ProcessId;
 
+use super::asked::{Against, Questions};
 use super::config::Tcp;
 use super::control::Control;
 use super::devices::{self, InTheWay};
+use super::rights::{Beyond, Rights};
 use super::user::JobUser;
-use super::{control, environment, linked, room, shims, signals, tree};
+use super::{environment, linked, room, shims, signals, tree};
 
 /// How long what may be over in a moment is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -96,6 +98,8 @@ pub struct Survey {
     shown: Option<Shown>,
     /// Device memory that the driver saved into the job's processes at the last attempt, in bytes.
     native: u64,
+    questions: Questions,
+    lost: Option<String>,
 }
 
 fn refused(pid: ProcessId, why: impl std::fmt::Display) -> AttemptError {
@@ -133,6 +137,7 @@ impl Survey {
         for (pid, name) in &tree.strays {
             seen(*pid, AttemptError::Criu(stray(*pid, name)));
         }
+        let rights = job.user.map(Rights::of);
         let mut foreign = None;
         let mut linked = None;
         for &pid in &tree.processes {
@@ -146,6 +151,15 @@ impl Survey {
                     "it {more}, and the job's user is {}, without any privilege: such a process (sudo, a set-user-ID program) is \
                      not brought back under --user; let it end, or start the job without --user",
                     user.uid()
+                );
+                seen(pid, refused(pid, why));
+            } else if let Some(Beyond { path, owner, what }) =
+                rights.as_ref().and_then(|rights| rights.beyond(pid))
+            {
+                let why = format!(
+                    "it has {} of user {owner}, which the job's user may not {what}: under --user it would not get that back; let it \
+                     close the file, give the user that right, or start the job without --user",
+                    path.display()
                 );
                 seen(pid, refused(pid, why));
             }
@@ -192,13 +206,7 @@ impl Survey {
         {
             return Err(shown.why.clone());
         }
-        for &pid in job.instrumented {
-            if let Ok(driver) = job.control.get()
-                && let Some(error) = control::refusal(&driver, pid)
-            {
-                return Err(AttemptError::Control(error.to_string()));
-            }
-        }
+        self.ask_the_driver(job, now)?;
         let cuda: Vec<ProcessId> = tree
             .processes
             .iter()
@@ -223,6 +231,33 @@ impl Survey {
             native: self.native,
             image_room: job.image_limit,
         })
+    }
+
+    fn ask_the_driver(&mut self, job: &Job<'_>, now: Instant) -> Result<(), AttemptError> {
+        let driver = match job.instrumented {
+            [] => None,
+            _ => job.control.get().ok(),
+        };
+        match self.questions.ask(driver.as_ref(), job.instrumented, now) {
+            Ok(()) => Ok(()),
+            Err(Against::Refused(error)) => Err(AttemptError::Control(error.to_string())),
+            Err(Against::Lost(error)) => {
+                self.lost = Some(error.to_string());
+                Err(AttemptError::Control(error.to_string()))
+            }
+            Err(Against::Silent(pid, since)) => {
+                let why = "the driver has not said yet whether it can be checkpointed";
+                match now.saturating_duration_since(since) < PATIENCE {
+                    true => Err(AttemptError::Soon(refused(pid, why).to_string())),
+                    false => Err(refused(pid, why)),
+                }
+            }
+        }
+    }
+
+    /// Why the job cannot go on, if a look has made it so.
+    pub fn take_lost(&mut self) -> Option<String> {
+        self.lost.take()
     }
 
     fn still_blocked(&mut self, now: Instant) -> Result<(), AttemptError> {
@@ -265,6 +300,7 @@ impl Survey {
 
     /// A dump succeeded.
     pub fn dumped(&mut self) {
+        self.blocked = None;
         self.shown = None;
     }
 
@@ -273,6 +309,10 @@ impl Survey {
         self.passing.clear();
         self.blocked = None;
         self.shown = None;
+        // About processes that are no more the driver answers at once.
+        if let Err(against) = self.questions.hear(PATIENCE) {
+            tracing::debug!(?against, "of processes that are no more");
+        }
     }
 
     /// So much device memory is the driver's to save, as the processes said when they were asked last.

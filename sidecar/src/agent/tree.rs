@@ -204,6 +204,13 @@ pub fn maps_library(pid: u32, prefix: &str) -> bool {
     })
 }
 
+/// Whether a process is stopped: by a signal, or by who traces it.
+pub fn is_stopped(pid: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let state = status.lines().find_map(|line| line.strip_prefix("State:"));
+    state.is_some_and(|state| state.trim_start().starts_with(['T', 't']))
+}
+
 /// Working directory, when it is a live path.
 pub fn working_directory(pid: u32) -> Option<PathBuf> {
     let path = std::fs::read_link(format!("/proc/{pid}/cwd")).ok()?;
@@ -510,16 +517,16 @@ pub fn open_files(pid: u32) -> Vec<OpenFile> {
         .collect()
 }
 
+/// The flags of an open file (`O_RDWR` and the like), if it is open.
+pub fn open_flags(pid: u32, fd: u32) -> Option<u32> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/fdinfo/{fd}")).ok()?;
+    let flags = text.lines().find_map(|l| l.strip_prefix("flags:"))?;
+    u32::from_str_radix(flags.trim(), 8).ok()
+}
+
 /// Whether an open file was opened for writing.
 pub fn is_writable(pid: u32, fd: u32) -> bool {
-    let Ok(text) = std::fs::read_to_string(format!("/proc/{pid}/fdinfo/{fd}")) else {
-        return false;
-    };
-    let flags = text
-        .lines()
-        .find_map(|l| l.strip_prefix("flags:"))
-        .and_then(|v| i32::from_str_radix(v.trim(), 8).ok())
-        .unwrap_or(0);
+    let flags = open_flags(pid, fd).map_or(0, u32::cast_signed);
     matches!(flags & libc::O_ACCMODE, libc::O_WRONLY | libc::O_RDWR)
 }
 

@@ -150,6 +150,16 @@ impl JobUser {
         self.uid
     }
 
+    /// Its first group.
+    pub fn gid(&self) -> u32 {
+        self.gid
+    }
+
+    /// All its groups.
+    pub fn groups(&self) -> impl Iterator<Item = u32> {
+        self.groups.iter().copied()
+    }
+
     /// Whether it is another than the agent's, so that what the agent may is not for it.
     pub fn is_another(&self) -> bool {
         self.uid != rustix::process::geteuid().as_raw()

@@ -6,8 +6,11 @@
 //!
 //! * An entry is made by a complete table of its owner, by `Share`, or by a restore. It goes when its owner has freed it (by
 //!   `Freed`, or its newer complete table does not list it) or ended, **and** no live process imports it.
-//! * A process imports what its last complete table says, what it was told or given since, less what it let go since. A table can
-//!   name no more than that: otherwise a process would be given memory of others for the asking.
+//! * A process imports what its last complete table says and what it was told or given since, less what it let go since. What it was
+//!   told just before a table need not be in that: the thread that asked may have been held back meanwhile, so it counts until the next.
+//! * A table names no memory of others but what its process was told or given at any time: otherwise a process would be given such
+//!   for the asking. Letting go does not end that, since another thread may have been told of the same memory before.
+//! * A handle opens what its owner has shared.
 //! * A part of a table changes nothing: [`Vault::apply`] takes it whole.
 //! * Every entry has a serial number, so that a key used again (a PID used twice) is not taken for the entry
 //!   that a sidecar was sent before.
@@ -130,6 +133,12 @@ impl Table {
 pub struct Vault {
     entries: BTreeMap<AllocationKey, Entry>,
     imports: BTreeMap<ProcessId, BTreeSet<AllocationKey>>,
+    /// What each was told or given since its last table.
+    news: BTreeMap<ProcessId, BTreeSet<AllocationKey>>,
+    /// What each was ever told or given, of owners that live.
+    given: BTreeMap<ProcessId, BTreeSet<AllocationKey>>,
+    /// What its owner gave out handles of.
+    shared: BTreeSet<AllocationKey>,
     /// Owners that have ended while somebody imported memory of theirs.
     gone: BTreeSet<ProcessId>,
     /// Allocations that their owner has freed while somebody imported them.
@@ -143,6 +152,9 @@ impl Vault {
     pub fn clear(&mut self) {
         self.entries.clear();
         self.imports.clear();
+        self.news.clear();
+        self.given.clear();
+        self.shared.clear();
         self.gone.clear();
         self.freed.clear();
         self.descriptions = Descriptions::default();
@@ -183,7 +195,7 @@ impl Vault {
             }
         }
         let none = BTreeSet::new();
-        let given = self.imports.get(&pid).unwrap_or(&none);
+        let given = self.given.get(&pid).unwrap_or(&none);
         if let Some(&key) = table.imported.difference(given).next() {
             return Err(TableError::NotGiven { pid, key });
         }
@@ -192,7 +204,9 @@ impl Vault {
             .iter()
             .map(|(e, _)| e.allocation.key)
             .collect();
-        self.imports.insert(pid, table.imported);
+        let mut imported = table.imported;
+        imported.extend(self.news.remove(&pid).unwrap_or_default());
+        self.imports.insert(pid, imported);
         self.gone.remove(&pid);
         for (entry, fd) in table.entries {
             match fd {
@@ -240,16 +254,33 @@ impl Vault {
             .map(|(&key, _)| key)
     }
 
-    /// `pid` was given that allocation, or told that a descriptor of its is it: until its next table it counts as imported,
-    /// and so outlives a free by its owner.
+    /// `pid` was given that allocation, or told that a descriptor of its is it: it counts as imported, and so outlives a free by its
+    /// owner, until its next table but one.
     pub fn note_import(&mut self, pid: ProcessId, key: AllocationKey) {
         if key.owner != pid && self.entries.contains_key(&key) {
-            self.imports.entry(pid).or_default().insert(key);
+            for noted in [&mut self.imports, &mut self.news, &mut self.given] {
+                noted.entry(pid).or_default().insert(key);
+            }
         }
+    }
+
+    /// The owner of an allocation gives handles of it to others.
+    pub fn note_shared(&mut self, key: AllocationKey) {
+        if self.entries.contains_key(&key) {
+            self.shared.insert(key);
+        }
+    }
+
+    /// Whether handles of it were given out.
+    pub fn is_shared(&self, key: &AllocationKey) -> bool {
+        self.shared.contains(key)
     }
 
     /// `pid` has let go of memory of others; returns what nobody has any more and was dropped.
     pub fn let_go(&mut self, pid: ProcessId, keys: &[AllocationKey]) -> Vec<AllocationKey> {
+        if let Some(news) = self.news.get_mut(&pid) {
+            news.retain(|key| !keys.contains(key));
+        }
         let Some(imports) = self.imports.get_mut(&pid) else {
             return Vec::new();
         };
@@ -260,6 +291,7 @@ impl Vault {
                 let dropped = unowned && !self.is_imported(key);
                 if dropped {
                     self.freed.remove(key);
+                    self.shared.remove(key);
                 }
                 dropped && self.entries.remove(key).is_some()
             })
@@ -276,9 +308,15 @@ impl Vault {
 
     /// Forgets a process: what it owned goes unless somebody imports it, what only it imported goes too.
     pub fn forget(&mut self, pid: ProcessId) {
-        self.imports.remove(&pid);
+        for noted in [&mut self.imports, &mut self.news, &mut self.given] {
+            noted.remove(&pid);
+        }
         self.gone.insert(pid);
         self.drop_orphans();
+        // The number of a process is used again, and those of its allocations are.
+        for keys in self.given.values_mut() {
+            keys.retain(|key| key.owner != pid || self.entries.contains_key(key));
+        }
     }
 
     /// Drops allocations that their owner freed, unless somebody imports them; returns those dropped.
@@ -289,6 +327,7 @@ impl Vault {
             if self.is_imported(&key) {
                 self.freed.insert(key);
             } else if self.entries.remove(&key).is_some() {
+                self.shared.remove(&key);
                 dropped.push(key);
             }
         }
@@ -311,6 +350,7 @@ impl Vault {
             !unowned || imported.contains(key)
         });
         self.freed.retain(|key| self.entries.contains_key(key));
+        self.shared.retain(|key| self.entries.contains_key(key));
         let owners: BTreeSet<ProcessId> = self.entries.keys().map(|k| k.owner).collect();
         self.gone.retain(|pid| owners.contains(pid));
     }
@@ -338,7 +378,9 @@ impl Vault {
 
     /// Sets what `pid` imports (from an image).
     pub fn set_imports(&mut self, pid: ProcessId, keys: impl IntoIterator<Item = AllocationKey>) {
-        self.imports.insert(pid, keys.into_iter().collect());
+        let keys: BTreeSet<AllocationKey> = keys.into_iter().collect();
+        self.given.insert(pid, keys.clone());
+        self.imports.insert(pid, keys);
     }
 
     /// One entry.
@@ -432,9 +474,55 @@ mod tests {
         vault.note_import(2, key);
         vault.apply(2, table(vec![], vec![key])).unwrap();
         assert_eq!(vault.memory_of(2).len(), 1);
-        // What it has let go it may not name again.
+        let other = vault.apply(3, table(vec![], vec![key]));
+        assert_eq!(other, Err(TableError::NotGiven { pid: 3, key }));
+        // What a process of that number was given is not its successor's.
+        vault.forget(2);
+        let claimed = vault.apply(2, table(vec![], vec![key]));
+        assert_eq!(claimed, Err(TableError::NotGiven { pid: 2, key }));
+    }
+
+    #[test]
+    fn what_a_thread_was_told_counts_whatever_others_do_meanwhile() {
+        let mut vault = Vault::default();
+        let key = AllocationKey { owner: 1, id: 1 };
+        vault
+            .apply(1, table(vec![entry(1, 1, true)], vec![]))
+            .unwrap();
+        // It was told, and was held back until the table had gone: its memory is there when it goes on, and in the next table.
+        vault.note_import(2, key);
+        vault.apply(2, table(vec![], vec![])).unwrap();
+        assert_eq!(vault.free(1, &[1]), []);
+        vault.apply(2, table(vec![], vec![key])).unwrap();
+        assert_eq!(vault.memory_of(2).len(), 1);
+        // Another thread lets go of the same memory before the one that was told has it.
+        vault.note_import(2, key);
+        vault.note_import(3, key);
         vault.let_go(2, &[key]);
-        assert!(vault.apply(2, table(vec![], vec![key])).is_err());
+        vault.apply(2, table(vec![], vec![key])).unwrap();
+        assert_eq!(vault.memory_of(2).len(), 1);
+        // It never came to it: then not for ever.
+        vault.note_import(4, key);
+        for _ in 0..2 {
+            assert!(vault.imports().contains_key(&4));
+            vault.apply(4, table(vec![], vec![])).unwrap();
+        }
+        assert!(vault.memory_of(4).is_empty());
+    }
+
+    #[test]
+    fn what_was_shared_is_known_as_long_as_it_is_there() {
+        let mut vault = Vault::default();
+        let [key, other] = [1, 2].map(|id| AllocationKey { owner: 1, id });
+        vault.note_shared(key);
+        assert!(!vault.is_shared(&key), "nobody has it");
+        vault
+            .apply(1, table(vec![entry(1, 1, true), entry(1, 2, true)], vec![]))
+            .unwrap();
+        vault.note_shared(key);
+        assert!(vault.is_shared(&key) && !vault.is_shared(&other));
+        vault.apply(1, table(vec![], vec![])).unwrap();
+        assert!(!vault.is_shared(&key));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -149,6 +149,18 @@ pub fn find_for(path: &Path, user: u32) -> io::Result<Found> {
     Found::of(walk(path, None, &trusts, &mut |_, _| Ok(()))?)
 }
 
+/// Every directory on the way to the one at an absolute path, and that one, whoever's links lead there.
+///
+/// # Errors
+/// The file system's; what `each` says.
+pub fn directories(
+    path: &Path,
+    each: &mut dyn FnMut(&OwnedFd) -> io::Result<()>,
+) -> io::Result<()> {
+    let last = walk(path, None, &|_| true, &mut |at, _| each(at))?;
+    each(&last)
+}
+
 /// The first directory on the way to an absolute path in which this user may put something else in place of what lies there:
 /// whoever goes by such a path goes where the user likes. Access-control lists count as far as the group's bits show them.
 ///
@@ -236,6 +248,12 @@ impl Found {
         u64::try_from(self.stat.st_size).unwrap_or(0)
     }
 
+    /// A path by which the kernel leads this process to this very file.
+    pub fn way_to_it(&self) -> PathBuf {
+        // A descriptor that only names a file leads to it by no other way.
+        PathBuf::from(format!("/proc/self/fd/{}", self.fd.as_raw_fd()))
+    }
+
     /// Opens this very file, which must be a regular one.
     ///
     /// # Errors
@@ -244,8 +262,13 @@ impl Found {
         if self.kind() != FileType::RegularFile {
             return Err(Errno::INVAL.into());
         }
-        // A descriptor that only names a file leads to it by no other way.
-        options.open(format!("/proc/self/fd/{}", self.fd.as_raw_fd()))
+        options.open(self.way_to_it())
+    }
+}
+
+impl AsFd for Found {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
     }
 }
 

@@ -8,6 +8,7 @@ use phos_storage::Manifest;
 use super::image::{Image, driver_text};
 use crate::cli::size::human;
 use crate::gpu::GpuInfo;
+use crate::mask;
 
 /// Why this machine cannot take the image. Another one can; nothing was changed here.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -275,13 +276,15 @@ pub(super) fn command(
     image: &Image,
     here: &[String],
 ) -> Result<(), CheckError> {
-    if here.is_empty() || image.extra.command.is_empty() || image.extra.command == here {
+    // Images of before have what is masked now.
+    let was = mask::command(&image.extra.command);
+    if here.is_empty() || was.is_empty() || was == here {
         return Ok(());
     }
     Err(CheckError::Command {
         checkpoint: manifest.number.0,
         job: manifest.job.to_string(),
-        image: image.extra.command.join(" "),
+        image: was.join(" "),
         here: here.join(" "),
     })
 }

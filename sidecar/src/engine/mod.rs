@@ -84,6 +84,7 @@ use self::tidy::Tidy;
 use self::uploads::{Adaptive, Limit};
 use crate::host_memory;
 use crate::known_history::{KnownHistory, Remembered};
+use crate::mask;
 use crate::run_dir;
 
 pub use self::hold::{Reading, reader};
@@ -474,11 +475,11 @@ async fn make_ready(store: Store) -> Result<Store, EngineError> {
     Ok(store)
 }
 
-/// The command that a checkpoint was made of.
+/// The command that a checkpoint was made of, without secrets.
 pub fn command_of(manifest: &Manifest) -> Option<Vec<String>> {
     image::Extra::parse(manifest)
         .ok()
-        .map(|extra| extra.command)
+        .map(|extra| mask::command(&extra.command))
 }
 
 /// Runs the sidecar until its job is over or it is told to end.

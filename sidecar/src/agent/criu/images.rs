@@ -3,6 +3,7 @@
 //! An image file is magic numbers and then messages, each after its length. `core-*.img` has one message, of a thread;
 //! `files.img` has one for each open or mapped file.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +12,7 @@ use prost::Message;
 /// `IMG_COMMON_MAGIC`.
 const COMMON: u32 = 0x5456_4319;
 const CORE: u32 = 0x5505_3847;
+const REMAPS: u32 = 0x5913_3954;
 /// Of `files.img`.
 pub(super) const FILES: u32 = 0x5630_3138;
 /// `files.img`.
@@ -93,6 +95,8 @@ impl Credentials {
 
 #[derive(Clone, PartialEq, Message)]
 struct File {
+    #[prost(uint32, required, tag = "2")]
+    id: u32,
     #[prost(message, optional, tag = "3")]
     regular: Option<Regular>,
     #[prost(message, optional, tag = "16")]
@@ -101,6 +105,8 @@ struct File {
 
 #[derive(Clone, PartialEq, Message)]
 struct Regular {
+    #[prost(uint32, required, tag = "2")]
+    flags: u32,
     #[prost(bytes = "vec", required, tag = "6")]
     name: Vec<u8>,
 }
@@ -111,6 +117,15 @@ struct Unix {
     name: Vec<u8>,
     #[prost(bytes = "vec", optional, tag = "14")]
     directory: Option<Vec<u8>>,
+    #[prost(bool, optional, tag = "15")]
+    deleted: Option<bool>,
+}
+
+/// `remap-fpath.img`: a file that is opened otherwise than by its name.
+#[derive(Clone, PartialEq, Message)]
+struct Remap {
+    #[prost(uint32, required, tag = "1")]
+    id: u32,
 }
 
 fn damaged(path: &Path) -> io::Error {
@@ -185,10 +200,28 @@ pub fn credentials(images: &Path) -> io::Result<Vec<Credentials>> {
 /// The absolute paths that CRIU would use.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Paths {
-    /// Of what is opened. The kernel has resolved them: there were no links in them.
-    pub opened: Vec<PathBuf>,
-    /// Those that sockets are bound to, as the program gave them.
-    pub bound: Vec<PathBuf>,
+    /// What is opened.
+    pub opened: Vec<Opened>,
+    /// What sockets are bound to.
+    pub bound: Vec<Bound>,
+}
+
+/// A file that is opened by its name.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Opened {
+    /// Its path. The kernel has resolved it: there were no links in it.
+    pub path: PathBuf,
+    /// The flags that it is opened with (`O_RDWR` and the like).
+    pub flags: u32,
+}
+
+/// A name of a socket.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Bound {
+    /// As the program gave it.
+    pub path: PathBuf,
+    /// Whether it is there afterwards: a name that the job had removed CRIU removes again.
+    pub stays: bool,
 }
 
 /// What CRIU would open, make or bind.
@@ -205,12 +238,18 @@ pub fn paths(images: &Path) -> io::Result<Paths> {
     if files.is_empty() {
         return Err(damaged(&image));
     }
+    let remaps = match read::<Remap>(&images.join("remap-fpath.img"), REMAPS) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Vec::new(),
+        remaps => remaps?,
+    };
+    let remapped: BTreeSet<u32> = remaps.iter().map(|remap| remap.id).collect();
     let mut found = Paths::default();
     for file in files {
-        if let Some(regular) = file.regular {
-            found
-                .opened
-                .push(Path::new("/").join(as_path(regular.name)));
+        if let Some(regular) = file.regular.filter(|_| !remapped.contains(&file.id)) {
+            found.opened.push(Opened {
+                path: Path::new("/").join(as_path(regular.name)),
+                flags: regular.flags,
+            });
         }
         // Names that begin with a zero byte are in no directory, and one without a name is nowhere.
         if let Some(unix) = file.unix
@@ -221,9 +260,10 @@ pub fn paths(images: &Path) -> io::Result<Paths> {
                 name.pop();
             }
             let directory = as_path(unix.directory.unwrap_or_default());
-            found
-                .bound
-                .push(Path::new("/").join(directory).join(as_path(name)));
+            found.bound.push(Bound {
+                path: Path::new("/").join(directory).join(as_path(name)),
+                stays: unix.deleted != Some(true),
+            });
         }
     }
     Ok(found)
@@ -279,11 +319,29 @@ pub(in crate::agent) mod tests {
         ]
     }
 
-    /// Images of threads and of files.
+    fn regular_file(id: u32, regular: Regular) -> Vec<u8> {
+        File {
+            id,
+            regular: Some(regular),
+            unix: None,
+        }
+        .encode_to_vec()
+    }
+
+    fn unix_file(unix: Unix) -> Vec<u8> {
+        File {
+            id: 1,
+            regular: None,
+            unix: Some(unix),
+        }
+        .encode_to_vec()
+    }
+
+    /// Images of threads, of files with the flags that they are opened with, and of sockets.
     pub(in crate::agent) fn write(
         images: &Path,
         threads: &[Credentials],
-        files: &[&Path],
+        files: &[(&Path, i32)],
         sockets: &[&Path],
     ) {
         for (n, thread) in threads.iter().enumerate() {
@@ -297,25 +355,19 @@ pub(in crate::agent) mod tests {
             let bytes = image(CORE, &[core.encode_to_vec()]);
             std::fs::write(images.join(format!("core-{n}.img")), bytes).unwrap();
         }
-        let file = |path: &&Path| {
-            let name = path.as_os_str().as_encoded_bytes().to_vec();
-            let regular = Some(Regular { name });
-            File {
-                regular,
-                unix: None,
-            }
-            .encode_to_vec()
+        let file = |&(path, flags): &(&Path, i32)| {
+            let regular = Regular {
+                flags: flags.cast_unsigned(),
+                name: path.as_os_str().as_encoded_bytes().to_vec(),
+            };
+            regular_file(1, regular)
         };
         let socket = |path: &&Path| {
-            let unix = Unix {
+            unix_file(Unix {
                 name: path.as_os_str().as_encoded_bytes().to_vec(),
                 directory: None,
-            };
-            File {
-                regular: None,
-                unix: Some(unix),
-            }
-            .encode_to_vec()
+                deleted: None,
+            })
         };
         let all: Vec<Vec<u8>> = (files.iter().map(file))
             .chain(sockets.iter().map(socket))
@@ -331,39 +383,56 @@ pub(in crate::agent) mod tests {
         write(
             dir.path(),
             &threads,
-            &[Path::new("/a/b"), Path::new("c")],
+            &[
+                (Path::new("/a/b"), libc::O_RDWR),
+                (Path::new("c"), libc::O_RDONLY),
+            ],
             &[],
         );
         let found = credentials(dir.path()).unwrap();
         assert_eq!(found.len(), 2);
         assert!(found.contains(&threads[0]) && found.contains(&threads[1]));
         assert_eq!(found.iter().filter(|one| one.has_capabilities()).count(), 1);
+        let opened = |path: &str, flags: i32| Opened {
+            path: path.into(),
+            flags: flags.cast_unsigned(),
+        };
         assert_eq!(
             paths(dir.path()).unwrap().opened,
-            [Path::new("/a/b"), Path::new("/c")]
+            [opened("/a/b", libc::O_RDWR), opened("/c", libc::O_RDONLY)]
         );
-        let unix = |name: &[u8], directory: Option<&str>| {
-            let unix = Unix {
+        let unix = |name: &[u8], directory: Option<&str>, deleted| {
+            unix_file(Unix {
                 name: name.to_vec(),
                 directory: directory.map(|d| d.into()),
-            };
-            File {
-                regular: None,
-                unix: Some(unix),
-            }
-            .encode_to_vec()
+                deleted,
+            })
         };
         let all = [
-            unix(b"\0abstract", None),
-            unix(b"", None),
-            unix(b"/run/a.sock\0", None),
-            unix(b"b.sock", Some("/work")),
+            unix(b"\0abstract", None, None),
+            unix(b"", None, None),
+            unix(b"/run/a.sock\0", None, Some(false)),
+            unix(b"b.sock", Some("/work"), Some(true)),
         ];
         std::fs::write(dir.path().join(FILES_NAME), image(FILES, &all)).unwrap();
+        let bound = |path: &str, stays| Bound {
+            path: path.into(),
+            stays,
+        };
         assert_eq!(
             paths(dir.path()).unwrap().bound,
-            [Path::new("/run/a.sock"), Path::new("/work/b.sock")]
+            [bound("/run/a.sock", true), bound("/work/b.sock", false)]
         );
+        // A file that had lost its name is not opened by it.
+        let regular = |id, name: &str| {
+            let name = name.as_bytes().to_vec();
+            regular_file(id, Regular { flags: 0, name })
+        };
+        let all = [regular(7, "gone"), regular(8, "here")];
+        std::fs::write(dir.path().join(FILES_NAME), image(FILES, &all)).unwrap();
+        let remaps = image(REMAPS, &[Remap { id: 7 }.encode_to_vec()]);
+        std::fs::write(dir.path().join("remap-fpath.img"), remaps).unwrap();
+        assert_eq!(paths(dir.path()).unwrap().opened, [opened("/here", 0)]);
         std::fs::write(dir.path().join(FILES_NAME), image(FILES, &[])).unwrap();
         paths(dir.path()).unwrap_err();
         // One that has ended says nothing, and one that runs has to say who it is.

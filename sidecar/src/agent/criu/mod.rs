@@ -9,7 +9,7 @@
 //! | `manage_cgroups` ignore | the agent's cgroup is the job's |
 //! | `shell_job` off | the job has a session of its own and no terminal |
 //! | `rst_sibling` | the restored main process is the agent's child, as it was |
-//! | `notify_scripts` | at `pre-dump`, before anything is frozen, it is made to wait for the control state; files are copied at `post-dump`, while the tree is still frozen |
+//! | `notify_scripts` | at `pre-dump`, before anything is frozen, it is made to wait for the control state; files are copied at `post-dump`, while the tree is still frozen; at `pre-resume` a job of another user is looked at before it runs |
 
 mod errors;
 pub mod images;
@@ -338,7 +338,8 @@ impl Criu {
     }
 
     /// Restores the tree of the image as a child of this process. `inherited` are the ends of the stdio pipes
-    /// that the job gets; `work` is the bound, see [`patience`].
+    /// that the job gets; `work` is the bound, see [`patience`]. `whole` is called when the processes are what they were and
+    /// stand still; it ends those that must not run, since CRIU does not go by what it says.
     ///
     /// # Errors
     /// [`CriuError`]; CRIU has ended what it had restored.
@@ -348,6 +349,7 @@ impl Criu {
         keep_tcp: bool,
         work: Duration,
         inherited: Vec<Inherited>,
+        mut whole: impl FnMut(),
     ) -> Result<u32, CriuError> {
         let images = open_criu_dir(image)?;
         let worker = Worker::start(&self.program, &inherited, None, None)?;
@@ -362,7 +364,12 @@ impl Criu {
         };
         // One that is killed for it leaves half a tree, which whoever asked for the restore ends.
         worker.set_patience(Some(work))?;
-        let answer = worker.call(&request, |_| true);
+        let answer = worker.call(&request, |script| {
+            if script == "pre-resume" {
+                whole();
+            }
+            true
+        });
         drop(inherited);
         let log = image.path_of(CRIU_DIR).join(RESTORE_LOG);
         match answer {
