@@ -94,7 +94,7 @@ pub use job::{
     CheckpointSummary, Durability, Job, JobError, JobState, Listing, Restorable, SkippedCheckpoint,
     TakenOver,
 };
-pub use known::{HistoryId, Known};
+pub use known::{HistoryId, Known, Rollback};
 pub use lease::Lease;
 pub use manifest::{
     Allocation, Body, ChunkEntry, Extent, FileContent, FilePath, Gpu, GpuUuid, ImageFile, JobFile,
