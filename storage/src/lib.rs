@@ -70,6 +70,7 @@ mod probe;
 mod reader;
 mod retry;
 pub mod s3;
+mod secret;
 mod slabs;
 mod store;
 mod unfinished;

@@ -18,6 +18,9 @@ pub(super) fn key(common: &Common) -> Result<Option<Key>, u8> {
         let refused = "--require-encryption: give the job's key with --encryption-key-file FILE (`phos-ft keygen FILE` makes one)";
         return Err(fail(refused, exit::KEY));
     }
+    if file.is_some() {
+        keep_to_itself();
+    }
     file.map(Key::read).transpose().map_err(|e| {
         let code = if e.is_permanent() {
             exit::KEY
@@ -26,6 +29,15 @@ pub(super) fn key(common: &Common) -> Result<Option<Key>, u8> {
         };
         fail(format_args!("--encryption-key-file: {e}"), code)
     })
+}
+
+/// Before a key is read: no core dump has it, and no process of the same user may look into this one, unless it is root with
+/// `SYS_PTRACE`. What is started from here is as any process, as `execve` takes it back.
+pub(super) fn keep_to_itself() {
+    use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+    if let Err(error) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
+        tracing::warn!(%error, "the encryption key is not kept from core dumps and from other processes of this user");
+    }
 }
 
 /// A job's history, and what of it this machine saw and the store does not show, which has been said.
