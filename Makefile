@@ -8,7 +8,7 @@ export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
 # One after another: they share the target directory.
 .NOTPARALLEL:
-.PHONY: help setup build programs demo demo-compose test unit slow e2e docker images figures dist lint fmt ptx bench bench-storage fuzz gpubundle advisories clean
+.PHONY: help setup build programs demo demo-compose test unit slow e2e docker images figures dist dist-check lint fmt ptx bench bench-storage fuzz gpubundle advisories clean
 
 help: ## this list
 	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -44,6 +44,7 @@ lint: ## generated files, formatting, clippy, dependencies, scripts
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) deny --workspace --locked check bans licenses sources
+	scripts/advisories.sh
 	shellcheck -x scripts/*.sh scripts/cc docker/entrypoint .ci/run
 	scripts/docker-check.sh
 	scripts/security-check.sh
@@ -70,9 +71,14 @@ figures: images ## what agent and sidecar take in containers, idle and checkpoin
 	$(CARGO_TARGET_DIR)/debug/phos-container-figures
 
 dist: ## phos-ft, shim and CRIU in .build/dist, for glibc 2.31 and newer: what docker/Dockerfile takes
-	scripts/sysroot.sh
-	$(CARGO) build --release --locked -p phos-ft -p phos-shim -p phos-criu-limits
-	scripts/dist.sh
+	scripts/setup.sh --dist
+	PHOS_PINNED=1 scripts/sysroot.sh
+	scripts/release-build.sh -p phos-ft -p phos-shim -p phos-criu-limits
+	PHOS_PINNED=1 scripts/dist.sh
+
+dist-check: ## whether the last commit gives the same bytes in two folders: two release builds
+	scripts/setup.sh --dist
+	scripts/dist-check.sh
 
 bench: ## figures of this machine's CPU paths; integration-tests/gpu has those of a GPU
 	$(CARGO) bench --locked -p phos-storage --bench throughput
@@ -91,7 +97,7 @@ fuzz: ## fuzz every decoder for SECONDS (60) each; `make test` replays the corpu
 gpubundle: ## release binaries, shim and CRIU in .build/gpu-bundle, for integration-tests/gpu
 	scripts/criu-bundle.sh --bundle
 	scripts/sysroot.sh
-	$(CARGO) build --release --locked -p phos-ft -p phos-shim -p phos-criu-limits -p phos-trainer -p phos-integration-tests
+	scripts/release-build.sh -p phos-ft -p phos-shim -p phos-criu-limits -p phos-trainer -p phos-integration-tests
 	rm -rf .build/gpu-bundle
 	mkdir -p .build/gpu-bundle/bin
 	cd $(CARGO_TARGET_DIR)/release && cp phos-ft libphos_shim.so libphos_criu_limits.so phos-trainer phos-demo phos-encoding-table $(CURDIR)/.build/gpu-bundle/bin/
@@ -100,7 +106,7 @@ gpubundle: ## release binaries, shim and CRIU in .build/gpu-bundle, for integrat
 	git describe --always --dirty --exclude '*' >.build/gpu-bundle/commit
 	du -sh .build/gpu-bundle
 
-advisories: ## known vulnerabilities of dependencies; fetches the database
+advisories: ## vulnerabilities of dependencies that are known now; fetches the database (`make lint` has it as of a day)
 	$(CARGO) deny --workspace --locked check advisories
 
 fmt: ## format the sources

@@ -21,8 +21,15 @@ bootstrap() {
     say "bootstrapping Debian $suite (a minute)"
     rm -rf "$work"
     mkdir -p "$work"
-    debootstrap --variant=minbase --include=ca-certificates "$suite" "$work/root" "$(mirror)" >"$tar.log" 2>&1 ||
-        { tail -n 20 "$tar.log" >&2; die "debootstrap failed: see above"; }
+    # Not without Debian's signature, whatever debootstrap does by itself where it finds no keys.
+    try() {
+        rm -rf "$work/root"
+        debootstrap --force-check-gpg --keyring="$keyring" --variant=minbase --include=ca-certificates "$suite" "$work/root" \
+            "$(mirror)" >"$tar.log" 2>&1
+    }
+    try || { renew_keyring && try; } || { tail -n 20 "$tar.log" >&2; die "debootstrap failed: see above"; }
+    # What it is made of; a suite is not pinned, as its mirror has no more than its newest point release.
+    dpkg-query --admindir="$work/root/var/lib/dpkg" -W >"$tar.packages"
     # As the slim images: nobody reads manuals in a container, and it gets its own names.
     (
         cd "$work/root"

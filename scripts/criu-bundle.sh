@@ -7,10 +7,12 @@
 #
 # The bundle, .build/criu/, is Debian's binary with its own libraries and loader. It may be copied anywhere, to a
 # machine with an older C library too: `criu` in it is a wrapper that starts the loader by its path next to itself,
-# because an ELF interpreter must be an absolute path and would tie the folder to one place.
+# because an ELF interpreter must be an absolute path and would tie the folder to one place. `packages` in it names what it was made
+# of: those pinned in scripts/pins/criu (the CRIU that was measured), unless they have left the mirror.
 #
-#   PHOS_DEBIAN_MIRROR   see scripts/debian.sh
-#   PHOS_CRIU_SUITES     suites to try, in order (default "sid trixie": the newest CRIU is the one that was measured)
+#   PHOS_DEBIAN_MIRROR, PHOS_PINNED   see scripts/debian.sh
+#   PHOS_CRIU_SUITES     suites to try, in order, instead of what is pinned (where that cannot be had: "trixie forky sid", the stable
+#                        one first, since it is the least likely to be in disorder)
 set -euo pipefail
 
 readonly MINIMUM=4.1
@@ -31,7 +33,18 @@ installed() {
     path=$(command -v criu) && new_enough "$(version_of "$path")" && printf '%s\n' "$path"
 }
 
-bundled() { [[ -x $bundle/criu ]] && new_enough "$(version_of "$bundle/criu")" && printf '%s\n' "$bundle/criu"; }
+# Also that it is known what it is made of, and that this is what is pinned, if nothing else may be taken.
+bundled() {
+    [[ -x $bundle/criu && -s $bundle/packages ]] && new_enough "$(version_of "$bundle/criu")" &&
+        { [[ -z ${PHOS_PINNED:-} ]] || is_pinned; } && printf '%s\n' "$bundle/criu"
+}
+
+is_pinned() {
+    local sum path
+    while IFS=$'\t' read -r _ _ sum path; do
+        grep -qxF "$sum $path" "$root/scripts/pins/criu" || return 1
+    done <"$bundle/packages"
+}
 
 # shellcheck source=scripts/debian.sh
 . "$root/scripts/debian.sh"
@@ -56,12 +69,19 @@ assemble() {
     # So that tools which run the binary without the wrapper (its own loader given) find the libraries too.
     patchelf --set-rpath "\$ORIGIN/../lib" "$to/bin/criu"
     mkdir -p "$to/licenses"
-    local package
-    for package in criu libc6 libgnutls30t64 libnftables1 libprotobuf-c1; do
-        if [[ -r $from/usr/share/doc/$package/copyright ]]; then
-            cp -L "$from/usr/share/doc/$package/copyright" "$to/licenses/$package"
-        fi
-    done
+    # What each file is of: name, version, SHA-256 and path in the archive.
+    local file package wanted=$work/wanted sum path
+    (cd "$to" && find bin lib -type f -printf '%f\n') >"$wanted"
+    while read -r sum path; do
+        # Downloads have the epoch of their version in their names, which paths in the archive do not.
+        for file in "$work/cache/archives/"*"${path##*_}"; do
+            [[ $(sha256sum <"$file") != "$sum"* ]] || break
+        done
+        dpkg-deb --fsys-tarfile "$file" | tar -t | sed 's|.*/||' | grep -qxFf "$wanted" || continue
+        package=$(dpkg-deb -f "$file" Package)
+        printf '%s\t%s\t%s\t%s\n' "$package" "$(dpkg-deb -f "$file" Version)" "$sum" "$path" >>"$to/packages"
+        cp -L "$from/usr/share/doc/$package/copyright" "$to/licenses/$package"
+    done <"$work/taken"
     cat >"$to/criu" <<'WRAPPER'
 #!/bin/sh
 # Runs the bundled criu through the bundled loader, wherever this folder lies.
@@ -76,24 +96,31 @@ WRAPPER
 make_bundle() {
     [[ $(uname -m) == x86_64 ]] || die "the bundle exists for x86_64 only; install CRIU >= $MINIMUM yourself"
     command -v patchelf >/dev/null || die "patchelf is missing: apt-get install patchelf"
-    local suites=${PHOS_CRIU_SUITES:-sid trixie} suite version
-    for suite in $suites renew $suites; do
-        if [[ $suite == renew ]]; then
+    local suites=${PHOS_CRIU_SUITES:-trixie forky sid} suite version pinned=pinned
+    [[ -z ${PHOS_CRIU_SUITES:-} ]] || pinned=
+    for suite in $pinned $suites renew $suites; do
+        case $suite in
+        renew)
             renew_keyring || break
             continue
-        fi
-        say "fetching criu of Debian $suite from $(mirror)"
-        if ! fetch "$suite" criu; then
-            say "Debian $suite: no luck, trying the next suite"
-            continue
-        fi
+            ;;
+        pinned)
+            say "fetching criu from $(mirror)"
+            fetch_pinned criu || { unpinned criu; continue; }
+            ;;
+        *)
+            say "fetching criu of Debian $suite from $(mirror)"
+            fetch "$suite" criu || { say "Debian $suite: no luck, trying the next suite"; continue; }
+            ;;
+        esac
+        rm -rf "$work/bundle"
         assemble
         version=$(version_of "$work/bundle/criu")
         if new_enough "$version"; then
             rm -rf "$bundle"
             mv "$work/bundle" "$bundle"
             rm -rf "$work"
-            say "criu $version of Debian $suite in $bundle, $(du -sh "$bundle" | cut -f1)"
+            say "criu $version ($suite) in $bundle, $(du -sh "$bundle" | cut -f1)"
             return 0
         fi
         say "Debian $suite has criu ${version:-that does not run here}, too old"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Lays out what runs in other people's containers: .build/dist with bin/phos-ft, lib/ and criu/, which work
-# wherever the folder lies, on glibc 2.31 and newer; and what the phos-ft image adds.
+# wherever the folder lies, on glibc 2.31 and newer; what the phos-ft image adds; and, of a release, sbom.cdx.json (CycloneDX).
 #   scripts/dist.sh [PROFILE]   of target/PROFILE (default: release), built before; into .build/dist or .build/dist-PROFILE
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -32,6 +32,10 @@ strip "$new/bin/phos-ft"
 strip --strip-unneeded "$new"/lib/*.so
 cp -r .build/criu "$new/criu"
 cp LICENSE docker/entrypoint "$new/"
+# What is released says what it is made of.
+if [[ $profile == release ]]; then
+    SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)} scripts/sbom.sh "$new/criu" "$new/sbom.cdx.json"
+fi
 scripts/glibc-check.sh "$GLIBC" "$new/bin/phos-ft" "$new"/lib/*.so
 # Names the content: the volume that trainers share is filled anew when it changes.
 (cd "$new" && find . -type f ! -name release -print0 | sort -z | xargs -0 sha256sum) | sha256sum | cut -c1-16 >"$new/release"

@@ -9,7 +9,8 @@ venv=.build/check-venv
 if ! cmp -s docker/requirements.txt "$venv/.requirements"; then
     rm -rf "$venv"
     python3 -m venv "$venv"
-    "$venv/bin/pip" install --quiet --disable-pip-version-check -r docker/requirements.txt
+    "$venv/bin/pip" install --quiet --disable-pip-version-check --require-hashes --only-binary :all: \
+        -r docker/requirements.txt
     cp docker/requirements.txt "$venv/.requirements"
 fi
 compose=(docker-compose)

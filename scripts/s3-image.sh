@@ -14,6 +14,7 @@ cd "$root"
 tag=$(cat scripts/requirements.txt scripts/s3-serve.py scripts/s3-image.sh | sha256sum | cut -c1-12)
 if ! docker image inspect "phos-s3:$tag" >/dev/null 2>&1; then
     say "fetching Python of Debian trixie and moto"
+    # For tests alone: as Debian has it now, by Debian's signature.
     fetch trixie python3 || { renew_keyring && fetch trixie python3; } || die "no Python: see above"
     # Links that a Debian base has, so that the loader is where programs look for it.
     for name in bin lib lib64 sbin; do
@@ -22,11 +23,10 @@ if ! docker image inspect "phos-s3:$tag" >/dev/null 2>&1; then
     mkdir -p "$work/root/opt/moto"
     mkdir -m 1777 "$work/root/tmp"
     version=$(basename "$work"/root/usr/bin/python3.* | sed 's/python//')
-    grep '^moto' "$root/scripts/requirements.txt" >"$work/requirements.txt"
     "$root/.build/venv/bin/pip" install --quiet --disable-pip-version-check --no-compile \
         --target "$work/root/opt/moto" --python-version "$version" --only-binary :all: \
         --platform manylinux2014_x86_64 --platform manylinux_2_28_x86_64 --platform manylinux_2_34_x86_64 \
-        -r "$work/requirements.txt"
+        --no-deps --require-hashes -r "$root/scripts/requirements.txt"
     cp scripts/s3-serve.py "$work/root/opt/serve.py"
     # Compiled once, by the Python that runs it: each start would do so otherwise.
     chroot "$work/root" /usr/bin/python3 -m compileall -q /opt/moto "/usr/lib/python$version" >/dev/null || true

@@ -5,6 +5,7 @@
 #   scripts/setup.sh            everything
 #   scripts/setup.sh --demo     what `make demo` needs: no test tools
 #   scripts/setup.sh --demo-compose    and Docker and the S3 server, for `make demo-compose`
+#   scripts/setup.sh --dist     what `make dist` needs
 #   scripts/setup.sh --bench    everything, and the tools that `make bench-storage` compares with
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -16,13 +17,15 @@ die() { say "error: $*"; exit 1; }
 
 demo=
 docker=
+dist=
 bench=
 case ${1:-} in
 '') ;;
 --demo) demo=1 ;;
 --demo-compose) demo=1 docker=1 ;;
+--dist) demo=1 dist=1 ;;
 --bench) bench=1 ;;
-*) die "usage: $0 [--demo|--demo-compose|--bench]" ;;
+*) die "usage: $0 [--demo|--demo-compose|--dist|--bench]" ;;
 esac
 
 # --- distribution packages ---------------------------------------------------------------------------------------------
@@ -31,7 +34,7 @@ packages=(
     # The job's own namespaces; CRIU locks the network with one of the two.
     util-linux iproute2 iptables nftables procps
     # Unpacking and adjusting the CRIU bundle.
-    patchelf debian-archive-keyring
+    patchelf debian-archive-keyring xz-utils
     python3 python3-venv
     # Base images; and on Ubuntu, whose own sources name no archive that has a new enough CRIU, it knows Debian's.
     debootstrap
@@ -138,19 +141,7 @@ scripts/sysroot.sh
 # --- CRIU --------------------------------------------------------------------------------------------------------------
 scripts/criu-bundle.sh
 
-[[ -z $demo || -n $docker ]] || exit 0
-
-# --- Python ------------------------------------------------------------------------------------------------------------
-if ! cmp -s scripts/requirements.txt "$build/venv/.requirements"; then
-    say "installing $(grep -v '^#' scripts/requirements.txt | paste -sd' ')"
-    rm -rf "$build/venv"
-    python3 -m venv "$build/venv"
-    "$build/venv/bin/pip" install --quiet --disable-pip-version-check -r scripts/requirements.txt
-    cp scripts/requirements.txt "$build/venv/.requirements"
-fi
-[[ -z $demo ]] || exit 0
-
-# --- test tools --------------------------------------------------------------------------------------------------------
+# --- tools ---------------------------------------------------------------------------------------------------------------
 # tool NAME VERSION [cargo install options]: builds it below .build if it is not there. Optimisation costs more time here
 # than it saves.
 tool() {
@@ -163,6 +154,22 @@ tool() {
         --version "$version" "$name"
     rm -rf "$build/tools-target"
 }
+# Lists the crates of a release.
+[[ -z $dist ]] || tool cargo-cyclonedx 0.5.9
+[[ -z $demo || -n $docker ]] || exit 0
+
+# --- Python ------------------------------------------------------------------------------------------------------------
+if ! cmp -s scripts/requirements.txt "$build/venv/.requirements"; then
+    say "installing $(grep -v '^#' scripts/requirements.in | paste -sd' ')"
+    rm -rf "$build/venv"
+    python3 -m venv "$build/venv"
+    "$build/venv/bin/pip" install --quiet --disable-pip-version-check --require-hashes --only-binary :all: \
+        -r scripts/requirements.txt
+    cp scripts/requirements.txt "$build/venv/.requirements"
+fi
+[[ -z $demo ]] || exit 0
+
+# --- test tools --------------------------------------------------------------------------------------------------------
 tool cargo-nextest 0.9.143 --no-default-features --features default-no-update
 tool cargo-deny 0.20.2
 

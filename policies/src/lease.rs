@@ -5,6 +5,9 @@
 //! * Clocks of different machines are not compared, with one exception: a lease that is many times its length old by the
 //!   clock here is not waited for. Clocks that far apart are refused by object stores themselves.
 //! * A lease is alive while it changes. From when it was first seen as it is now, it holds for its length by the clock here.
+//! * An old one is not waited for, however it changes: who may write to a store can put leases back that the holder wrote once, one
+//!   after the other for ever. Of a job with a key that is all that can be made of a lease, so nobody waits for longer than ten times
+//!   its length after the holder's last renewal.
 //! * Time in which it could not be read does not count: its holder could not renew it then, either.
 //! * It never decides who may write (the store's log does): an error here costs a restart of the job, no checkpoint.
 
@@ -58,8 +61,8 @@ impl LeaseWatch {
         let length = sign.length.min(LONGEST);
         let since = match self.seen {
             Some((beat, since)) if beat == sign.beat => since,
-            // The first look tells nothing of whether it is alive; a change tells that it is, whatever its time says.
-            None if sign.age.is_some_and(|age| age > length.saturating_mul(OLD)) => {
+            // Neither the first look nor a change tells that its holder is alive now.
+            _ if sign.age.is_some_and(|age| age > length.saturating_mul(OLD)) => {
                 return Verdict::Free;
             }
             _ => now,
@@ -135,14 +138,15 @@ mod tests {
         // From the future: nobody knows.
         let mut watch = LeaseWatch::default();
         assert_eq!(watch.look(aged(None), seconds(0)), Verdict::Held(LENGTH));
-        // One that changes is alive, however old it says it is.
-        let old = |beat| {
+        // Another one that is old, too: somebody may have put it back.
+        let old = |beat, age| {
             sign(beat).map(|sign| Sign {
-                age: Some(seconds(9000)),
+                age: Some(seconds(age)),
                 ..sign
             })
         };
-        assert_eq!(watch.look(old(2), seconds(1)), Verdict::Held(LENGTH));
+        assert_eq!(watch.look(old(2, 301), seconds(1)), Verdict::Free);
+        assert_eq!(watch.look(old(2, 300), seconds(1)), Verdict::Held(LENGTH));
     }
 
     #[test]
@@ -158,6 +162,25 @@ mod tests {
     }
 
     proptest! {
+        /// Who may write puts leases of a holder that is gone back, in any order, for ever: nobody waits for ever.
+        #[test]
+        fn what_is_put_back_is_not_waited_for_for_long(
+            looks in proptest::collection::vec((1_u64..30, 0_u64..100), 100..200),
+        ) {
+            let mut watch = LeaseWatch::default();
+            // The holder renewed each 10 s from 0 to 990, and was gone.
+            let mut now = 1000_u64;
+            for (gap, beat) in looks {
+                let age = Some(seconds(now - beat * 10));
+                let sign = Sign { beat, length: LENGTH, age };
+                if watch.look(Some(sign), seconds(now)) == Verdict::Free {
+                    break;
+                }
+                now += gap;
+            }
+            prop_assert!(now <= 990 + 10 * LENGTH.as_secs() + 30, "{now}");
+        }
+
         /// While the holder renews in time, nobody who looks in any rhythm finds it free, whatever its clock says; once it
         /// stops, everybody who goes on looking does, after the lease's length and one look more.
         #[test]

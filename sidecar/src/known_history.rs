@@ -24,6 +24,8 @@ use serde::{Deserialize, Serialize};
 
 const FILE: &str = "history.json";
 const VERSION: u32 = 1;
+const UNREADABLE: &str =
+    "what is known of the job's history cannot be read there; delete the file if this goes on";
 /// Most bytes of a memory.
 const MAX: u64 = 16 << 10;
 
@@ -132,6 +134,24 @@ impl KnownHistory {
         }
     }
 
+    /// What is remembered, for who looks: nothing is changed, and who may not read it remembers nothing.
+    pub fn look(&self) -> Option<Known> {
+        let notes = [&self.run, &self.state].map(|path| match Note::read(path) {
+            Ok(note) => note.filter(|note| note.store == self.store),
+            Err(error) => {
+                if error.kind() != io::ErrorKind::PermissionDenied {
+                    tracing::warn!(path = %path.display(), %error, "{UNREADABLE}");
+                }
+                None
+            }
+        });
+        let newest = notes
+            .into_iter()
+            .flatten()
+            .reduce(|a, b| if a.written_ms < b.written_ms { b } else { a });
+        newest?.remembered().map(|remembered| remembered.known)
+    }
+
     /// What is remembered. It is in the run directory from here on, for the agent; what another store left there is not.
     pub fn recall(&self) -> Option<Remembered> {
         let mut newest: Option<Note> = None;
@@ -150,10 +170,7 @@ impl KnownHistory {
                     let _ = std::fs::remove_file(path);
                 }
                 Ok(_) => {}
-                Err(error) => tracing::warn!(
-                    path = %path.display(), %error,
-                    "what is known of the job's history cannot be read there; delete the file if this goes on"
-                ),
+                Err(error) => tracing::warn!(path = %path.display(), %error, "{UNREADABLE}"),
             }
         }
         let note = newest?;
@@ -262,8 +279,11 @@ mod tests {
         machine.at("s3://a").note(known(1, 5), UnixMillis(1));
         assert!(has_checkpoints(&machine.run()));
         assert_eq!(machine.at("s3://a/").recall(), Some(known(1, 5)));
+        assert_eq!(machine.at("s3://a").look(), Some(known(1, 5).known));
         // Started again: only the state directory is left.
         std::fs::remove_file(machine.run().join(FILE)).unwrap();
+        assert_eq!(machine.at("s3://a").look(), Some(known(1, 5).known));
+        assert!(!has_checkpoints(&machine.run()), "who looks writes nothing");
         assert_eq!(machine.at("s3://a").recall(), Some(known(1, 5)));
         assert!(has_checkpoints(&machine.run()), "the agent knows as well");
         machine.at("s3://a").forget();
@@ -286,6 +306,7 @@ mod tests {
         note.records = 4;
         note.written_ms = 9;
         note.write(&path, false).unwrap();
+        assert_eq!(machine.at("s3://a").look(), Some(known(2, 4).known));
         assert_eq!(machine.at("s3://a").recall(), Some(known(2, 4)));
     }
 
@@ -293,6 +314,8 @@ mod tests {
     fn another_store_is_another_history() {
         let machine = Machine::new();
         machine.at("s3://a").note(known(1, 5), UnixMillis(1));
+        assert_eq!(machine.at("s3://b").look(), None);
+        assert!(has_checkpoints(&machine.run()), "who looks deletes nothing");
         assert_eq!(machine.at("s3://b").recall(), None);
         assert!(!has_checkpoints(&machine.run()), "of the other store");
         assert_eq!(machine.at("s3://a").recall(), Some(known(1, 5)));

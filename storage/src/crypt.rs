@@ -9,8 +9,7 @@
 //!   differ for every purpose.
 //! * No key for AES is used twice: each box has one of its own, derived from a nonce that is made of random bits *and* of
 //!   what the box is for and holds.
-//! * Keys are wiped when the last handle goes, as far as they are kept here: what the cryptographic libraries leave on the stack
-//!   is theirs. They are neither printed nor written.
+//! * Keys are locked in memory and wiped when the last handle goes (`secret`). They are neither printed nor written.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -27,9 +26,8 @@ use zeroize::Zeroizing;
 use crate::Digest;
 use crate::codec::Codec;
 use crate::names::{JobName, NonceSource};
+use crate::secret::{KEY, Secret};
 
-/// Bytes of a key.
-const KEY: usize = 32;
 /// Bytes of a box's nonce, which stands in front of it.
 pub(crate) const NONCE: usize = 24;
 /// Bytes of a box's tag, which ends it.
@@ -150,7 +148,7 @@ impl fmt::Debug for KeyId {
 /// The bytes of a key file. Cheap to clone; wiped when the last clone goes.
 #[derive(Clone)]
 pub struct Key {
-    bytes: Arc<Zeroizing<[u8; KEY]>>,
+    secret: Arc<Secret<1>>,
     id: KeyId,
 }
 
@@ -164,12 +162,11 @@ impl Key {
     /// A key of these bytes, which should be random.
     #[must_use]
     pub fn new(bytes: &[u8; KEY]) -> Self {
-        let mut kept = Zeroizing::new([0; KEY]);
-        kept.copy_from_slice(bytes);
+        let secret = Secret::new(|keys| keys[0] = *bytes);
         let mut id = [0; 8];
         id.copy_from_slice(&derive(context::ID, &[bytes])[..8]);
         Self {
-            bytes: Arc::new(kept),
+            secret: Arc::new(secret),
             id: KeyId(id),
         }
     }
@@ -254,7 +251,7 @@ impl Key {
             .open(path)
             .map_err(failed)?;
         let written = file
-            .write_all(&self.bytes[..])
+            .write_all(self.bytes())
             .and_then(|()| file.sync_all())
             // Its name as well: a key that was used must not be lost with the power.
             .and_then(|()| std::fs::File::open(directory_of(path))?.sync_all());
@@ -269,6 +266,11 @@ impl Key {
     #[must_use]
     pub const fn id(&self) -> KeyId {
         self.id
+    }
+
+    fn bytes(&self) -> &[u8; KEY] {
+        let [bytes] = self.secret.keys();
+        bytes
     }
 }
 
@@ -290,7 +292,7 @@ fn derive(context: &str, material: &[&[u8]]) -> Zeroizing<[u8; KEY]> {
 
 /// How a job names its chunks: by the BLAKE3 digest of their bytes, keyed if the job is encrypted. Cheap to clone.
 #[derive(Clone, Default)]
-pub struct Naming(Option<Arc<Zeroizing<[u8; KEY]>>>);
+pub struct Naming(Option<Arc<Secret<3>>>);
 
 impl fmt::Debug for Naming {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -305,7 +307,7 @@ impl Naming {
     /// The name of a chunk of these bytes.
     #[must_use]
     pub fn of(&self, bytes: &[u8]) -> Digest {
-        match &self.0 {
+        match self.key() {
             None => Digest::of(bytes),
             Some(key) => Digest(*blake3::keyed_hash(key, bytes).as_bytes()),
         }
@@ -314,7 +316,7 @@ impl Naming {
     /// The key of BLAKE3's keyed mode, if there is one: for those who compute digests elsewhere, as on a GPU.
     #[must_use]
     pub fn key(&self) -> Option<&[u8; KEY]> {
-        self.0.as_ref().map(|key| &***key)
+        self.0.as_ref().map(|secret| &secret.keys()[NAMES])
     }
 }
 
@@ -350,14 +352,14 @@ impl Crypt {
 
     /// How chunks are named.
     pub(crate) fn naming(&self) -> Naming {
-        Naming(self.keys().map(|keys| keys.names.clone()))
+        Naming(self.keys().map(|keys| keys.secret.clone()))
     }
 
     /// The name of a chunk of these bytes.
     pub(crate) fn name(&self, bytes: &[u8]) -> Digest {
         match self.keys() {
             None => Digest::of(bytes),
-            Some(keys) => Digest(*blake3::keyed_hash(&keys.names, bytes).as_bytes()),
+            Some(keys) => Digest(*blake3::keyed_hash(keys.key(NAMES), bytes).as_bytes()),
         }
     }
 
@@ -418,22 +420,37 @@ fn about_chunk(digest: &Digest, codec: Codec, raw: u32) -> [u8; 45] {
 /// Keys of one job.
 pub(crate) struct JobKeys {
     id: KeyId,
-    boxes: Zeroizing<[u8; KEY]>,
-    nonces: Zeroizing<[u8; KEY]>,
-    names: Arc<Zeroizing<[u8; KEY]>>,
+    /// Of [`BOXES`], [`NONCES`] and [`NAMES`].
+    secret: Arc<Secret<3>>,
     random: NonceSource,
 }
 
+/// Places of a job's keys.
+const BOXES: usize = 0;
+const NONCES: usize = 1;
+const NAMES: usize = 2;
+
 impl JobKeys {
     fn new(key: &Key, job: &JobName, random: NonceSource) -> Self {
-        let own = derive(context::JOB, &[&key.bytes[..], job.as_str().as_bytes()]);
+        let own = derive(context::JOB, &[key.bytes(), job.as_str().as_bytes()]);
+        let secret = Secret::new(|keys| {
+            for (place, context) in [
+                (BOXES, context::BOXES),
+                (NONCES, context::NONCES),
+                (NAMES, context::NAMES),
+            ] {
+                keys[place] = *derive(context, &[&own[..]]);
+            }
+        });
         Self {
             id: key.id,
-            boxes: derive(context::BOXES, &[&own[..]]),
-            nonces: derive(context::NONCES, &[&own[..]]),
-            names: Arc::new(derive(context::NAMES, &[&own[..]])),
+            secret: Arc::new(secret),
             random,
         }
+    }
+
+    fn key(&self, place: usize) -> &[u8; KEY] {
+        &self.secret.keys()[place]
     }
 
     /// The id of the key file.
@@ -470,7 +487,7 @@ impl JobKeys {
     }
 
     fn nonce(&self, about: &[u8], length: usize, content: &[u8]) -> [u8; NONCE] {
-        let mut hasher = blake3::Hasher::new_keyed(&self.nonces);
+        let mut hasher = blake3::Hasher::new_keyed(self.key(NONCES));
         hasher
             .update(&self.random.next().0)
             .update(&self.random.next().0)
@@ -486,7 +503,7 @@ impl JobKeys {
     /// The key and initialisation vector of the box with this nonce, and of no other.
     fn once(&self, nonce: &[u8; NONCE]) -> Result<(LessSafeKey, Iv), Refused> {
         let mut derived = Zeroizing::new([0; KEY + 12]);
-        blake3::Hasher::new_keyed(&self.boxes)
+        blake3::Hasher::new_keyed(self.key(BOXES))
             .update(nonce)
             .finalize_xof()
             .fill(&mut derived[..]);
@@ -537,15 +554,15 @@ pub(crate) mod tests {
             &[&file[..], b"fixture"].concat(),
         );
         assert_eq!(
-            *keys.boxes,
+            *keys.key(BOXES),
             by_hand("phos-ft 2026-11-21 boxes of a job", &job)
         );
         assert_eq!(
-            *keys.nonces,
+            *keys.key(NONCES),
             by_hand("phos-ft 2026-11-21 nonces of a job", &job)
         );
         assert_eq!(
-            **keys.names,
+            *keys.key(NAMES),
             by_hand("phos-ft 2026-11-21 chunk names of a job", &job)
         );
     }

@@ -20,7 +20,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use serde::{Deserialize, Serialize};
 
 use crate::Digest;
-use crate::backend::{Backend, Created};
+use crate::backend::{Backend, Created, Listed};
 use crate::cache::Since;
 use crate::collection::{Collection, ManifestRef, NOTE_KIND, WriterNote};
 use crate::crypt::{Crypt, Naming};
@@ -49,6 +49,11 @@ const QUARANTINE_KIND: Kind = Kind {
     max_stored: 64 << 10,
     max_plain: 64 << 10,
 };
+
+/// Where the quarantine note of a pack or manifest stands below its job.
+fn quarantine_place(name: &str) -> String {
+    format!("quarantine/{name}")
+}
 
 /// Why an operation on a job's history failed.
 #[derive(Debug, thiserror::Error)]
@@ -449,6 +454,14 @@ impl Job {
 
     /// Numbers of all records, oldest first.
     pub(crate) async fn record_numbers(&self) -> Result<Vec<u64>, StoreFault> {
+        let numbers = self.listed_numbers().await?;
+        self.check_key_of(&numbers).await?;
+        self.check_expected_among(&numbers).await?;
+        Ok(numbers)
+    }
+
+    /// The same, of whatever history is there.
+    pub(crate) async fn listed_numbers(&self) -> Result<Vec<u64>, StoreFault> {
         let listed = self.backend().list(&self.key("head")).await;
         let listed = listed.map_err(|fault| self.absent_if_known(fault))?;
         let mut numbers: Vec<u64> = listed
@@ -457,8 +470,6 @@ impl Job {
             .filter(|&n| n > 0)
             .collect();
         numbers.sort_unstable();
-        self.check_key_of(&numbers).await?;
-        self.check_expected_among(&numbers).await?;
         Ok(numbers)
     }
 
@@ -1279,6 +1290,7 @@ impl Job {
             self.backend().list(&packs),
             self.backend().list(&quarantine)
         )?;
+        let quarantined = self.believed(quarantined).await?;
         let id = |name: &str| PackId::parse(name);
         Ok(PackSet {
             present: present
@@ -1287,14 +1299,26 @@ impl Job {
                 .collect(),
             manifests: quarantined
                 .iter()
-                .filter(|object| id(&object.name).is_none())
-                .map(|object| object.name.clone())
+                .filter(|name| id(name).is_none())
+                .cloned()
                 .collect(),
-            quarantined: quarantined
-                .iter()
-                .filter_map(|object| id(&object.name))
-                .collect(),
+            quarantined: quarantined.iter().filter_map(|name| id(name)).collect(),
         })
+    }
+
+    /// The names of the quarantine notes that count. Without a key, that they stand there is what counts. With one, a note must be
+    /// the job's: who may write to the store and has no key makes no restore go past a checkpoint that is there and whole.
+    async fn believed(&self, notes: Vec<Listed>) -> Result<Vec<String>, StoreFault> {
+        let names = notes.into_iter().map(|object| object.name);
+        if self.crypt().keys().is_none() {
+            return Ok(names.collect());
+        }
+        let looks = stream::iter(names).map(|name| async move {
+            let counts = self.is_quarantined(&name).await?;
+            Ok::<_, StoreFault>(counts.then_some(name))
+        });
+        let found: Vec<Option<String>> = looks.buffered(READS).try_collect().await?;
+        Ok(found.into_iter().flatten().collect())
     }
 
     /// Notes, for all who come after, that a pack is damaged: no checkpoint that needs it is restored, and no new one
@@ -1335,17 +1359,31 @@ impl Job {
         }
     }
 
-    /// Whether a note says that a manifest is damaged.
-    pub(crate) async fn is_quarantined(&self, manifest: &str) -> Result<bool, StoreFault> {
-        if manifest.contains('/') {
+    /// Whether a note that counts says that a manifest or pack is damaged.
+    pub(crate) async fn is_quarantined(&self, name: &str) -> Result<bool, StoreFault> {
+        if name.contains('/') {
             return Ok(false);
         }
-        let key = self.key(&format!("quarantine/{manifest}"));
-        let read = self.backend().read(&key, QUARANTINE_KIND.max_object());
+        let place = quarantine_place(name);
+        let key = self.key(&place);
+        let sealed = self.crypt().keys().is_some();
+        let read = (self.backend()).read_checked(&key, QUARANTINE_KIND.max_object(), |bytes| {
+            match sealed {
+                true => envelope::open_in(self.crypt(), &place, &QUARANTINE_KIND, bytes).map(drop),
+                // That it stands there is what counts.
+                false => Ok(()),
+            }
+        });
         match read.await {
-            // That it stands there is what counts.
-            Ok(_) => Ok(true),
-            Err(fault) if fault.kind() == FaultKind::Foreign => Ok(true),
+            Ok(Ok(())) => Ok(true),
+            Ok(Err(error)) => {
+                tracing::warn!(
+                    note = key, %error,
+                    "a quarantine note is not the job's: what it is about is used all the same, and checked like everything. Delete the note"
+                );
+                Ok(false)
+            }
+            Err(fault) if fault.kind() == FaultKind::Foreign => Ok(!sealed),
             Err(fault) if fault.kind() == FaultKind::NotFound => Ok(false),
             Err(fault) => Err(fault),
         }
@@ -1354,7 +1392,7 @@ impl Job {
     /// Takes a quarantine note back: what it is about was read and is sound.
     pub(crate) async fn lift_quarantine(&self, name: &str) -> Result<(), StoreFault> {
         self.backend()
-            .delete(&self.key(&format!("quarantine/{name}")))
+            .delete(&self.key(&quarantine_place(name)))
             .await
     }
 
@@ -1383,7 +1421,7 @@ impl Job {
             created: now,
         };
         let payload = envelope::to_cbor(QUARANTINE_KIND.what, &note)?;
-        let place = format!("quarantine/{name}");
+        let place = quarantine_place(name);
         let bytes = envelope::seal_in(self.crypt(), &place, &QUARANTINE_KIND, &payload)?;
         let key = self.key(&place);
         Ok(self.backend().write(&key, bytes.into()).await?)

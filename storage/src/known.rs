@@ -15,6 +15,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::PoisonError;
 
+use serde::{Serialize, Serializer};
+
 use crate::fault::{FaultKind, StoreFault};
 use crate::job::{Job, JobError};
 use crate::names::Nonce;
@@ -22,6 +24,12 @@ use crate::names::Nonce;
 /// Identity of a history: another one for each that was ever begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct HistoryId(Nonce);
+
+impl Serialize for HistoryId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
 
 impl fmt::Display for HistoryId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -47,6 +55,67 @@ pub struct Known {
     pub id: HistoryId,
     /// Number of its newest record, at least.
     pub tail: u64,
+}
+
+/// A store shows less of a history than was seen of it, or another one: its log was taken back, or it is another store, an older
+/// copy, or away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Rollback {
+    /// The history that was seen.
+    pub history: HistoryId,
+    /// Number of its newest record that was seen.
+    pub seen: u64,
+    /// Number of the newest record that is there; 0: there is none.
+    pub found: u64,
+    /// The history that stands in its place, if it is another one.
+    pub other: Option<HistoryId>,
+    /// A record that was seen and is missing although a later one is there.
+    pub missing: Option<u64>,
+}
+
+impl Rollback {
+    /// Of a store that is not there at all.
+    #[must_use]
+    pub const fn of_nothing(known: Known) -> Self {
+        Self {
+            history: known.id,
+            seen: known.tail,
+            found: 0,
+            other: None,
+            missing: None,
+        }
+    }
+}
+
+impl fmt::Display for Rollback {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            history,
+            seen,
+            found,
+            ..
+        } = self;
+        write!(
+            f,
+            "history {history} was seen there up to record {seen}, and "
+        )?;
+        match (self.other, self.missing) {
+            (Some(other), _) => write!(
+                f,
+                "history {other} up to record {found} is in its place: it is another store, or the job was begun anew there"
+            ),
+            (None, Some(missing)) => write!(
+                f,
+                "record {missing} is missing, though there are records up to {found}: its log was rolled back, or it is an older \
+                 copy that was written to"
+            ),
+            (None, None) if *found == 0 => write!(f, "there is nothing"),
+            (None, None) => write!(
+                f,
+                "there are records up to {found}: its log was rolled back, or it is an older copy"
+            ),
+        }
+    }
 }
 
 impl Job {
@@ -94,54 +163,42 @@ impl Job {
         }
     }
 
+    /// Whether the store shows less of a history than was seen of it, or another one; `None`: it shows all of it. For who looks
+    /// at what there is all the same, and says so; nothing is expected of the handle's store from here on that was not before.
+    ///
+    /// # Errors
+    /// A request failed, or the key does not fit.
+    pub async fn rollback(&self, known: Known) -> Result<Option<Rollback>, JobError> {
+        let numbers = self.record_numbers().await?;
+        Ok(self.compare_listed(known, &numbers).await?)
+    }
+
     /// Fails unless a log whose newest record is `tail` is that of the expected history.
     pub(crate) async fn check_expected(&self, tail: u64) -> Result<(), StoreFault> {
         let Some(expected) = self.expected() else {
             return Ok(());
         };
-        if tail < expected.tail {
-            return Err(self.absent(match tail {
-                0 => format!(
-                    "history {} with {} records was seen there, and there is nothing",
-                    expected.id, expected.tail
-                ),
-                tail => format!(
-                    "{} records of history {} were seen there, and there are {tail}: it is another store, or an older copy",
-                    expected.tail, expected.id
-                ),
-            }));
-        }
-        match self.first().await? {
-            Some(Ok(id)) if id != expected.id => Err(self.absent(format!(
-                "history {} was seen there, and there is history {id}",
-                expected.id
-            ))),
-            None => Err(self.absent(format!(
-                "history {} was seen there, and its first record is missing",
-                expected.id
-            ))),
-            // Damage is no sign of another store.
-            Some(_) => {
+        match self.compare(expected, tail, None).await? {
+            Some(rollback) => Err(self.absent(rollback.to_string())),
+            None => {
                 self.grew(tail);
                 Ok(())
             }
         }
     }
 
-    /// Fails unless these are the records of the expected history. The newest that was seen must be among them: a greater number
-    /// alone may be a record that went astray into an older copy.
+    /// Fails unless these are the records of the expected history.
     pub(crate) async fn check_expected_among(&self, numbers: &[u64]) -> Result<(), StoreFault> {
-        let tail = numbers.last().copied().unwrap_or(0);
-        if let Some(expected) = self.expected()
-            && tail > expected.tail
-            && numbers.binary_search(&expected.tail).is_err()
-        {
-            return Err(self.absent(format!(
-                "record {} of history {} was seen there, and is missing: it is an older copy",
-                expected.tail, expected.id
-            )));
+        let Some(expected) = self.expected() else {
+            return Ok(());
+        };
+        match self.compare_listed(expected, numbers).await? {
+            Some(rollback) => Err(self.absent(rollback.to_string())),
+            None => {
+                self.grew(numbers.last().copied().unwrap_or(0));
+                Ok(())
+            }
         }
-        self.check_expected(tail).await
     }
 
     /// The same without a listing: `tail` is the newest record as far as is remembered, and must be there.
@@ -149,13 +206,56 @@ impl Job {
         let Some(expected) = self.expected() else {
             return Ok(());
         };
+        let seen = Known {
+            tail: expected.tail.max(tail),
+            ..expected
+        };
         if tail > 1 && self.find_record(tail).await?.is_none() {
-            return Err(self.absent(format!(
-                "record {tail} of history {} was seen there, and is missing",
-                expected.id
-            )));
+            let found = self.listed_numbers().await?.last().copied().unwrap_or(0);
+            let missing = (found >= tail).then_some(tail);
+            if let Some(rollback) = self.compare(seen, found, missing).await? {
+                return Err(self.absent(rollback.to_string()));
+            }
         }
-        self.check_expected(expected.tail.max(tail)).await
+        self.check_expected(seen.tail).await
+    }
+
+    /// The newest record that was seen must be among them: a greater number alone may be a record that went astray into an older
+    /// copy.
+    async fn compare_listed(
+        &self,
+        known: Known,
+        numbers: &[u64],
+    ) -> Result<Option<Rollback>, StoreFault> {
+        let tail = numbers.last().copied().unwrap_or(0);
+        let strays = tail > known.tail && numbers.binary_search(&known.tail).is_err();
+        self.compare(known, tail, strays.then_some(known.tail))
+            .await
+    }
+
+    /// Compares with a history that was seen one whose newest record is `found`, and that lacks the record `missing`.
+    async fn compare(
+        &self,
+        known: Known,
+        found: u64,
+        missing: Option<u64>,
+    ) -> Result<Option<Rollback>, StoreFault> {
+        let mut rollback = Rollback {
+            missing,
+            ..Rollback::of_nothing(known)
+        };
+        if found == 0 {
+            return Ok(Some(rollback));
+        }
+        rollback.found = found;
+        match self.first().await? {
+            Some(Ok(id)) => rollback.other = (id != known.id).then_some(id),
+            None => rollback.missing = Some(1),
+            // Damage is no sign of another store.
+            Some(Err(_)) => {}
+        }
+        let less = found < known.tail || rollback.missing.is_some() || rollback.other.is_some();
+        Ok(less.then_some(rollback))
     }
 
     /// The identity by the first record, or why that cannot be understood; `None`: there is none.

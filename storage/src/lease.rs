@@ -14,7 +14,8 @@
 //!
 //! It says nothing about who may write or what is visible: the log alone does (`head`), whatever clocks and pauses do. A lease
 //! that cannot be written or read, that is damaged or was written by a node that lost the job, costs time or comfort, never a
-//! checkpoint. Who waits measures by its own clock how long the lease did not change; the time in it is for people.
+//! checkpoint. Who waits measures by its own clock how long the lease did not change; the time in it is for people, and for telling
+//! old ones that were put back. In an encrypted job it is sealed like everything else, and what cannot be opened is none.
 
 use std::time::Duration;
 

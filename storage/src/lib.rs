@@ -70,6 +70,7 @@ mod probe;
 mod reader;
 mod retry;
 pub mod s3;
+mod secret;
 mod slabs;
 mod store;
 mod unfinished;
@@ -94,7 +95,7 @@ pub use job::{
     CheckpointSummary, Durability, Job, JobError, JobState, Listing, Restorable, SkippedCheckpoint,
     TakenOver,
 };
-pub use known::{HistoryId, Known};
+pub use known::{HistoryId, Known, Rollback};
 pub use lease::Lease;
 pub use manifest::{
     Allocation, Body, ChunkEntry, Extent, FileContent, FilePath, Gpu, GpuUuid, ImageFile, JobFile,

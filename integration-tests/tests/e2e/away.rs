@@ -167,6 +167,73 @@ fn a_job_runs_on_while_its_store_is_away() -> Result<()> {
     finish(&world, agent, &reference)
 }
 
+/// Who may delete took the log's end away: whatever looks at the store on this machine says so, with both numbers, and the sidecar
+/// that has the job does without being asked.
+#[test]
+fn a_log_that_was_rolled_back_is_told_by_everything_that_looks() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let spec = spec().with_phos(&["--lease", "3s"]);
+    let reference = world.reference(&spec)?;
+    let phos = world.start(&spec)?;
+    let first = checkpoint(&world, &phos)?.to_string();
+    checkpoint(&world, &phos)?;
+    let newest = checkpoint(&world, &phos)?;
+    let list = world.json(&["list"])?;
+    ensure!(list["rollback"].is_null(), "{list}");
+    ensure!(world.run(&["verify"])?.status.success());
+    let log = world
+        .path("store")
+        .join("jobs")
+        .join(&world.job)
+        .join("head");
+    let records = [newest - 1, newest].map(|number| format!("{number:020}"));
+    for record in &records {
+        fs::rename(log.join(record), world.path(record))?;
+    }
+    wait_said(&phos, &["the store shows less of the job's history"])?;
+    let both = |said: &str| {
+        let seen = format!("up to record {newest}, and");
+        let found = format!("up to {}: its log was rolled back", newest - 2);
+        said.contains(&seen) && said.contains(&found)
+    };
+    ensure!(both(&phos.said()), "{}", phos.tail());
+    let status = world.json(&["status"])?;
+    let away = status["history_away"].as_str().unwrap_or_default();
+    ensure!(both(away), "{status}");
+    let export = world.path("export");
+    let export = export.to_str().context("no text")?;
+    for (command, code) in [
+        (&["list"][..], 0),
+        (&["verify"], 65),
+        (&["show", &first], 0),
+        (&["export", &first, export], 0),
+    ] {
+        let output = world.run(command)?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        ensure!(
+            output.status.code() == Some(code) && both(&said),
+            "{command:?} ended with {}: {said}",
+            output.status
+        );
+    }
+    let list = world.json(&["list"])?;
+    ensure!(
+        list["rollback"]["seen"] == newest && list["rollback"]["found"] == newest - 2,
+        "{list}"
+    );
+    for record in &records {
+        fs::rename(world.path(record), log.join(record))?;
+    }
+    wait_for("the history is back", LIMIT, || {
+        let status = world.json(&["status"]).ok()?;
+        status["history_away"].is_null().then_some(())
+    })?;
+    checkpoint(&world, &phos)?;
+    ensure!(world.run(&["verify"])?.status.success());
+    kill_job_and_wait(&world, &phos)?;
+    finish(&world, phos, &reference)
+}
+
 /// The machine was started again, and its network file system is not mounted yet.
 #[test]
 fn a_machine_that_had_the_job_waits_for_the_store_at_its_start() -> Result<()> {

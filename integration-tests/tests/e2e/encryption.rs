@@ -4,11 +4,12 @@
 use std::collections::HashSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use phos_integration_tests::scenario::{
-    LIMIT, checkpoint, files_below, finish, kill_job_and_wait, refused,
+    LIMIT, checkpoint, files_below, finish, kill_job_and_wait, refused, wait_said,
 };
 use phos_integration_tests::{JobSpec, World};
 use phos_storage::Digest;
@@ -16,6 +17,8 @@ use phos_storage::Digest;
 const CHUNK: usize = 1 << 20;
 /// Bytes that are looked for: as many as never come by chance.
 const NEEDLE: usize = 16;
+/// A user that is not root.
+const NOBODY: u32 = 65534;
 const VARIABLE: &str = "PHOS_ENCRYPTION_KEY_FILE";
 
 fn spec() -> JobSpec {
@@ -253,4 +256,54 @@ fn who_requires_encryption_opens_no_store_without_a_key() -> Result<()> {
     kill_job_and_wait(&world, &phos)?;
     ends(&world, &["list", "--require-encryption"], 0)?;
     finish(&world, phos, &reference)
+}
+
+/// As another process of the same user, that is not root, sees it: what it says on standard error, and whether it could read.
+fn looked_at(path: &str) -> Result<(bool, String)> {
+    let output = std::process::Command::new("cat")
+        .arg(path)
+        .uid(NOBODY)
+        .gid(NOBODY)
+        .output()?;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    Ok((output.status.success(), said))
+}
+
+#[test]
+fn nobody_looks_into_a_process_that_has_a_key() -> Result<()> {
+    let mut world = World::simulated(1, 256)?;
+    for dir in ["", "work"] {
+        fs::set_permissions(world.path(dir), fs::Permissions::from_mode(0o777))?;
+    }
+    // Without a key the same look sees everything.
+    for has_key in [false, true] {
+        if has_key {
+            let file = with_key(&mut world, "key")?;
+            std::os::unix::fs::chown(file, Some(NOBODY), Some(NOBODY))?;
+        }
+        world.store = text(&world.path(&format!("store-{has_key}")))?;
+        // A sidecar of its own, which waits for an agent.
+        let mut command = world.phos_ft(&spec());
+        command.uid(NOBODY).gid(NOBODY);
+        let mut phos = world.spawn(command)?;
+        wait_said(&phos, &["waiting: "])?;
+        let process = format!("/proc/{}", phos.child.id());
+        let (read, said) = looked_at(&format!("{process}/environ"))?;
+        ensure!(read != has_key, "environ, key {has_key}: {said}");
+        if has_key {
+            let (_, said) = looked_at(&format!("{process}/mem"))?;
+            ensure!(said.contains("Permission denied"), "mem: {said}");
+        }
+        let status = fs::read_to_string(format!("{process}/status"))?;
+        let locked = status.lines().find_map(|line| line.strip_prefix("VmLck:"));
+        let locked: u64 = (locked.and_then(|line| line.split_whitespace().next()))
+            .context("no VmLck")?
+            .parse()?;
+        // The file's and the job's, a page each.
+        ensure!(locked >= if has_key { 8 } else { 0 }, "{locked} KiB");
+        ensure!(has_key || locked == 0, "{locked} KiB without a key");
+        phos.child.kill()?;
+        phos.child.wait()?;
+    }
+    Ok(())
 }

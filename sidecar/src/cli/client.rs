@@ -146,6 +146,9 @@ fn print_status(report: &Report) {
             unprotected.because
         );
     }
+    if let Some(reason) = &report.history_away {
+        println!("HISTORY AWAY {reason}");
+    }
     if let Some(reason) = &report.last_failure {
         println!("last failure {reason}");
     }

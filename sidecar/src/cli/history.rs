@@ -3,13 +3,14 @@
 use std::ffi::OsString;
 
 use phos_storage::{
-    CheckpointSummary, Codec, Durability, FileContent, Job, Listing, Manifest, SkippedCheckpoint,
+    CheckpointSummary, Codec, Durability, FileContent, Job, Listing, Manifest, Rollback,
+    SkippedCheckpoint,
 };
 use serde::Serialize;
 use serde_json::json;
 
 use super::args::Common;
-use super::look::{near, open, open_checkpoint, open_if_there, print_json, time};
+use super::look::{Found, near, open, open_checkpoint, open_if_there, print_json, time};
 use super::size::human;
 use super::{exit, fail, runtime};
 use crate::engine::{self, CheckpointId};
@@ -36,6 +37,8 @@ struct Rows {
     /// Newest first.
     checkpoints: Vec<Row>,
     damaged: Vec<DamagedRow>,
+    /// What this machine saw of the job's history and the store does not show.
+    rollback: Option<Rollback>,
 }
 
 impl Rows {
@@ -77,8 +80,8 @@ pub(super) fn list(common: &Common, as_json: bool) -> u8 {
         Err(code) => return code,
     };
     runtime.block_on(async {
-        let job = match open_if_there(common).await {
-            Ok(job) => job,
+        let Found { job, rollback } = match open_if_there(common).await {
+            Ok(found) => found,
             Err(code) => return code,
         };
         // Before the first start there is no directory, and nothing wrong with that.
@@ -88,7 +91,10 @@ pub(super) fn list(common: &Common, as_json: bool) -> u8 {
         };
         let (stored, here) = (listing(job.as_ref()).await, listing(near.as_ref()).await);
         let listing = match (stored, here) {
-            (Ok(stored), Ok(here)) => Rows::new(stored, here),
+            (Ok(stored), Ok(here)) => Rows {
+                rollback,
+                ..Rows::new(stored, here)
+            },
             (Err(code), _) | (_, Err(code)) => return code,
         };
         if as_json {

@@ -8,6 +8,7 @@ use super::{exit, fail};
 use crate::engine;
 
 pub(super) fn run(file: &Path) -> u8 {
+    super::look::keep_to_itself();
     let key = Key::random(engine::random_u64);
     if let Err(e) = key.create(file) {
         return fail(e, exit::CANNOT_CREATE);

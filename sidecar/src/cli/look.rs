@@ -4,11 +4,12 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use phos_storage::{Job, Key, Manifest, Store};
+use phos_storage::{Job, Key, Manifest, Rollback, Store};
 
 use super::args::Common;
 use super::{exit, fail};
 use crate::engine::{self, CheckpointId};
+use crate::known_history::KnownHistory;
 
 /// The key that was given, if one was.
 pub(super) fn key(common: &Common) -> Result<Option<Key>, u8> {
@@ -16,6 +17,9 @@ pub(super) fn key(common: &Common) -> Result<Option<Key>, u8> {
     if file.is_none() && common.require_encryption {
         let refused = "--require-encryption: give the job's key with --encryption-key-file FILE (`phos-ft keygen FILE` makes one)";
         return Err(fail(refused, exit::KEY));
+    }
+    if file.is_some() {
+        keep_to_itself();
     }
     file.map(Key::read).transpose().map_err(|e| {
         let code = if e.is_permanent() {
@@ -27,20 +31,65 @@ pub(super) fn key(common: &Common) -> Result<Option<Key>, u8> {
     })
 }
 
+/// Before a key is read: no core dump has it, and no process of the same user may look into this one, unless it is root with
+/// `SYS_PTRACE`. What is started from here is as any process, as `execve` takes it back.
+pub(super) fn keep_to_itself() {
+    use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+    if let Err(error) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
+        tracing::warn!(%error, "the encryption key is not kept from core dumps and from other processes of this user");
+    }
+}
+
+/// A job's history, and what of it this machine saw and the store does not show, which has been said.
+pub(super) struct Found<T> {
+    pub(super) job: T,
+    pub(super) rollback: Option<Rollback>,
+}
+
 /// The job's history; `None` if the store is a directory that is not there.
-pub(super) async fn open_if_there(common: &Common) -> Result<Option<Job>, u8> {
+pub(super) async fn open_if_there(common: &Common) -> Result<Found<Option<Job>>, u8> {
     let options = common.store_options(key(common)?);
     let store = Store::open_existing(&common.store(), options).await;
     let store = store.map_err(|e| {
         let e = engine::EngineError::Open(e);
         fail(&e, exit::engine(&e))
     })?;
-    Ok(store.map(|store| store.job(common.job.clone())))
+    let job = store.map(|store| store.job(common.job.clone()));
+    let rollback = rollback(common, job.as_ref()).await?;
+    Ok(Found { job, rollback })
+}
+
+/// Says so if the store shows less of the job's history than this machine saw of it. What is there is looked at all the same.
+async fn rollback(common: &Common, job: Option<&Job>) -> Result<Option<Rollback>, u8> {
+    let run_dir = common.run_dir.join(common.job.as_str());
+    let memory = KnownHistory::new(&run_dir, &common.state_dir, &common.job, &common.store());
+    let Some(known) = memory.look() else {
+        return Ok(None);
+    };
+    let found = match job {
+        Some(job) => job.rollback(known).await.map_err(|e| job_failed(&e))?,
+        None => Some(Rollback::of_nothing(known)),
+    };
+    if let Some(found) = &found {
+        eprintln!(
+            "phos-ft: THE STORE SHOWS LESS OF JOB {} THAN THIS MACHINE SAW: {found}. What follows is of what is there now. Mount \
+             its file system, correct --store or bring back what was deleted there (a bucket's versions have it); a sidecar on \
+             this machine waits for it, unless --start-fresh is given",
+            common.job
+        );
+    }
+    Ok(found)
 }
 
 /// The job's history, which must be there.
 pub(super) async fn open(common: &Common) -> Result<Job, u8> {
-    open_if_there(common).await?.ok_or_else(|| {
+    Ok(open_and_compare(common).await?.job)
+}
+
+/// The same, with what the store does not show of it.
+pub(super) async fn open_and_compare(common: &Common) -> Result<Found<Job>, u8> {
+    let Found { job, rollback } = open_if_there(common).await?;
+    let job = job.ok_or_else(|| {
         fail(
             format_args!(
                 "job {} has no checkpoints in {}: there is no such directory; give the --store that the job was \
@@ -50,7 +99,8 @@ pub(super) async fn open(common: &Common) -> Result<Job, u8> {
             ),
             exit::NOT_FOUND,
         )
-    })
+    })?;
+    Ok(Found { job, rollback })
 }
 
 /// The tier on this machine, if the job has one that belongs to that store.

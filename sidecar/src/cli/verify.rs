@@ -5,12 +5,13 @@ use std::io::IsTerminal;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use phos_storage::{
-    CheckpointNumber, FaultKind, Job, JobError, PackId, Verified, VerifyOptions, VerifyProgress,
+    CheckpointNumber, FaultKind, Job, JobError, PackId, Rollback, Verified, VerifyOptions,
+    VerifyProgress,
 };
 use serde::Serialize;
 
 use super::args::Common;
-use super::look::{job_failed, near, open, print_json};
+use super::look::{Found, job_failed, near, open_and_compare, print_json};
 use super::size::human;
 use super::{exit, runtime};
 use crate::engine::{self, CheckpointId, Reading};
@@ -22,6 +23,8 @@ struct Report<'a> {
     store: &'a Verified,
     /// In the tier on this machine, if there is one.
     local: Option<&'a Verified>,
+    /// What this machine saw of the job's history and the store does not show.
+    rollback: Option<Rollback>,
 }
 
 pub(super) fn run(common: &Common, options: VerifyOptions, as_json: bool) -> u8 {
@@ -78,7 +81,7 @@ impl Progress {
 }
 
 async fn verify(common: &Common, options: VerifyOptions, as_json: bool) -> Result<u8, u8> {
-    let job = open(common).await?;
+    let Found { job, rollback } = open_and_compare(common).await?;
     // One that cannot be opened has been said.
     let near = near(common).await?;
     let (store, quarantined) = verify_one(&job, false, options).await?;
@@ -95,11 +98,15 @@ async fn verify(common: &Common, options: VerifyOptions, as_json: bool) -> Resul
         print_json(&Report {
             store: &store,
             local: found.map(|(verified, _)| verified),
+            rollback,
         });
     } else if let Some((verified, quarantined)) = found {
         print(verified, true, options.deep, *quarantined);
     }
-    let sound = store.is_sound() && found.is_none_or(|(verified, _)| verified.is_sound());
+    // What is missing at the log's end is damage as well, which only a machine that saw it notices.
+    let sound = store.is_sound()
+        && rollback.is_none()
+        && found.is_none_or(|(verified, _)| verified.is_sound());
     Ok(match local {
         _ if !sound => exit::DATA,
         Some(Err(code)) => code,

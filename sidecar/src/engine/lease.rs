@@ -11,11 +11,12 @@
 use std::time::Duration;
 
 use phos_policies::lease::{LeaseWatch, Sign, Verdict};
-use phos_storage::{Epoch, Job, JobError, Lease};
+use phos_storage::{Epoch, FaultKind, Job, JobError, Lease};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use super::status::Shared;
 use super::{hostname, random_u64, unix_millis};
 
 /// How often the log is looked at where there is no lease.
@@ -80,6 +81,7 @@ impl Keeper {
         holder: &str,
         node: &Node,
         length: Duration,
+        status: Shared,
     ) -> Keeper {
         let lease = Lease {
             epoch,
@@ -91,7 +93,7 @@ impl Keeper {
             released: false,
         };
         let (sender, lost) = oneshot::channel();
-        let task = tokio::spawn(renew(job.clone(), lease.clone(), length, sender));
+        let task = tokio::spawn(renew(job.clone(), lease.clone(), length, status, sender));
         Keeper {
             job: job.clone(),
             lease,
@@ -127,12 +129,19 @@ impl Drop for Keeper {
     }
 }
 
-async fn renew(job: Job, mut lease: Lease, length: Duration, lost: oneshot::Sender<JobError>) {
+async fn renew(
+    job: Job,
+    mut lease: Lease,
+    length: Duration,
+    status: Shared,
+    lost: oneshot::Sender<JobError>,
+) {
     let every = match length {
         Duration::ZERO => LOOK,
         length => length / BEATS,
     };
-    let mut failing = false;
+    // What was said already.
+    let (mut failing, mut away) = (false, false);
     loop {
         lease.beat = random_u64();
         lease.renewed = unix_millis();
@@ -140,20 +149,38 @@ async fn renew(job: Job, mut lease: Lease, length: Duration, lost: oneshot::Send
             Duration::ZERO => job.still_has(lease.epoch).await,
             _ => job.renew_lease(&lease).await,
         };
+        status.lock().history_away = match &outcome {
+            Err(error) if is_away(error) => Some(error.to_string()),
+            _ => None,
+        };
         match outcome {
-            Ok(()) => failing = false,
+            Ok(()) => (failing, away) = (false, false),
             Err(error @ JobError::Fenced { .. }) => {
                 let _ = lost.send(error);
                 return;
             }
             Err(error) => {
-                if !std::mem::replace(&mut failing, true) {
+                let first = !std::mem::replace(&mut failing, true);
+                if is_away(&error) {
+                    if !std::mem::replace(&mut away, true) {
+                        tracing::error!(
+                            %error,
+                            "THE STORE SHOWS LESS OF THE JOB'S HISTORY THAN WAS SEEN THERE: the job goes on, and nothing is stored \
+                             there until that is back"
+                        );
+                    }
+                } else if first {
                     tracing::warn!(%error, "the lease could not be renewed; the job goes on");
                 }
             }
         }
         tokio::time::sleep(every).await;
     }
+}
+
+/// Whether the store does not show what was seen there.
+fn is_away(error: &JobError) -> bool {
+    matches!(error, JobError::Store(fault) if fault.kind() == FaultKind::Absent)
 }
 
 /// Waits until the job is another node's.
@@ -242,7 +269,7 @@ mod tests {
         let mut watch = LeaseWatch::default();
         assert_eq!(held(&job, &b, &mut watch, 0).await, None, "nobody has it");
         let epoch = job.take_over("who", unix_millis()).await.unwrap().epoch;
-        let keeper = Keeper::start(&job, epoch, "who", &a, LENGTH);
+        let keeper = Keeper::start(&job, epoch, "who", &a, LENGTH, Shared::default());
         while job.lease().await.unwrap().is_none() {
             tokio::task::yield_now().await;
         }
@@ -268,7 +295,7 @@ mod tests {
         held(&job, &b, &mut watch, 1000).await;
         assert_eq!(held(&job, &b, &mut watch, 1300).await, None);
         // It comes back and ends well.
-        let keeper = Keeper::start(&job, epoch, "who", &a, LENGTH);
+        let keeper = Keeper::start(&job, epoch, "who", &a, LENGTH, Shared::default());
         keeper.release().await;
         assert_eq!(held(&job, &b, &mut LeaseWatch::default(), 0).await, None);
         assert!(job.lease().await.unwrap().unwrap().released);
@@ -279,7 +306,9 @@ mod tests {
         for length in [LENGTH, Duration::ZERO] {
             let job = job().await;
             let epoch = job.take_over("a", unix_millis()).await.unwrap().epoch;
-            let mut keeper = Some(Keeper::start(&job, epoch, "a", &node("a"), length));
+            let status = Shared::default();
+            let keeper = Keeper::start(&job, epoch, "a", &node("a"), length, status);
+            let mut keeper = Some(keeper);
             // Another node has a handle of its own.
             let other = job.store().job(job.name().clone());
             let next = other.take_over("b", unix_millis()).await.unwrap();

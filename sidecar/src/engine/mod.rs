@@ -859,7 +859,15 @@ impl Engine {
         );
         self.epoch = Some(taken.epoch);
         if !self.job.store().is_discarding() {
-            let keeper = Keeper::start(&self.job, taken.epoch, &holder, &self.node, self.lease);
+            let said = self.status.clone();
+            let keeper = Keeper::start(
+                &self.job,
+                taken.epoch,
+                &holder,
+                &self.node,
+                self.lease,
+                said,
+            );
             self.keeper = Some(keeper);
         }
         Ok(())

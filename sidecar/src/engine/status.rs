@@ -102,6 +102,10 @@ pub struct Report {
     /// From an attempt that failed until a checkpoint is stored.
     #[serde(default)]
     pub unprotected: Option<Unprotected>,
+    /// Why what the store shows of the job's history is not what was seen of it, while that is so: a log that was rolled back, an
+    /// older copy, another store.
+    #[serde(default)]
+    pub history_away: Option<String>,
     /// Why checkpoints are ruled out now.
     pub unsupported: Option<String>,
     /// How often the job was brought back.

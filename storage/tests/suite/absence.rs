@@ -15,7 +15,8 @@ use object_store::{
     ObjectStoreExt, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
 use phos_storage::{
-    CheckpointNumber, CollectOptions, Epoch, FaultKind, Job, JobError, Lease, ReadError, UnixMillis,
+    CheckpointNumber, CollectOptions, Epoch, FaultKind, Job, JobError, Lease, ReadError, Rollback,
+    UnixMillis,
 };
 use rstest::rstest;
 
@@ -444,6 +445,73 @@ async fn nothing_else_takes_another_store_for_this_one(
     exchange.set(real);
     job.renew_lease(&lease).await.unwrap();
     job.mark_completed(epoch, 0, NOW).await.unwrap();
+}
+
+/// Who looks at what is there is told what was seen and what is, and sees it all the same.
+#[tokio::test]
+async fn a_log_that_is_shorter_than_it_was_is_told_with_both_numbers() {
+    let real = Arc::new(InMemory::new());
+    let (job, epoch) = history(1, &real, 2).await;
+    let known = job.known().await.unwrap().unwrap();
+    assert_eq!(known.tail, 3);
+    let look = async |store: &Arc<InMemory>| {
+        let job = open(store.clone(), 9).await.job(name("job"));
+        let found = job.rollback(known).await.unwrap();
+        assert!(job.list().await.is_ok(), "nothing is kept from who looks");
+        found.map(|found| (found, found.to_string()))
+    };
+    assert_eq!(look(&real).await, None);
+    image(3).commit(&job, epoch).await.unwrap();
+    assert_eq!(look(&real).await, None, "longer");
+    // The end of the log was taken away.
+    let cut = Arc::new(InMemory::new());
+    copy(&real, &cut).await;
+    for number in [4, 3] {
+        let key = format!("prefix/jobs/job/head/{number:020}");
+        cut.delete(&Path::from(key)).await.unwrap();
+    }
+    let (found, said) = look(&cut).await.unwrap();
+    assert_eq!((found.seen, found.found, found.other), (3, 2, None));
+    assert!(
+        said.contains("up to record 3") && said.contains("up to 2: its log was rolled back"),
+        "{said}"
+    );
+    // And a job went on there: the record that was seen is another one by now, or none.
+    let holed = Arc::new(InMemory::new());
+    copy(&real, &holed).await;
+    let key = format!("prefix/jobs/job/head/{:020}", 3);
+    holed.delete(&Path::from(key)).await.unwrap();
+    let (found, said) = look(&holed).await.unwrap();
+    assert_eq!((found.missing, found.found), (Some(3), 4));
+    assert!(said.contains("record 3 is missing"), "{said}");
+    // Nothing, and another.
+    let (found, said) = look(&Arc::new(InMemory::new())).await.unwrap();
+    assert_eq!(found, Rollback::of_nothing(known));
+    assert!(said.contains("there is nothing"), "{said}");
+    let other = Arc::new(InMemory::new());
+    let (other_job, _) = history(2, &other, 3).await;
+    let id = other_job.known().await.unwrap().unwrap().id;
+    let (found, said) = look(&other).await.unwrap();
+    assert_eq!((found.other, found.found), (Some(id), 4));
+    assert!(said.contains("in its place"), "{said}");
+}
+
+/// A handle that goes on without a listing says both numbers as well.
+#[tokio::test]
+async fn who_renews_is_told_how_far_the_log_went_back() {
+    let real = Arc::new(InMemory::new());
+    let (job, epoch) = history(1, &real, 4).await;
+    job.expect(job.known().await.unwrap());
+    job.still_has(epoch).await.unwrap();
+    for number in [5, 4] {
+        let key = format!("prefix/jobs/job/head/{number:020}");
+        real.delete(&Path::from(key)).await.unwrap();
+    }
+    let said = job.still_has(epoch).await.unwrap_err().to_string();
+    assert!(
+        said.contains("up to record 5") && said.contains("up to 3: its log was rolled back"),
+        "{said}"
+    );
 }
 
 /// Until a person says that it shall be so.

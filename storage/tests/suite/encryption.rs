@@ -9,8 +9,8 @@ use object_store::ObjectStoreExt;
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use phos_storage::{
-    Candidate, CheckpointNumber, CollectOptions, Digest, Epoch, FaultKind, Job, JobError, Naming,
-    PLAIN_FORMAT, Restorable, STORE_FORMAT, Store, StoreOptions, VerifyOptions,
+    Candidate, CheckpointNumber, CollectOptions, Digest, Epoch, FaultKind, Job, JobError, Lease,
+    Naming, PLAIN_FORMAT, Restorable, STORE_FORMAT, Store, StoreOptions, VerifyOptions,
 };
 
 type Raw = Arc<InMemory>;
@@ -352,4 +352,113 @@ async fn the_stores_format_is_raised_by_the_first_that_has_a_key() {
     assert_eq!(format().await, STORE_FORMAT);
     two(&raw, options(3)).await;
     assert!(job(&raw, options(4)).await.naming().of(b"x") == Naming::PLAIN.of(b"x"));
+}
+
+fn lease(epoch: Epoch, beat: u64) -> Lease {
+    Lease {
+        epoch,
+        holder: "node".into(),
+        node: "node".into(),
+        beat,
+        renewed: NOW,
+        length_ms: 30_000,
+        released: false,
+    }
+}
+
+/// What nobody with the job's key wrote is no lease: nobody waits for it, and nobody takes it for its own.
+#[tokio::test]
+async fn a_lease_that_no_holder_wrote_is_none() {
+    const PLACE: &str = "prefix/jobs/job/lease";
+    let raw = Raw::default();
+    let (own, epoch) = two(&raw, encrypted(1, KEY)).await;
+    own.renew_lease(&lease(epoch, 7)).await.unwrap();
+    let written = get(&raw, PLACE).await;
+    let now = async || job(&raw, encrypted(2, KEY)).await.lease().await.unwrap();
+    assert_eq!(now().await, Some(lease(epoch, 7)));
+    for at in 0..written.len() {
+        let mut changed = written.to_vec();
+        changed[at] ^= 0x20;
+        put(&raw, PLACE, changed).await;
+        assert_eq!(now().await, None, "byte {at}");
+    }
+    // Of one without a key, with another, of another job with the same, and of another place.
+    let other = |options: StoreOptions, name: &'static str| async move {
+        let raw = Raw::default();
+        let store = Store::from_object_store(raw.clone(), "prefix", options).await;
+        let job = store.unwrap().job(crate::common::name(name));
+        let epoch = job.take_over("mallory", NOW).await.unwrap().epoch;
+        job.renew_lease(&lease(epoch, 8)).await.unwrap();
+        get(&raw, &format!("prefix/jobs/{name}/lease")).await
+    };
+    let record = get(&raw, &format!("prefix/jobs/job/head/{:020}", 1)).await;
+    for (what, forged) in [
+        ("plain", other(options(3), "job").await),
+        ("of another key", other(encrypted(3, KEY + 1), "job").await),
+        ("of another job", other(encrypted(3, KEY), "other").await),
+        ("a record", record),
+        ("rubbish", vec![b'x'; 5000].into()),
+        ("nothing", Bytes::new()),
+    ] {
+        put(&raw, PLACE, forged).await;
+        assert_eq!(now().await, None, "{what}");
+        // And none keeps the holder from its own.
+        own.renew_lease(&lease(epoch, 9)).await.unwrap();
+        assert_eq!(now().await, Some(lease(epoch, 9)), "after {what}");
+    }
+}
+
+/// Who may write and has no key does not bring the job to an older checkpoint by calling a newer one damaged.
+#[tokio::test]
+async fn a_quarantine_that_nobody_with_the_key_decided_does_not_count() {
+    for key in [None, Some(KEY)] {
+        let raw = Raw::default();
+        let opened = |seed| key.map_or_else(|| options(seed), |key| encrypted(seed, key));
+        let (own, epoch) = two(&raw, opened(1)).await;
+        let newest = own.manifest(CheckpointNumber(3)).await.unwrap();
+        let manifests = below(&raw, "/manifests/").await;
+        let manifest = manifests.last().unwrap().rsplit('/').next().unwrap();
+        let pack = newest.packs.last().unwrap().id.to_string();
+        for name in [manifest, pack.as_str()] {
+            let place = format!("prefix/jobs/job/quarantine/{name}");
+            for forged in [
+                Bytes::new(),
+                vec![b'x'; 1 << 20].into(),
+                get(&raw, &manifests[0]).await,
+            ] {
+                put(&raw, &place, forged).await;
+                let job = job(&raw, opened(2)).await;
+                let found = job.newest_restorable().await.unwrap();
+                let number = found.manifest.unwrap().number;
+                let counts = key.is_none();
+                assert_eq!(number == CheckpointNumber(2), counts, "{name}: {number}");
+                let held = job.hold(CheckpointNumber(3), "reader", NOW).await;
+                assert_eq!(held.is_err(), counts && name == manifest, "{name}");
+            }
+            raw.delete(&Path::from(place)).await.unwrap();
+        }
+        // What was decided with the key counts, at its place alone.
+        let packs = newest.packs.iter().map(|pack| pack.id);
+        own.quarantine_pack(&packs.last().unwrap(), "it is damaged", NOW)
+            .await
+            .unwrap();
+        let found = job(&raw, opened(3))
+            .await
+            .newest_restorable()
+            .await
+            .unwrap();
+        assert_eq!(found.manifest.unwrap().number, CheckpointNumber(2));
+        let note = format!("prefix/jobs/job/quarantine/{pack}");
+        let moved = format!("prefix/jobs/job/quarantine/{manifest}");
+        put(&raw, &moved, get(&raw, &note).await).await;
+        raw.delete(&Path::from(note)).await.unwrap();
+        let found = job(&raw, opened(4))
+            .await
+            .newest_restorable()
+            .await
+            .unwrap();
+        let counts = found.manifest.unwrap().number == CheckpointNumber(2);
+        assert_eq!(counts, key.is_none());
+        drop((own, epoch));
+    }
 }
