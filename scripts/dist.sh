@@ -31,7 +31,7 @@ fi
 strip "$new/bin/phos-ft"
 strip --strip-unneeded "$new"/lib/*.so
 cp -r .build/criu "$new/criu"
-cp LICENSE docker/entrypoint "$new/"
+cp LICENSE docker/entrypoint docker/seccomp.json "$new/"
 scripts/glibc-check.sh "$GLIBC" "$new/bin/phos-ft" "$new"/lib/*.so
 # Names the content: the volume that trainers share is filled anew when it changes.
 (cd "$new" && find . -type f ! -name release -print0 | sort -z | xargs -0 sha256sum) | sha256sum | cut -c1-16 >"$new/release"
