@@ -25,7 +25,8 @@ ln -s libcuda.so.1 /opt/sim/libcuda.so
 chown -R 0:0 /opt
 chmod -R go-w /opt
 echo /opt/sim >/etc/ld.so.conf.d/sim.conf
-ldconfig -i
+# The simulated driver is no link, as its processes are seen by its name; ldconfig wonders at that.
+ldconfig -i 2>/dev/null
 mkdir -p /run/phos-gpu-sim/dev0 /run/phos-gpu-sim/proc
 mount -t tmpfs -o size=256m,mode=777 site /run/phos-gpu-sim/dev0
 chmod 777 /run/phos-gpu-sim/proc
