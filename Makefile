@@ -45,7 +45,7 @@ lint: ## generated files, formatting, clippy, dependencies, scripts
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) deny --workspace --locked check bans licenses sources
 	scripts/advisories.sh
-	shellcheck -x scripts/*.sh scripts/cc docker/entrypoint .ci/run
+	shellcheck -x scripts/*.sh scripts/cc docker/entrypoint integration-tests/slurm-site.sh .ci/run
 	scripts/docker-check.sh
 	scripts/security-check.sh
 

@@ -31,7 +31,7 @@ fi
 strip "$new/bin/phos-ft"
 strip --strip-unneeded "$new"/lib/*.so
 cp -r .build/criu "$new/criu"
-cp LICENSE docker/entrypoint "$new/"
+cp LICENSE docker/entrypoint docker/seccomp.json "$new/"
 # What is released says what it is made of.
 if [[ $profile == release ]]; then
     SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)} scripts/sbom.sh "$new/criu" "$new/sbom.cdx.json"

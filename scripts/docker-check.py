@@ -1,10 +1,11 @@
-"""Compares the compose files of docker/: what compose.yaml shows to users is what the tests run.
+"""Compares the compose files of docker/: what compose.yaml shows to users is what the tests run. Looks at the seccomp profile.
 
-    docker-check.py NAME=RESOLVED.yaml...     each as `docker compose config` prints it
+    docker-check.py SECCOMP.json NAME=RESOLVED.yaml...     each as `docker compose config` prints it, with a PHOS_USER
 
 Called by docker-check.sh.
 """
 
+import json
 import sys
 
 import yaml
@@ -15,6 +16,38 @@ DIFFERS = {
     "phos-ft": {"image", "command", "volumes", "networks", "environment", "deploy", "tmpfs", "depends_on", "hostname"},
 }
 CAPABILITIES = {"SYS_PTRACE", "SYS_ADMIN", "NET_ADMIN", "SYS_TIME"}
+
+
+# System calls that the profile lets through for nobody, and those that it lets through by their arguments alone. Kubernetes reads no
+# conditions (of capabilities, kernels) as Docker has them: a rule with one would be in force everywhere.
+NEVER = {
+    "add_key", "bpf", "delete_module", "fanotify_init", "finit_module", "init_module", "io_uring_setup", "ioperm", "iopl", "kexec_file_load",
+    "kexec_load", "keyctl", "open_by_handle_at", "perf_event_open", "pivot_root", "quotactl", "reboot", "request_key", "settimeofday",
+    "swapoff", "swapon", "syslog", "userfaultfd",
+}  # fmt: skip
+BY_ARGUMENT = {"clone", "unshare", "socket", "personality"}
+
+
+def profile(path: str) -> list:
+    """What is wrong with a seccomp profile."""
+    with open(path, encoding="utf-8") as file:
+        found = json.load(file)
+    wrong = []
+    if found.get("defaultAction") != "SCMP_ACT_ERRNO":
+        wrong.append(f"{path}: what it does not name is not refused")
+    for rule in found["syscalls"]:
+        if rule["action"] not in ("SCMP_ACT_ALLOW", "SCMP_ACT_ERRNO"):
+            wrong.append(f"{path}: the action {rule['action']}")
+        if set(rule) - {"comment", "names", "action", "args", "errnoRet"}:
+            wrong.append(f"{path}: a rule has {sorted(rule)}")
+        if rule["action"] != "SCMP_ACT_ALLOW":
+            continue
+        for name in sorted(NEVER & set(rule["names"])):
+            wrong.append(f"{path}: it allows {name}")
+        if not rule.get("args"):
+            for name in sorted(BY_ARGUMENT & set(rule["names"])):
+                wrong.append(f"{path}: it allows {name} whatever its arguments")
+    return wrong
 
 
 def mounts(service: dict) -> set:
@@ -47,17 +80,19 @@ def variables(service: dict) -> set:
 
 def main() -> int:
     files = {}
-    for argument in sys.argv[1:]:
+    for argument in sys.argv[2:]:
         name, path = argument.split("=", 1)
         with open(path, encoding="utf-8") as file:
             files[name] = yaml.safe_load(file)["services"]
     shown = files["compose.yaml"]
-    wrong = []
+    wrong = profile(sys.argv[1])
     trainer, sidecar = shown["trainer"], shown["phos-ft"]
     if set(trainer.get("cap_add", [])) != CAPABILITIES:
         wrong.append(f"compose.yaml: the trainer's capabilities are {trainer.get('cap_add')}")
     if sidecar.get("cap_drop") != ["ALL"] or sidecar.get("cap_add"):
         wrong.append("compose.yaml: the sidecar has capabilities")
+    if "unconfined" in str([option for option in trainer.get("security_opt", []) if "seccomp" in str(option)]):
+        wrong.append("compose.yaml: the trainer has no seccomp profile")
     for name, services in files.items():
         for service, entries in services.items():
             kind = next((kind for kind in DIFFERS if service.startswith(kind)), None)

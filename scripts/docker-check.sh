@@ -18,12 +18,19 @@ compose=(docker-compose)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 files=()
-for file in docker/compose*.yaml; do
-    name=${file##*/}
-    "${compose[@]}" -f "$file" config >"$work/$name"
+# A relative profile is looked for in the current folder by some versions, beside the compose file by others.
+cd docker
+if "${compose[@]}" -f compose.yaml config >/dev/null 2>"$work/words" || ! grep -q 'PHOS_USER' "$work/words"; then
+    echo "docker-check: compose.yaml runs the job as somebody without asking for PHOS_USER" >&2
+    exit 1
+fi
+for name in compose*.yaml; do
+    PHOS_USER=1000:1000 "${compose[@]}" -f "$name" config >"$work/$name"
     files+=("$name=$work/$name")
 done
-"$venv/bin/python" scripts/docker-check.py "${files[@]}"
+cd "$root"
+"$venv/bin/python" scripts/docker-check.py docker/seccomp.json "${files[@]}"
 "$venv/bin/kubernetes-validate" --strict --quiet docker/kubernetes/*.yaml
-shellcheck docker/slurm/train.sbatch
+shellcheck docker/slurm/train.sbatch docker/slurm/phos-ft-job
+! command -v visudo >/dev/null || visudo -cqf docker/slurm/sudoers
 echo "docker-check: ok"

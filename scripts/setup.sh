@@ -39,7 +39,8 @@ packages=(
     # Base images; and on Ubuntu, whose own sources name no archive that has a new enough CRIU, it knows Debian's.
     debootstrap
 )
-[[ -n $demo ]] || packages+=(shellcheck)
+# A test calls docker/slurm/phos-ft-job as a user of a cluster does.
+[[ -n $demo ]] || packages+=(shellcheck sudo)
 [[ -z $bench ]] || packages+=(restic zstd)
 if [[ -z $demo || -n $docker ]]; then
     # Whoever brought an engine and a Compose of their own keeps them.

@@ -64,6 +64,9 @@ fn outcome(command: &mut Command) -> Result<Output> {
     limited.args(["--foreground", "400"]);
     limited.arg(command.get_program());
     limited.args(command.get_args());
+    if let Some(directory) = command.get_current_dir() {
+        limited.current_dir(directory);
+    }
     for (name, value) in command.get_envs() {
         match value {
             Some(value) => limited.env(name, value),
@@ -109,6 +112,24 @@ impl Default for Services {
             env: Vec::new(),
         }
     }
+}
+
+/// Compose with a file of `docker/`, in that folder: some versions look there for a relative seccomp profile, others in the current one.
+pub fn compose_of(file: &str) -> Command {
+    static PLUGIN: OnceLock<bool> = OnceLock::new();
+    let plugin = PLUGIN.get_or_init(|| docker(&["compose", "version"]).is_ok());
+    let mut command = if *plugin {
+        let mut command = Command::new("docker");
+        command.arg("compose");
+        command
+    } else {
+        Command::new("docker-compose")
+    };
+    command
+        .arg("--file")
+        .arg(file)
+        .current_dir(root().join("docker"));
+    command
 }
 
 /// A node, as its services are named.
@@ -208,23 +229,13 @@ impl Stack {
     }
 
     fn compose_command(&self) -> Command {
-        static PLUGIN: OnceLock<bool> = OnceLock::new();
-        let plugin = PLUGIN.get_or_init(|| docker(&["compose", "version"]).is_ok());
-        let mut command = if *plugin {
-            let mut command = Command::new("docker");
-            command.arg("compose");
-            command
-        } else {
-            Command::new("docker-compose")
-        };
+        let mut command = compose_of(self.file);
         command
             .arg("--project-name")
             .arg(&self.project)
-            .arg("--file")
-            .arg(root().join("docker").join(self.file))
             .env("TRAINER_IMAGE", &self.services.image)
             .env("TRAINER_COMMAND", self.services.command.join(" "))
-            .env("TRAINER_USER", &self.services.user)
+            .env("PHOS_USER", &self.services.user)
             .env("PHOS_INTERVAL", &self.services.interval)
             .env("COMPOSE_HTTP_TIMEOUT", "300")
             // That of a node is in `env`.

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use phos_integration_tests::docker::{Node, Services, Stack, docker, same, wait_for};
+use phos_integration_tests::docker::{Node, Services, Stack, compose_of, docker, same, wait_for};
 use rand::{RngExt, SeedableRng};
 
 const LOG: &str = "/work/loss.log";
@@ -183,6 +183,165 @@ fn the_compose_file_to_try_out_trains_and_resumes_and_its_commands_know_the_job(
     same(&stack.finish(Node::Only)?, &reference)
 }
 
+// ------------------------------------------------------------------------------------------------------- jobs as root
+
+/// What a job that is root tries against the machine. Each line says what, and whether it was let; what it writes is what is there.
+const TRIES: &str = r#"
+try() { what=$1; shift; if "$@" >/dev/null 2>&1; then echo "$what: done"; else echo "$what: refused"; fi; }
+pattern() { cat /proc/sys/kernel/core_pattern >/tmp/pattern && cat /tmp/pattern >"$1"; }
+same_pattern() { pattern /proc/sys/kernel/core_pattern; }
+own_proc() { mount -t proc proc /mnt && pattern /mnt/sys/kernel/core_pattern; }
+# By their numbers: fsopen, clone3 with CLONE_NEWUSER, keyctl (the number of the session's keyring).
+by_fsopen() { perl -e 'my $name = "proc"; exit(syscall(430, $name, 0) >= 0 ? 0 : 1)'; }
+by_keyctl() { perl -e 'exit(syscall(250, 0, -3, 0) >= 0 ? 0 : 1)'; }
+by_clone3() { perl -e 'my $a = pack("Q8", 0x10000000, 0, 0, 0, 17, 0, 0, 0); my $r = syscall(435, $a, 64); exit($r < 0 ? 1 : 0)'; }
+try core_pattern same_pattern
+try "a tmpfs" mount -t tmpfs tmpfs /mnt
+try "a proc" own_proc
+try fsopen by_fsopen
+try umount umount /proc/sys
+try "a user namespace" unshare -U true
+try "a mount namespace" unshare -m true
+try clone3 by_clone3
+try keyctl by_keyctl
+try "the agent's memory" grep -q . /proc/1/maps
+try "the agent's environment" cat /proc/1/environ
+try "its own file" touch /work/mine
+"#;
+
+/// What comes of them.
+const TRIED: &str = "core_pattern: refused
+a tmpfs: refused
+a proc: refused
+fsopen: refused
+umount: refused
+a user namespace: refused
+a mount namespace: refused
+clone3: refused
+keyctl: refused
+the agent's memory: refused
+the agent's environment: refused
+its own file: done
+";
+
+#[test]
+fn a_job_that_is_root_neither_mounts_nor_writes_to_the_machines_settings() -> Result<()> {
+    let mut stack = Stack::new(training(ENDLESS, LOG, &[]), LOG)?;
+    let trainer = stack.services.command.clone();
+    // It does what it finds in a file, beside the training.
+    let script = format!(
+        "'(while :; do if [ -e /work/try ]; then sh /work/try >/work/tried.new 2>&1; rm /work/try; \
+         mv /work/tried.new /work/tried; fi; sleep 0.2; done) & exec {}'",
+        trainer.join(" ")
+    );
+    stack.services.command = vec!["sh".into(), "-c".into(), script];
+    stack.up(&[Node::A.trainer()])?;
+    let tried = || -> Result<()> {
+        let file = tempfile::NamedTempFile::new()?;
+        std::fs::write(file.path(), TRIES)?;
+        let container = stack.container(Node::A.trainer())?;
+        let from = file.path().display().to_string();
+        docker(&["cp", &from, &format!("{container}:/work/try.new")])?;
+        let begin = "rm -f /work/tried && chmod 644 /work/try.new && mv /work/try.new /work/try";
+        stack.exec(Node::A.trainer(), &["sh", "-c", begin])?;
+        let said = wait_for("the job to have tried", || {
+            stack.exec(Node::A.trainer(), &["cat", "/work/tried"]).ok()
+        })?;
+        ensure!(said == TRIED, "{said}");
+        Ok(())
+    };
+    stack.wait_checkpoint(Node::A, 0)?;
+    tried()?;
+    // Under the profile there is a checkpoint, and it comes back as it was.
+    let options = stack.inspect(Node::A.trainer(), "{{.HostConfig.SecurityOpt}}")?;
+    ensure!(options.contains("SCMP_ACT_ERRNO"), "{options}");
+    kill_and_resume(&stack, Node::A)?;
+    tried()?;
+    let newest = stack.wait_checkpoint(Node::A, 0)?;
+    stack.wait_checkpoint(Node::A, newest)?;
+    stack.services.command = trainer;
+    stopped_like_an_undisturbed_run(&stack, Node::A)
+}
+
+#[test]
+fn a_fresh_proc_in_a_container_is_masked_like_the_containers() -> Result<()> {
+    // The agent is not PID 1 there, and makes a PID namespace with a proc of its own.
+    let write = "cat /proc/sys/kernel/core_pattern >/tmp/pattern; cat /tmp/pattern >/proc/sys/kernel/core_pattern";
+    let look = "umount /proc/sys || echo and stays so; wc -c /proc/keys";
+    let job = format!("{write} || echo core_pattern is read-only; {look}");
+    let agent = format!("/opt/phos/bin/phos-ft run --sidecar-wait=0s -- sh -c '{job}' 2>&1; true");
+    let said = docker(&[
+        "run",
+        "--rm",
+        "--network=none",
+        "--cap-add=SYS_PTRACE",
+        "--cap-add=SYS_ADMIN",
+        "--cap-add=NET_ADMIN",
+        "--cap-add=SYS_TIME",
+        &format!("--security-opt=seccomp={}", profile()?),
+        "--security-opt=apparmor=unconfined",
+        &format!("--volume={}:/opt/phos:ro", program()?),
+        "--entrypoint=sh",
+        "phos-trainer:trixie",
+        "-c",
+        &agent,
+    ])?;
+    ensure!(said.contains("core_pattern is read-only"), "{said}");
+    ensure!(said.contains("and stays so"), "{said}");
+    ensure!(said.contains("0 /proc/keys"), "{said}");
+    Ok(())
+}
+
+#[test]
+fn a_filter_of_the_jobs_own_is_named_under_a_profile() -> Result<()> {
+    // One that allows everything: PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP.
+    let filter = r#"perl -e "syscall(157, 38, 1, 0, 0, 0); my \$f = pack(qq(SCCL), 6, 0, 0, 0x7fff0000); my \$p = pack(qq(S x6 P), 1, \$f); syscall(157, 22, 2, \$p, 0, 0) == 0 or die; exec qw(phos-trainer --steps 100000 --step-ms 100 --log /work/loss.log)""#;
+    let stack = Stack::new(
+        Services {
+            command: vec!["sh".into(), "-c".into(), format!("'{filter}'")],
+            ..Services::default()
+        },
+        LOG,
+    )?;
+    stack.up(&[Node::A.trainer()])?;
+    stack.wait_said(
+        Node::A.sidecar(),
+        "does not show it those that the job has put on itself",
+    )?;
+    // It trains on.
+    let at = stack.last_step(Node::A).unwrap_or(0);
+    stack.wait_step(Node::A, at + 1).map(drop)
+}
+
+#[test]
+fn compose_asks_for_the_user_of_the_job() -> Result<()> {
+    let config = |user: Option<&str>| -> Result<(bool, String)> {
+        let mut compose = compose_of("compose.yaml");
+        compose.arg("config").env_remove("PHOS_USER");
+        if let Some(user) = user {
+            compose.env("PHOS_USER", user);
+        }
+        let output = compose.output()?;
+        let said = [output.stdout, output.stderr].concat();
+        Ok((
+            output.status.success(),
+            String::from_utf8_lossy(&said).into_owned(),
+        ))
+    };
+    for user in [None, Some("")] {
+        let (done, said) = config(user)?;
+        ensure!(!done, "{said}");
+        ensure!(
+            said.contains("say which user the job runs as") && said.contains("PHOS_USER=1000:1000"),
+            "{said}"
+        );
+    }
+    let (done, said) = config(Some("1000:1000"))?;
+    ensure!(done && said.contains("--user=1000:1000"), "{said}");
+    ensure!(!said.contains("seccomp:unconfined"), "{said}");
+    Ok(())
+}
+
 // ------------------------------------------------------------------------------------------------------- the other node
 
 /// The node is lost and another one takes its place.
@@ -268,7 +427,7 @@ fn agent_alone(flags: &[&str], agent: &[&str], command: &[&str]) -> Result<Comma
         .args(["docker", "run", "--rm", "--network=none"])
         .args(["--cap-add=SYS_PTRACE", "--cap-add=SYS_ADMIN"])
         .args(["--cap-add=NET_ADMIN"])
-        .args(["--security-opt=seccomp=unconfined"])
+        .arg(format!("--security-opt=seccomp={}", profile()?))
         .args(["--security-opt=apparmor=unconfined"])
         .arg(format!("--volume={}:/opt/phos:ro", program()?))
         .args(flags)
@@ -278,6 +437,12 @@ fn agent_alone(flags: &[&str], agent: &[&str], command: &[&str]) -> Result<Comma
         .arg("--")
         .args(command);
     Ok(run)
+}
+
+/// The seccomp profile of the compose files.
+fn profile() -> Result<String> {
+    let profile = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docker/seccomp.json");
+    Ok(profile.canonicalize()?.display().to_string())
 }
 
 /// What the phos-ft image puts into the volume.

@@ -19,6 +19,7 @@ mod newcomer;
 mod nodes;
 mod refusals;
 mod sidecar_death;
+mod slurm;
 mod soak;
 mod store;
 mod strange_shims;

@@ -1,13 +1,28 @@
-//! `libphos_criu_limits.so`: lets CRIU dump a process of another user without `CAP_SYS_RESOURCE`.
+//! `libphos_criu_limits.so`: lets CRIU dump a process of another user without `CAP_SYS_RESOURCE`, and work under a seccomp filter.
+//!
+//! # Limits
 //!
 //! CRIU asks for the resource limits of each process by `prlimit64`, which the kernel answers only to a process with the same
 //! real user and group, or with that capability: the one thing of a dump that root with the other capabilities is refused.
 //! The same numbers stand in `/proc/PID/limits`, for everybody to read. The agent preloads this library into a CRIU that dumps
 //! such a process, where it does not have the capability; CRIU makes this call through the C library's `syscall`, which is taken over here.
 //!
+//! # Filters
+//!
+//! To a process that has a seccomp filter itself, the kernel neither suspends the filters of others nor shows them
+//! (`PTRACE_O_SUSPEND_SECCOMP`, `PTRACE_SECCOMP_GET_FILTER`), whatever its capabilities. In a container with a seccomp profile, CRIU has
+//! that profile's filter, and so has the job, with the one more that the agent put on it. That one is known: the agent gives its
+//! program to CRIU in [`FILTER`], and an image gets it alone. What a container puts on its processes a restored job has from the container
+//! that it is restored in, as CRIU has it.
+//!
+//! CRIU then works on the job with the job's filters in force. They must let through what its code in the job calls: the agent's does,
+//! and `docker/seccomp.json` does.
+//!
 //! # Rules
 //!
-//! * Every call goes to the kernel first, as it is. Only the refusal (`EPERM`) of a `prlimit64` that reads is answered otherwise.
+//! * Every call goes to the kernel first, as it is. Only refusals are answered otherwise: that (`EPERM`) of a `prlimit64` that reads, that
+//!   (`EPERM`) of options with a suspension, which are set without it, and that (`EACCES`) of looking at a filter.
+//! * A thread that has other filters than CRIU's and one more has one of its own: which, nobody here can know. The refusal stays.
 //! * What cannot be read or understood stays the kernel's refusal: CRIU then fails as it would without this library.
 //! * It needs the C library and nothing else, not Rust's standard library either: that names libraries (`libdl.so.2`,
 //!   `libpthread.so.0`) which the CRIU bundle, with a newer C library of its own, does not have, and those of the machine do not
@@ -16,7 +31,7 @@
 
 #![cfg_attr(not(test), no_std)]
 
-use core::ffi::{c_int, c_long};
+use core::ffi::{CStr, c_int, c_long};
 
 // The standard library would ask for it.
 #[link(name = "c")]
@@ -77,16 +92,17 @@ fn number(word: &[u8]) -> Option<u64> {
 
 /// Reads a resource of a process.
 fn read(pid: c_long, resource: c_long) -> Option<Limit> {
-    let mut path = [0_u8; 40];
     let mut text = [0_u8; 4096];
+    let text = contents(c"/proc/%ld/limits", pid, &mut text)?;
+    find(text, usize::try_from(resource).ok()?)
+}
+
+/// What a file of a process says, as far as there is room. `format` is the file's path with a place for the PID.
+fn contents<'t>(format: &CStr, pid: c_long, text: &'t mut [u8]) -> Option<&'t [u8]> {
+    let mut path = [0_u8; 40];
     // SAFETY: `snprintf` writes no more than it is told, and ends it with a zero; one number for one place in the format.
     let file = unsafe {
-        libc::snprintf(
-            path.as_mut_ptr().cast(),
-            path.len(),
-            c"/proc/%ld/limits".as_ptr(),
-            pid,
-        );
+        libc::snprintf(path.as_mut_ptr().cast(), path.len(), format.as_ptr(), pid);
         libc::open(path.as_ptr().cast(), libc::O_RDONLY | libc::O_CLOEXEC)
     };
     if file < 0 {
@@ -103,7 +119,56 @@ fn read(pid: c_long, resource: c_long) -> Option<Limit> {
     }
     // SAFETY: it was opened above, and nobody else knows it.
     unsafe { libc::close(file) };
-    find(text.get(..length)?, usize::try_from(resource).ok()?)
+    text.get(..length)
+}
+
+/// The variable in which CRIU has the program of the filter that the agent puts on the job: each byte in two hexadecimal digits.
+const FILTER: &CStr = c"PHOS_JOB_FILTER";
+
+/// The most instructions that are taken from there; the kernel itself takes 4096.
+const INSTRUCTIONS: usize = 64;
+
+/// An instruction: `struct sock_filter`.
+type Instruction = [u8; 8];
+
+/// Reads a program of instructions. None: it is none, or there is no room for it.
+fn program(text: &[u8], room: &mut [Instruction; INSTRUCTIONS]) -> Option<usize> {
+    let (digits, rest) = text.as_chunks::<16>();
+    if digits.is_empty() || !rest.is_empty() {
+        return None;
+    }
+    let value = |digit: u8| char::from(digit).to_digit(16);
+    for (n, digits) in digits.iter().enumerate() {
+        let place = room.get_mut(n)?;
+        for (byte, pair) in place.iter_mut().zip(digits.as_chunks::<2>().0) {
+            let [high, low] = pair.map(value);
+            *byte = u8::try_from(high? << 4 | low?).ok()?;
+        }
+    }
+    Some(digits.len())
+}
+
+/// How many filters a thread has by its `/proc/TID/status`.
+fn filters_in(status: &[u8]) -> Option<u64> {
+    let line = status
+        .split(|&byte| byte == b'\n')
+        .find_map(|line| line.strip_prefix(b"Seccomp_filters:"))?;
+    number(line.trim_ascii())
+}
+
+fn filters(pid: c_long) -> Option<u64> {
+    let mut text = [0_u8; 8192];
+    filters_in(contents(c"/proc/%ld/status", pid, &mut text)?)
+}
+
+/// Whether a thread has the filters of this process and one more.
+fn has_one_more(tid: c_long) -> bool {
+    // SAFETY: takes nothing.
+    let own = c_long::from(unsafe { libc::getpid() });
+    match (filters(own), filters(tid)) {
+        (Some(own), Some(its)) => own.checked_add(1) == Some(its),
+        _ => false,
+    }
 }
 
 fn set_errno(errno: c_int) {
@@ -191,9 +256,151 @@ pub unsafe extern "C" fn syscall(
     -1
 }
 
+/// Requests of `ptrace` by number, where the kernel's answer differs from the C library's or is not the last word here.
+const PEEKS: core::ops::RangeInclusive<c_int> = 1..=3;
+const SET_OPTIONS: c_int = 0x4200;
+const GET_FILTER: c_int = 0x420c;
+const GET_METADATA: c_int = 0x420d;
+/// Of the options.
+const SUSPEND_SECCOMP: c_long = 1 << 21;
+
+/// In place of the C library's. To a look it gives what was found, where the kernel writes it to an address.
+///
+/// # Safety
+/// As of the system call.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn ptrace(
+    request: c_int,
+    pid: c_int,
+    address: c_long,
+    data: c_long,
+) -> c_long {
+    let call = |data: c_long| {
+        let arguments = [request.into(), pid.into(), address, data, 0, 0];
+        // SAFETY: what the caller gave.
+        unsafe { kernel(libc::SYS_ptrace, arguments) }
+    };
+    let mut found: c_long = 0;
+    let result = match PEEKS.contains(&request) {
+        true => call((&raw mut found) as c_long),
+        false => call(data),
+    };
+    let refusal = c_int::try_from(result.wrapping_neg()).unwrap_or(0);
+    let answer = match (request, refusal) {
+        (SET_OPTIONS, libc::EPERM) if data & SUSPEND_SECCOMP != 0 => call(data & !SUSPEND_SECCOMP),
+        // SAFETY: `data` is an address by the caller's word, or zero.
+        (GET_FILTER, libc::EACCES) => unsafe { known_filter(pid.into(), address, data) },
+        // SAFETY: as above.
+        (GET_METADATA, libc::EACCES) => unsafe { known_metadata(pid.into(), address, data) },
+        _ => result,
+    };
+    if (-4095..0).contains(&answer) {
+        set_errno(answer.wrapping_neg() as c_int);
+        return -1;
+    }
+    if PEEKS.contains(&request) {
+        // -1 may be what was found.
+        set_errno(0);
+        return found;
+    }
+    answer
+}
+
+/// The only filter of a thread: how many instructions it has, and the instructions to `to` if that is not zero.
+///
+/// # Safety
+/// There is room for them at `to`.
+unsafe fn known_filter(tid: c_long, index: c_long, to: c_long) -> c_long {
+    let mut room = [[0; 8]; INSTRUCTIONS];
+    // SAFETY: a name that ends with a zero; what it gives does too, and nobody changes the environment of CRIU.
+    let text = unsafe {
+        let text = libc::getenv(FILTER.as_ptr());
+        if text.is_null() {
+            return c_long::from(-libc::EACCES);
+        }
+        CStr::from_ptr(text).to_bytes()
+    };
+    let length = match program(text, &mut room) {
+        Some(length) if has_one_more(tid) => length,
+        _ => return c_long::from(-libc::EACCES),
+    };
+    if index != 0 {
+        return c_long::from(-libc::ENOENT);
+    }
+    if to != 0 {
+        let mut place = to as *mut Instruction;
+        for instruction in room.iter().take(length) {
+            // SAFETY: the caller has asked before how many there are.
+            unsafe {
+                place.write_unaligned(*instruction);
+                place = place.add(1);
+            }
+        }
+    }
+    length as c_long
+}
+
+/// With which flags it was put on: none.
+///
+/// # Safety
+/// `at` is the address of so many bytes as `size` says: the filter's index, then a place for its flags.
+unsafe fn known_metadata(tid: c_long, size: c_long, at: c_long) -> c_long {
+    let both = size_of::<[u64; 2]>() as c_long;
+    if at == 0 || size < both || !has_one_more(tid) {
+        return c_long::from(-libc::EACCES);
+    }
+    // SAFETY: two 64-bit numbers by the caller's word.
+    unsafe {
+        let place = at as *mut [u64; 2];
+        let [index, _] = place.read_unaligned();
+        if index != 0 {
+            return c_long::from(-libc::ENOENT);
+        }
+        place.write_unaligned([index, 0]);
+    }
+    both
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_is_read_whole_or_not_at_all() {
+        let mut room = [[0; 8]; INSTRUCTIONS];
+        let text = b"2000000004000000060000000000ff7F";
+        assert_eq!(program(text, &mut room), Some(2));
+        assert_eq!(room[0], [0x20, 0, 0, 0, 4, 0, 0, 0]);
+        assert_eq!(room[1], [6, 0, 0, 0, 0, 0, 0xff, 0x7f]);
+        assert_eq!(program(b"", &mut room), None);
+        assert_eq!(program(&text[1..], &mut room), None);
+        assert_eq!(program(b"200000000400000g", &mut room), None);
+        let most = vec![b'0'; INSTRUCTIONS * 16];
+        assert_eq!(program(&most, &mut room), Some(INSTRUCTIONS));
+        assert_eq!(program(&[&most[..], text].concat(), &mut room), None);
+    }
+
+    #[test]
+    fn filters_are_counted_where_the_kernel_says_so() {
+        assert_eq!(
+            filters_in(b"Seccomp:\t2\nSeccomp_filters:\t3\nSpeculation"),
+            Some(3)
+        );
+        assert_eq!(filters_in(b"Seccomp:\t2\n"), None);
+        assert_eq!(filters_in(b"Seccomp_filters:\tmany\n"), None);
+        // This process has as many as it has, and not one more.
+        let own = c_long::from(std::process::id());
+        assert!(filters(own).is_some());
+        assert!(!has_one_more(own));
+    }
+
+    #[test]
+    fn ptrace_is_the_kernels_where_nothing_is_refused() {
+        // SAFETY: a request for a process that does not exist writes nothing.
+        let result = unsafe { ptrace(GET_FILTER, -1, 0, 0) };
+        let errno = std::io::Error::last_os_error().raw_os_error();
+        assert_eq!((result, errno), (-1, Some(libc::ESRCH)));
+    }
 
     #[test]
     fn limits_of_proc_are_those_of_the_call() {

@@ -141,9 +141,10 @@ pub struct AgentConfig {
     pub visible_devices: Option<OsString>,
     /// Variables of the environment that CMD gets although they are phos-ft's.
     pub keep_env: Vec<String>,
-    /// The user that CMD runs as: USER or USER:GROUP; `None`: the agent's own.
+    /// The user that CMD runs as: USER, USER:GROUP or USER:GROUP,GROUP,…; `None`: the agent's own.
     pub user: Option<String>,
-    /// Whether set-user-ID programs and those with capabilities give the job of another user what they give elsewhere.
+    /// Whether set-user-ID programs and those with capabilities give the job of another user what they give elsewhere, and a job that
+    /// is root has the capabilities that are there for the agent.
     pub allow_new_privileges: bool,
     /// Bounds.
     pub timeouts: Timeouts,

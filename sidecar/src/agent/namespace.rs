@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! phos-ft run (outer: forwards signals, passes the exit code on)
-//!  └─ phos-ft run (inner: PID 1, fresh /proc, own session)
+//!  └─ phos-ft run (inner: PID 1, fresh /proc, masked; own session)
 //!      └─ CMD (PID ≥ 10000)
 //! ```
 //!
@@ -14,6 +14,14 @@
 //! * The outer process dies → the inner one gets SIGKILL (parent death signal), and with PID 1 the kernel ends
 //!   everything in the namespace.
 //! * The inner process dies → the same, and the outer one exits with 128 + signal.
+//!
+//! # /proc
+//!
+//! A fresh `/proc` has none of what a container runtime mounts over parts of it, and in a container it would undo that: root could
+//! write to `/proc/sys/kernel/core_pattern`, and the machine would run what stands there. So the same parts are [masked](mask). CRIU and
+//! the job are in the agent's mount namespace, where mounts are in no image. Neither the agent nor CRIU needs what is masked: PIDs are
+//! chosen by `clone3`, and by [a proc that is mounted nowhere](PidCounter). A job that is root could take the masks away if it had
+//! SYS_ADMIN: see [`forgo_ours`](super::user::forgo_ours).
 //!
 //! # PIDs
 //!
@@ -53,15 +61,15 @@ pub enum NamespaceError {
     /// Capabilities are missing.
     #[error(
         "missing {}: taking checkpoints of a process tree needs them. Run as root; in a container add `--cap-add SYS_ADMIN \
-         --cap-add SYS_PTRACE --cap-add NET_ADMIN --cap-add SYS_TIME --security-opt seccomp=unconfined --security-opt \
-         apparmor=unconfined`; or pass --allow-unprotected to train without checkpoints",
+         --cap-add SYS_PTRACE --cap-add NET_ADMIN --cap-add SYS_TIME --security-opt seccomp=SECCOMP.JSON --security-opt \
+         apparmor=unconfined` with the docker/seccomp.json of phos-ft; or pass --allow-unprotected to train without checkpoints",
         .0.join(", ")
     )]
     Capabilities(Vec<&'static str>),
     /// A system call failed.
     #[error(
-        "cannot {what}: {cause}. In a container, seccomp or AppArmor may forbid it: add `--security-opt seccomp=unconfined \
-         --security-opt apparmor=unconfined`, or make phos-ft the entrypoint"
+        "cannot {what}: {cause}. In a container, seccomp or AppArmor may forbid it: add `--security-opt seccomp=SECCOMP.JSON \
+         --security-opt apparmor=unconfined` with the docker/seccomp.json of phos-ft, or make phos-ft the entrypoint"
     )]
     System {
         /// What was tried.
@@ -106,12 +114,21 @@ const SYS_RESOURCE: u32 = 24;
 
 /// This process's effective capabilities, a bit each.
 fn effective_capabilities() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    status
-        .lines()
-        .find_map(|l| l.strip_prefix("CapEff:"))
-        .and_then(|v| u64::from_str_radix(v.trim(), 16).ok())
+    own_status("CapEff:")
+        .and_then(|v| u64::from_str_radix(&v, 16).ok())
         .unwrap_or(0)
+}
+
+/// A line of this process's `/proc/self/status`.
+fn own_status(name: &str) -> Option<String> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let value = status.lines().find_map(|line| line.strip_prefix(name))?;
+    Some(value.trim().to_owned())
+}
+
+/// Whether this process has a seccomp filter: a container's profile.
+pub fn is_filtered() -> bool {
+    own_status("Seccomp:").is_some_and(|mode| mode == "2")
 }
 
 /// Whether this process may ask for the limits of every process.
@@ -203,6 +220,63 @@ fn inner(watch: OwnedFd) -> Result<(), NamespaceError> {
         None::<&str>,
     )
     .map_err(system("mount a fresh /proc"))?;
+    mask()
+}
+
+/// What container runtimes let be read only (`runc`, `containerd`), and `/proc/scsi` hidden with the rest.
+const READ_ONLY: [&str; 5] = [
+    "/proc/bus",
+    "/proc/fs",
+    "/proc/irq",
+    "/proc/sys",
+    "/proc/sysrq-trigger",
+];
+const HIDDEN: [&str; 10] = [
+    "/proc/acpi",
+    "/proc/asound",
+    "/proc/kcore",
+    "/proc/keys",
+    "/proc/latency_stats",
+    "/proc/sched_debug",
+    "/proc/scsi",
+    "/proc/timer_list",
+    "/proc/timer_stats",
+    "/sys/firmware",
+];
+
+/// Makes parts of `/proc` read-only and hides others, as container runtimes do. What this kernel does not have needs nothing.
+fn mask() -> Result<(), NamespaceError> {
+    let nothing = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+    let over =
+        |from: &str, at: &str, flags| mount(Some(from), at, None::<&str>, flags, None::<&str>);
+    for path in READ_ONLY {
+        if !std::path::Path::new(path).exists() {
+            continue;
+        }
+        over(path, path, MsFlags::MS_BIND | MsFlags::MS_REC)
+            .and_then(|()| {
+                let again = MsFlags::MS_BIND | MsFlags::MS_REMOUNT | MsFlags::MS_RDONLY;
+                over(path, path, again | nothing)
+            })
+            .map_err(system("make parts of /proc read-only"))?;
+    }
+    for path in HIDDEN {
+        let Ok(found) = std::fs::metadata(path) else {
+            continue;
+        };
+        if found.is_dir() {
+            mount(
+                Some("tmpfs"),
+                path,
+                Some("tmpfs"),
+                MsFlags::MS_RDONLY | nothing,
+                Some("size=0k"),
+            )
+        } else {
+            over("/dev/null", path, MsFlags::MS_BIND)
+        }
+        .map_err(system("hide parts of /proc"))?;
+    }
     Ok(())
 }
 

@@ -1,9 +1,10 @@
 //! Starting CMD.
 //!
 //! The job gets a session of its own, the shim preloaded, pipes as its standard streams, and a seccomp filter
-//! that answers `ENOSYS` to io_uring: rings cannot be dumped, and programs that find none fall back. It inherits no
-//! other descriptors: what somebody else opened belongs to another mount namespace or process and cannot be in an
-//! image.
+//! that answers `ENOSYS` to io_uring: rings cannot be dumped, and programs that find none fall back. The same to `clone3`, whose
+//! flags no filter can see: CRIU needs it, so a container's profile lets it through, and the job would get a user namespace by it. It
+//! inherits no other descriptors: what somebody else opened belongs to another mount namespace or process and cannot be in an
+//! image. Nor does it get the capabilities that are there for the agent and CRIU.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{OpenOptions, Permissions};
@@ -19,7 +20,7 @@ use super::config::AgentConfig;
 use super::environment;
 use super::signals;
 use super::stdio::JobEnds;
-use super::user::JobUser;
+use super::user::{JobUser, forgo_ours};
 use super::way::Entry;
 
 /// Why CMD could not be started.
@@ -222,7 +223,7 @@ pub fn start(
     let configured = environment::nccl_configured(home.as_deref());
     command.envs(environment::defaults(present, &configured));
     let new_privileges = config.allow_new_privileges;
-    let filter = io_uring_filter();
+    let filter = job_filter();
     // SAFETY: between fork and exec only system calls are made, on data that was allocated before.
     unsafe {
         command.pre_exec(move || {
@@ -234,8 +235,7 @@ pub fn start(
             install_filter(&filter)?;
             signals::unblock_all()?;
             // Last: what stands above needs root.
-            user.as_ref()
-                .map_or(Ok(()), |user| user.become_it(new_privileges))
+            become_the_jobs(user.as_ref(), new_privileges)
         });
     }
     let spawned = {
@@ -250,6 +250,14 @@ pub fn start(
             cause,
         }),
     }
+}
+
+/// Makes the calling process who the job is. Between `fork` and `exec`: system calls only.
+fn become_the_jobs(user: Option<&JobUser>, new_privileges: bool) -> io::Result<()> {
+    if !new_privileges {
+        forgo_ours()?;
+    }
+    user.map_or(Ok(()), |user| user.become_it(new_privileges))
 }
 
 /// What is said to phos-ft alone is kept from the job.
@@ -301,11 +309,12 @@ pub fn exec_unprotected(config: &AgentConfig) -> SpawnError {
     hide_ours(&mut command, config);
     // Who is that user already (a container without `user: root`) needs no change, and may not make one.
     let root = rustix::process::geteuid().is_root();
-    if let Some(user) = config.job_user().ok().flatten().filter(|_| root) {
-        set_home(&mut command, Some(&user));
+    if root {
+        let user = config.job_user().ok().flatten();
+        set_home(&mut command, user.as_ref());
         let new_privileges = config.allow_new_privileges;
         // SAFETY: called before exec in this very process; only system calls are made.
-        unsafe { command.pre_exec(move || user.become_it(new_privileges)) };
+        unsafe { command.pre_exec(move || become_the_jobs(user.as_ref(), new_privileges)) };
     }
     let cause = command.exec();
     SpawnError::Program {
@@ -364,31 +373,42 @@ impl NofileLimit {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
-const AUDIT_ARCH: u32 = 0xC000_003E;
-#[cfg(target_arch = "aarch64")]
-const AUDIT_ARCH: u32 = 0xC000_00B7;
+/// What x32 adds to the numbers of its calls.
+const X32: u32 = 0x4000_0000;
 
-/// A filter that answers `ENOSYS` to io_uring_setup, _enter and _register of the native architecture and lets
-/// everything else through, other architectures included (a ready-made library would kill those).
-fn io_uring_filter() -> Vec<libc::sock_filter> {
+/// A filter that answers `ENOSYS` to io_uring_setup, _enter and _register and to clone3 and lets everything else through. Calls that
+/// are as new as these have one number on all architectures, so it does not look at which a call is of: a 32-bit call is no way around.
+fn job_filter() -> Vec<libc::sock_filter> {
     const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
     const JUMP_EQ: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+    const AND: u16 = (libc::BPF_ALU | libc::BPF_AND | libc::BPF_K) as u16;
     const JUMP_GE: u16 = (libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K) as u16;
     const JUMP_GT: u16 = (libc::BPF_JMP | libc::BPF_JGT | libc::BPF_K) as u16;
     const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
     let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
     vec![
-        // seccomp_data.arch
-        step(LOAD, 0, 0, 4),
-        step(JUMP_EQ, 0, 4, AUDIT_ARCH),
         // seccomp_data.nr
         step(LOAD, 0, 0, 0),
+        step(AND, 0, 0, !X32),
+        step(JUMP_EQ, 2, 0, libc::SYS_clone3 as u32),
         step(JUMP_GE, 0, 2, libc::SYS_io_uring_setup as u32),
         step(JUMP_GT, 1, 0, libc::SYS_io_uring_register as u32),
         step(RETURN, 0, 0, libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32),
         step(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW),
     ]
+}
+
+/// The filter in words that an environment can have: see `shim/criu-limits`.
+pub fn job_filter_in_words() -> String {
+    let mut words = String::new();
+    for step in job_filter() {
+        let [code, code_high] = step.code.to_ne_bytes();
+        let [k0, k1, k2, k3] = step.k.to_ne_bytes();
+        for byte in [code, code_high, step.jt, step.jf, k0, k1, k2, k3] {
+            words.push_str(&format!("{byte:02x}"));
+        }
+    }
+    words
 }
 
 fn install_filter(filter: &[libc::sock_filter]) -> io::Result<()> {
@@ -462,21 +482,28 @@ mod tests {
     }
 
     #[test]
-    fn io_uring_is_denied_and_the_rest_is_not() {
+    fn io_uring_and_clone3_are_denied_and_the_rest_is_not() {
         // Installing needs CAP_SYS_ADMIN; in a thread of its own, so that it ends with the thread.
         let result = std::thread::spawn(|| {
-            if install_filter(&io_uring_filter()).is_err() {
+            if install_filter(&job_filter()).is_err() {
                 return None;
             }
-            // SAFETY: an invalid call on purpose: no pointer is given.
-            let result = unsafe { libc::syscall(libc::SYS_io_uring_setup, 0, 0) };
-            let errno = io::Error::last_os_error().raw_os_error();
-            Some((result, errno, std::fs::metadata("/").is_ok()))
+            let errno = |number| {
+                // SAFETY: an invalid call on purpose: no pointer is given.
+                let result = unsafe { libc::syscall(number, 0, 0) };
+                (result, io::Error::last_os_error().raw_os_error())
+            };
+            let denied = [
+                libc::SYS_io_uring_setup,
+                libc::SYS_io_uring_register,
+                libc::SYS_clone3,
+            ];
+            Some((denied.map(errno), std::fs::metadata("/").is_ok()))
         })
         .join()
         .unwrap();
         if let Some(found) = result {
-            assert_eq!(found, (-1, Some(libc::ENOSYS), true));
+            assert_eq!(found, ([(-1, Some(libc::ENOSYS)); 3], true));
         }
     }
 }

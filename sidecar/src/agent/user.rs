@@ -9,6 +9,7 @@
 //!   drops them all when the last root id goes.
 //! * Nor does it get any by a program that it runs (a set-user-ID one, one with capabilities of its own), unless that was asked
 //!   for: `no_new_privs`, and an empty bounding set. Both are inherited, and are in its checkpoints.
+//! * A job that is root as the agent is has what else the container has, but not what the container has for the agent.
 //! * Its standard streams belong to it, so that `/dev/stdout` may be opened again.
 //! * A restored job has the user of the image, since CRIU brings it back; an image of another user is
 //!   [refused](super::boundary).
@@ -46,6 +47,47 @@ fn forgo_privileges() -> io::Result<()> {
     }
 }
 
+/// What a container gets for the agent and CRIU beyond what Docker gives to every container. Numbers: `capability.h`.
+const OURS: [u32; 4] = [12, 19, 21, 25];
+
+/// Leaves the calling process, and those that it starts, none of the capabilities that are there for the agent: a job that is root
+/// would else mount a proc of its own and write to the machine's settings. Between `fork` and `exec`: system calls only.
+///
+/// # Errors
+/// The system calls'.
+pub fn forgo_ours() -> io::Result<()> {
+    let zero: libc::c_ulong = 0;
+    let mut ours = 0_u32;
+    for capability in OURS {
+        ours |= 1 << capability;
+        let capability = libc::c_ulong::from(capability);
+        // SAFETY: numbers only.
+        unsafe {
+            let held = libc::prctl(libc::PR_CAPBSET_READ, capability, zero, zero, zero) == 1;
+            if held && libc::prctl(libc::PR_CAPBSET_DROP, capability, zero, zero, zero) < 0 {
+                // No CAP_SETPCAP. Without this, root would have them again after an `exec`.
+                let one: libc::c_ulong = 1;
+                if libc::prctl(libc::PR_SET_NO_NEW_PRIVS, one, zero, zero, zero) < 0 {
+                    return Err(io::Error::last_os_error());
+                }
+            }
+        }
+    }
+    // `capget` and `capset`: a header (version 3, this process), then effective, permitted and inheritable in two halves.
+    let mut header = [0x2008_0522_u32, 0];
+    let mut sets = [[0_u32; 3]; 2];
+    // SAFETY: the addresses of what the version says, which the kernel reads and writes.
+    if unsafe { libc::syscall(libc::SYS_capget, header.as_mut_ptr(), sets.as_mut_ptr()) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    sets[0] = sets[0].map(|set| set & !ours);
+    // SAFETY: as above.
+    if unsafe { libc::syscall(libc::SYS_capset, header.as_mut_ptr(), sets.as_ptr()) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
 /// Why there is no such user.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum UserError {
@@ -61,8 +103,8 @@ pub enum UserError {
         /// Where.
         file: &'static str,
     },
-    /// Not USER or USER:GROUP.
-    #[error("--user {0:?} is not USER or USER:GROUP, each a name or a number")]
+    /// Not USER or USER:GROUP,….
+    #[error("--user {0:?} is not USER, USER:GROUP or USER:GROUP,GROUP,…, each a name or a number")]
     Form(String),
 }
 
@@ -113,15 +155,24 @@ impl JobUser {
             None => user.parse().ok(),
         };
         let uid = uid.ok_or_else(|| unknown(user, "/etc/passwd"))?;
-        let gid = match wanted_group {
-            Some(name) => match entry(group, name) {
+        let group_of = |name: &str| {
+            match entry(group, name) {
                 Some(entry) => number(&entry, 2),
                 None => name.parse().ok(),
             }
-            .ok_or_else(|| unknown(name, "/etc/group"))?,
+            .ok_or_else(|| unknown(name, "/etc/group"))
+        };
+        // Beyond Docker: where users are in no file (LDAP), whoever asks knows the groups.
+        let wanted: Vec<u32> = (wanted_group.into_iter())
+            .flat_map(|names| names.split(','))
+            .map(group_of)
+            .collect::<Result<_, _>>()?;
+        let gid = match wanted.first() {
+            Some(&first) => first,
             None => found.as_ref().and_then(|e| number(e, 3)).unwrap_or(0),
         };
         let mut groups = BTreeSet::from([gid]);
+        groups.extend(&wanted);
         // As Docker: a group that is asked for stands alone.
         if let (Some(entry), None) = (&found, wanted_group) {
             groups.extend(group.lines().filter_map(|line| {
@@ -255,6 +306,11 @@ mod tests {
         assert_eq!(find("1000").unwrap(), user);
         let user = find("train:gpu").unwrap();
         assert_eq!((user.gid, user.groups.as_slice()), (45, &[45][..]));
+        let user = find("train:train,555,gpu").unwrap();
+        assert_eq!(
+            (user.gid, user.groups.as_slice()),
+            (1001, &[45, 555, 1001][..])
+        );
         // Numbers need no entry.
         let user = find("555:666").unwrap();
         assert_eq!((user.uid, user.gid), (555, 666));
@@ -289,6 +345,7 @@ mod tests {
                 "{text}"
             );
         }
+        assert!(find("train:gpu,").is_err() && find("train:,gpu").is_err());
         for bad in ["", ":", "train:", ":gpu", "a:b:c"] {
             assert_eq!(find(bad), Err(UserError::Form(bad.into())), "{bad}");
         }

@@ -385,13 +385,14 @@ pub struct AgentArgs {
     /// Start the job unprotected, instead of refusing, where privileges are missing.
     #[arg(long)]
     pub allow_unprotected: bool,
-    /// Run the job as this user: USER or USER:GROUP, names of the image's /etc/passwd and /etc/group or numbers. phos-ft
-    /// itself needs root. [default: as phos-ft]
+    /// Run the job as this user: USER, USER:GROUP or USER:GROUP,GROUP,…, names of the image's /etc/passwd and /etc/group or numbers.
+    /// phos-ft itself needs root. [default: as phos-ft]
     #[arg(long, value_name = "USER", env = "PHOS_USER")]
     pub user: Option<String>,
     /// With --user: let set-user-ID programs and those with capabilities (sudo, ping) give the job what they give elsewhere. A job is
-    /// not checkpointed while one of its processes has more than its user.
-    #[arg(long, requires = "user")]
+    /// not checkpointed while one of its processes has more than its user. Without: let the job, which is root, have NET_ADMIN,
+    /// SYS_PTRACE, SYS_ADMIN and SYS_TIME as phos-ft has them; in a container such a job is root of the machine.
+    #[arg(long)]
     pub allow_new_privileges: bool,
     /// Let the job have this variable of the environment although it is phos-ft's: PHOS_*, and with `phos-ft … -- CMD`, where job
     /// and sidecar are started with one environment, AWS_*, GOOGLE_* and AZURE_*. What the job has is in its checkpoints.

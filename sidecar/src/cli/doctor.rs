@@ -161,17 +161,18 @@ fn privileges(lines: &mut Lines) {
         way.unwrap_or_else(|| "cannot be checkpointed".into()),
         "install libphos_criu_limits.so beside phos-ft or in ../lib, or start the container with --cap-add SYS_RESOURCE",
     );
-    let filtered = status_field("Seccomp").is_some_and(|mode| mode == "2");
+    let filtered = crate::agent::namespace::is_filtered();
+    let way = crate::agent::criu::way_under_a_filter();
     lines.test(
-        !filtered,
+        !filtered || way.is_some(),
         Verdict::Warn,
         "seccomp",
-        if filtered {
-            "a filter is in force"
-        } else {
-            "unconfined"
+        match (filtered, way) {
+            (false, _) => "unconfined".into(),
+            (true, Some(way)) => format!("a filter is in force; CRIU works under it by {way}"),
+            (true, None) => "a filter is in force".into(),
         },
-        "start the container with --security-opt seccomp=unconfined",
+        "install libphos_criu_limits.so beside phos-ft or in ../lib, or start the container with --security-opt seccomp=unconfined",
     );
     let apparmor = std::fs::read_to_string("/proc/self/attr/current").unwrap_or_default();
     let apparmor = apparmor.trim_matches(['\0', '\n', ' ']);
@@ -226,10 +227,7 @@ fn check_criu(lines: &mut Lines, explicit: Option<PathBuf>) {
                 format!("{} at {}", criu.version, criu.program.display()),
                 "",
             );
-            match crate::agent::criu::command(&criu.program)
-                .arg("check")
-                .output()
-            {
+            match crate::agent::criu::self_check(&criu.program).output() {
                 Ok(output) if output.status.success() => {
                     lines.add(Verdict::Ok, "criu check", "looks good", "")
                 }

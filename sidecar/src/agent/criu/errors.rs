@@ -103,12 +103,22 @@ const KNOWN: &[(&str, &str)] = &[
          capability",
     ),
     (
+        "suspending seccomp failed",
+        "phos-ft has a seccomp filter, under which CRIU needs libphos_criu_limits.so: install it beside phos-ft or in ../lib",
+    ),
+    (
+        "seccomp: Can't fetch filter",
+        "phos-ft has a seccomp filter, and the kernel does not show it those that the job has put on itself: start the job without \
+         (a sandbox of a browser, say), or the container with --security-opt seccomp=unconfined",
+    ),
+    (
         "Fail to make dir /tmp",
         "CRIU makes directories in /tmp: give a container with a read-only root file system a `tmpfs: [/tmp]`",
     ),
     (
         "Operation not permitted",
-        "a capability is missing: run as root with SYS_PTRACE, SYS_ADMIN, NET_ADMIN and SYS_TIME, seccomp and AppArmor unconfined",
+        "a capability is missing: run as root with SYS_PTRACE, SYS_ADMIN, NET_ADMIN and SYS_TIME, phos-ft's \
+         seccomp profile (docker/seccomp.json) and AppArmor unconfined",
     ),
     (
         "File exists",

@@ -29,7 +29,7 @@ use rpc::{Worker, proto};
 
 use super::config::AgentConfig;
 use super::image::{CRIU_DIR, ImageDirectory};
-use super::namespace;
+use super::{namespace, spawn};
 
 /// The oldest version that works on the kernels we support.
 const NEEDED: (i32, i32) = (4, 1);
@@ -47,7 +47,8 @@ const BYTES_PER_SECOND: u64 = 50_000_000;
 /// The loader of a bundle (scripts/criu-bundle.sh).
 const LOADER: &str = "lib/ld-linux-x86-64.so.2";
 
-/// What lets it dump processes of other users where this one has no CAP_SYS_RESOURCE: `shim/criu-limits`.
+/// What lets it dump processes of other users where this one has no CAP_SYS_RESOURCE, and work under a seccomp filter:
+/// `shim/criu-limits`.
 const LIMITS_FILE: &str = "libphos_criu_limits.so";
 
 /// Name of the log of a dump in `criu/`.
@@ -149,14 +150,35 @@ pub fn command(program: &Path) -> Command {
     command
 }
 
-/// What is preloaded into a CRIU that dumps processes of other users. None: nothing has to be, or it is not installed, and the
-/// dump fails and says so.
-fn dump_preload() -> Option<PathBuf> {
-    if namespace::may_ask_for_limits() {
-        None
-    } else {
-        limits_library()
+/// What is preloaded into a CRIU that dumps or restores, `other_users` among the processes or not. None: nothing has to be, or it is not
+/// installed, and CRIU fails and says so.
+fn preload(other_users: bool) -> Option<PathBuf> {
+    let asks_for_limits = other_users && !namespace::may_ask_for_limits();
+    (asks_for_limits || namespace::is_filtered())
+        .then(limits_library)
+        .flatten()
+}
+
+/// Has a CRIU load the library, and tells it by which program it knows the job's filter.
+fn load_into(command: &mut Command, library: &Path) {
+    command
+        .env("LD_PRELOAD", library)
+        .env("PHOS_JOB_FILTER", spawn::job_filter_in_words());
+}
+
+/// `criu check`.
+pub fn self_check(program: &Path) -> Command {
+    let mut command = command(program);
+    command.arg("check");
+    if let Some(library) = preload(false) {
+        load_into(&mut command, &library);
     }
+    command
+}
+
+/// By what CRIU works where this process has a seccomp filter, for people. None: it does not.
+pub fn way_under_a_filter() -> Option<String> {
+    limits_library().map(|path| path.display().to_string())
 }
 
 /// By what processes of other users can be dumped, for people. None: they cannot.
@@ -302,7 +324,7 @@ impl Criu {
             what: "write CRIU's settings",
             cause,
         })?;
-        let preload = options.other_users.then(dump_preload).flatten();
+        let preload = preload(options.other_users);
         let worker = Worker::start(&self.program, &[], preload.as_deref(), None)?;
         let request = proto::Request {
             r#type: proto::RequestType::Dump.into(),
@@ -352,7 +374,8 @@ impl Criu {
         mut whole: impl FnMut(),
     ) -> Result<u32, CriuError> {
         let images = open_criu_dir(image)?;
-        let worker = Worker::start(&self.program, &inherited, None, None)?;
+        let preload = preload(false);
+        let worker = Worker::start(&self.program, &inherited, preload.as_deref(), None)?;
         let request = proto::Request {
             r#type: proto::RequestType::Restore.into(),
             opts: Some(proto::Options {

@@ -96,7 +96,7 @@ impl Worker {
             .stdout(Stdio::null())
             .stderr(words.map_or_else(Stdio::null, Stdio::from));
         if let Some(library) = preload {
-            command.env("LD_PRELOAD", library);
+            super::load_into(&mut command, library);
         }
         // SAFETY: between fork and exec only dup2, fcntl, close and sigprocmask are called, which are
         // async-signal-safe; `moves` was allocated before and is only read.
