@@ -430,7 +430,8 @@ def arrays(checkpoints=5):
         job.goes_on(resumes)
         finish.touch()
         job.end()
-        reference.program = [*program, str(reference.log), "--steps", str(len(trace(job.log)))]
+        job.steps = len(trace(job.log))
+        reference.program = [*program, str(reference.log), "--steps", str(job.steps)]
         reference.plain().end()
         same_losses(trace(reference.log), job, FIGURES.setdefault("arrays", {}))
     finally:

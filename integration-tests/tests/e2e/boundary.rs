@@ -93,13 +93,15 @@ fn a_directory_swapped_while_the_job_comes_back_gives_it_nothing() -> Result<()>
         .current_dir(world.path("tmp"));
     let phos = world.spawn(command)?;
     wait_for("the agent to wait", LIMIT, || waits.exists().then_some(()))?;
-    let (work, etc) = (world.path("work"), world.path("etc"));
-    fs::create_dir(&etc)?;
+    let (work, vault) = (world.path("work"), world.path("vault"));
+    let etc = vault.join("etc");
+    fs::create_dir_all(&etc)?;
+    fs::set_permissions(&etc, fs::metadata(&work)?.permissions())?;
     let secret = etc.join("loss.log");
     fs::copy(world.log(), &secret)?;
     fs::set_permissions(&secret, fs::metadata(world.log())?.permissions())?;
     let before = fs::read(&secret)?;
-    fs::set_permissions(&etc, Permissions::from_mode(0o700))?;
+    fs::set_permissions(&vault, Permissions::from_mode(0o700))?;
     swap(&work, &etc)?;
     fs::remove_file(&waits)?;
     wait_said(&phos, &["was changed while the job was brought back"])?;

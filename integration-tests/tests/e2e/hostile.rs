@@ -44,7 +44,7 @@ fn let_go(world: &World, phos: &PhosFt) -> Result<()> {
 /// How long the job was held back by tries that failed, in ms, each.
 fn failed_stops(phos: &PhosFt) -> Result<Vec<u64>> {
     let said = phos.said();
-    ensure!(said.contains("DEBUG"), "tries are told at the level debug");
+    ensure!(said.contains("debug"), "tries are told at the level debug");
     let lines = said.lines().filter(|line| line.contains("the job runs on"));
     lines
         .map(|line| Ok(phos_integration_tests::scenario::number(line, "stop_ms")? as u64))
