@@ -91,8 +91,9 @@ bench-storage: ## the store beside zstd, restic and plain puts: 4 GiB, a directo
 	GLIBC_TUNABLES=glibc.malloc.arena_max=2 scripts/with-s3.sh $(CARGO) bench --locked -p phos-storage --bench storage
 
 SECONDS ?= 60
-fuzz: ## fuzz every decoder for SECONDS (60) each; `make test` replays the corpus that is kept
+fuzz: ## fuzz every decoder for SECONDS (60) each; from 600 on also 100,000 seeds of the storage simulation
 	scripts/fuzz.sh $(SECONDS)
+	[ $(SECONDS) -lt 600 ] || scripts/in-memory.sh $(CARGO) nextest run -p phos-storage --locked --profile long
 
 mutants: ## undo the rules of the store one at a time (storage/mutants), and see that tests notice: an hour
 	scripts/mutants.sh
