@@ -8,7 +8,7 @@ export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
 # One after another: they share the target directory.
 .NOTPARALLEL:
-.PHONY: help setup build programs demo demo-compose test unit slow e2e docker images figures dist dist-check lint fmt ptx bench bench-storage fuzz gpubundle advisories clean
+.PHONY: help setup build programs demo demo-compose test unit slow e2e docker images figures dist dist-check lint fmt ptx bench bench-storage fuzz mutants gpubundle advisories clean
 
 help: ## this list
 	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -48,6 +48,7 @@ lint: ## generated files, formatting, clippy, dependencies, scripts
 	shellcheck -x scripts/*.sh scripts/cc docker/entrypoint integration-tests/slurm-site.sh .ci/run
 	scripts/docker-check.sh
 	scripts/security-check.sh
+	scripts/mutants.sh --check
 
 unit: programs ## unit and property tests, kernels on the host
 	scripts/kernel-test.sh
@@ -90,8 +91,12 @@ bench-storage: ## the store beside zstd, restic and plain puts: 4 GiB, a directo
 	GLIBC_TUNABLES=glibc.malloc.arena_max=2 scripts/with-s3.sh $(CARGO) bench --locked -p phos-storage --bench storage
 
 SECONDS ?= 60
-fuzz: ## fuzz every decoder for SECONDS (60) each; `make test` replays the corpus that is kept
+fuzz: ## fuzz every decoder for SECONDS (60) each; from 600 on also 100,000 seeds of the storage simulation
 	scripts/fuzz.sh $(SECONDS)
+	[ $(SECONDS) -lt 600 ] || scripts/in-memory.sh $(CARGO) nextest run -p phos-storage --locked --profile long
+
+mutants: ## undo the rules of the store one at a time (storage/mutants), and see that tests notice: an hour
+	scripts/mutants.sh
 
 # What integration-tests/gpu/h200.py needs on a machine without Rust and without a network.
 gpubundle: ## release binaries, shim and CRIU in .build/gpu-bundle, for integration-tests/gpu

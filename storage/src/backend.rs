@@ -23,7 +23,6 @@ use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
-use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{
@@ -594,12 +593,7 @@ fn directory(address: &str, path: PathBuf) -> Result<(Arc<dyn ObjectStore>, Uplo
     }
     let path = std::path::absolute(&path).map_err(|error| failed(&path, &error))?;
     make_private(&path).map_err(|error| failed(&path, &error))?;
-    let store = LocalFileSystem::new_with_prefix(&path).map_err(|error| OpenError::Directory {
-        path: path.clone(),
-        detail: error.to_string(),
-    })?;
-    let store = store.with_fsync(true).with_automatic_cleanup(true);
-    let store = Directory::new(store, path.clone());
+    let store = Directory::new(path.clone());
     Ok((Arc::new(store), Uploads::Directory(path)))
 }
 

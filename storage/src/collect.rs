@@ -401,7 +401,7 @@ impl Collector<'_> {
         self.way.turn().await;
         let before = job.history().await?;
         if let Some((number, reason)) = &before.damage {
-            self.go_past(*number, reason, before.lost).await?;
+            self.go_past(*number, reason, &before).await?;
         }
         if before.log.tail == 0 {
             // Nothing was ever written.
@@ -542,7 +542,7 @@ impl Collector<'_> {
         &mut self,
         number: u64,
         reason: &str,
-        lost: Option<u64>,
+        seen: &History,
     ) -> Result<(), CollectError> {
         let job = self.job;
         let damaged = |detail: String| CollectError::Damaged { reason: detail };
@@ -568,11 +568,15 @@ impl Collector<'_> {
             }
             Err(fault) if fault.kind() == FaultKind::NotFound => {
                 let later = |name: &str| {
-                    collection::number_in(name).is_some_and(|n| n > number && Some(n) == lost)
+                    collection::number_in(name).is_some_and(|n| n > number && Some(n) == seen.lost)
                 };
                 let listed = job.backend().list(&job.key("collections")).await?;
                 if listed.iter().any(|object| later(&object.name)) {
                     return Ok(());
+                }
+                // By a listing of a moment ago: a newer one has replaced it.
+                if job.grew_beyond(seen.log.tail).await? {
+                    return Err(CollectError::Busy);
                 }
                 return Err(damaged(format!(
                     "{key} is missing: if the store is a copy, copy it to the end, else bring it back from a copy"

@@ -95,6 +95,9 @@ struct Inner {
 const TOO_SLOW: &str = "the store did not take it in time (will be tried again, one part after the \
     other; if the link is slow, give --upload-limit less than it carries)";
 
+/// What is said of something strange on the way to where an object is to be written or deleted.
+const IN_THE_WAY: &str = "what phos-ft did not put there is in the way";
+
 impl StoreFault {
     /// Sorts an error of the object store. `action` is a verb: "read", "write".
     pub(crate) fn new(
@@ -169,9 +172,10 @@ impl fmt::Display for StoreFault {
             detail,
             timed_out,
         } = &*self.inner;
-        let remedy = match *timed_out && *action == "write" {
-            true => TOO_SLOW,
-            false => kind.remedy(),
+        let remedy = match (*kind, *action) {
+            (_, "write") if *timed_out => TOO_SLOW,
+            (FaultKind::Foreign, "write" | "create" | "delete") => IN_THE_WAY,
+            _ => kind.remedy(),
         };
         write!(f, "cannot {action} {key}: {remedy}: {detail}")
     }

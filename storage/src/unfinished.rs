@@ -24,6 +24,7 @@ use object_store::{ClientConfigKey, ClientOptions};
 use serde::Deserialize;
 use url::Url;
 
+use crate::directory::{self, StagedFile, blocking};
 use crate::fault::{FaultKind, StoreFault};
 
 /// Most bytes of one page of a listing: a thousand entries of a few hundred bytes.
@@ -39,7 +40,7 @@ pub(crate) struct Unfinished {
 
 #[derive(Debug, Clone)]
 enum Handle {
-    File(PathBuf),
+    File(StagedFile),
     S3 { key: String, upload: String },
 }
 
@@ -104,27 +105,14 @@ impl Uploads {
         match self {
             Self::Unknown => Ok(Vec::new()),
             Self::Directory(root) => {
-                let directory = root.join(prefix.as_ref());
-                let failed = |error: &std::io::Error| io_fault("list", prefix.as_ref(), error);
-                let mut found = Vec::new();
-                let mut entries = match tokio::fs::read_dir(&directory).await {
-                    Ok(entries) => entries,
-                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(found),
-                    Err(error) => return Err(failed(&error)),
+                let (root, below) = (root.clone(), prefix.clone());
+                let found = blocking(move || directory::staged_below(&root, &below)).await;
+                let found = found.map_err(|e| StoreFault::new("list", prefix.as_ref(), &e))?;
+                let unfinished = |file: StagedFile| Unfinished {
+                    name: file.object().to_owned(),
+                    handle: Handle::File(file),
                 };
-                while let Some(entry) = entries.next_entry().await.map_err(|e| failed(&e))? {
-                    if let Some(staged) = entry.file_name().to_str()
-                        && let Some((name, number)) = staged.split_once('#')
-                        && !number.is_empty()
-                        && number.bytes().all(|b| b.is_ascii_digit())
-                    {
-                        found.push(Unfinished {
-                            name: name.to_owned(),
-                            handle: Handle::File(entry.path()),
-                        });
-                    }
-                }
-                Ok(found)
+                Ok(found.into_iter().map(unfinished).collect())
             }
             Self::S3(bucket) => bucket.list(prefix).await,
         }
@@ -133,23 +121,15 @@ impl Uploads {
     /// Ends one. One that is gone counts as ended.
     pub(crate) async fn end(&self, upload: &Unfinished) -> Result<(), StoreFault> {
         match (self, &upload.handle) {
-            (_, Handle::File(path)) => match tokio::fs::remove_file(path).await {
-                Ok(()) => Ok(()),
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-                Err(error) => Err(io_fault("delete", &path.to_string_lossy(), &error)),
-            },
+            (Self::Directory(root), Handle::File(file)) => {
+                let (root, file) = (root.clone(), file.clone());
+                let removed = blocking(move || file.remove(&root)).await;
+                removed.map_err(|e| StoreFault::new("delete", &upload.name, &e))
+            }
             (Self::S3(bucket), Handle::S3 { key, upload }) => bucket.end(key, upload).await,
-            (_, Handle::S3 { .. }) => Ok(()),
+            (_, Handle::File(_) | Handle::S3 { .. }) => Ok(()),
         }
     }
-}
-
-fn io_fault(action: &'static str, key: &str, error: &std::io::Error) -> StoreFault {
-    let error = object_store::Error::Generic {
-        store: "directory",
-        source: std::io::Error::new(error.kind(), error.to_string()).into(),
-    };
-    StoreFault::new(action, key, &error)
 }
 
 impl Bucket {

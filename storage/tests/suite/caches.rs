@@ -106,6 +106,27 @@ async fn what_retention_removed_goes_and_what_is_leaned_on_stays() {
 }
 
 #[tokio::test]
+async fn what_is_swept_goes_from_the_caches() {
+    let (store, memory) = (Arc::new(InMemory::new()), in_memory(1 << 20));
+    let job = machine(&store, 1, &[&memory]).await;
+    let epoch = job.take_over("node", NOW).await.unwrap().epoch;
+    let removed = image(1).commit(&job, epoch).await.unwrap().manifest;
+    let kept = image(2).commit(&job, epoch).await.unwrap().manifest;
+    let in_cache = |manifest: &phos_storage::Manifest| -> Vec<bool> {
+        let keys = manifest.packs.iter();
+        keys.map(|pack| format!("jobs/job/packs/{}", pack.id))
+            .map(|key| memory.read(&key, 0..8).is_some())
+            .collect()
+    };
+    assert!(in_cache(&removed).iter().all(|&there| there));
+    let keep = |all: &[Candidate]| all.last().map(|c| c.number).into_iter().collect();
+    let collected = job.collect(&keep, CollectOptions::default(), NOW).await;
+    assert!(collected.unwrap().packs > 0);
+    assert!(in_cache(&removed).contains(&false));
+    assert!(in_cache(&kept).contains(&true));
+}
+
+#[tokio::test]
 async fn a_copy_that_is_damaged_is_forgotten_and_the_store_is_read() {
     let (store, dir) = (Arc::new(InMemory::new()), tempfile::tempdir().unwrap());
     let disk = on_disk(dir.path());

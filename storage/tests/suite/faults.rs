@@ -735,3 +735,56 @@ async fn what_is_no_file_of_ours_in_a_directory_is_damage() {
         std::fs::remove_file(&path).unwrap();
     }
 }
+
+/// Who may write to a store could lead what is written and deleted there to any place that phos-ft may write to.
+#[tokio::test]
+async fn a_link_in_a_directory_leads_no_checkpoint_and_no_collection_elsewhere() {
+    let dir = tempfile::tempdir().unwrap();
+    let (root, outside) = (dir.path().join("store"), dir.path().join("outside"));
+    let job = async |seed| {
+        let store = Store::open(root.to_str().unwrap(), options(seed)).await;
+        store.unwrap().job(name("job"))
+    };
+    let first = job(1).await;
+    let epoch = first.take_over("node", NOW).await.unwrap().epoch;
+    image(1).commit(&first, epoch).await.unwrap();
+    let packs = root.join("jobs/job/packs");
+    std::fs::rename(&packs, &outside).unwrap();
+    std::os::unix::fs::symlink(&outside, &packs).unwrap();
+    let names = || {
+        let entries = std::fs::read_dir(&outside).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    let before = names();
+    let refused = |said: String| {
+        let named = "jobs/job/packs is a symbolic link, which is not followed: put a directory in its place";
+        assert!(said.contains(named), "{said}");
+    };
+    refused(
+        image(2)
+            .commit(&first, epoch)
+            .await
+            .unwrap_err()
+            .to_string(),
+    );
+    let keep = |_: &[phos_storage::Candidate]| std::collections::BTreeSet::new();
+    let options = phos_storage::CollectOptions::default();
+    let other = job(2).await;
+    refused(
+        other
+            .collect(&keep, options, NOW)
+            .await
+            .unwrap_err()
+            .to_string(),
+    );
+    assert_eq!(names(), before);
+    // The remedy, and all goes on.
+    std::fs::remove_file(&packs).unwrap();
+    std::fs::rename(&outside, &packs).unwrap();
+    image(2).commit(&first, epoch).await.unwrap();
+    other.collect(&keep, options, NOW).await.unwrap();
+    let newest = other.newest_restorable().await.unwrap().manifest.unwrap();
+    assert_eq!(Image::read(&other, &newest).await.unwrap(), image(2));
+}

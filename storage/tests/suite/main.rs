@@ -19,5 +19,6 @@ mod kills;
 mod order;
 mod quarantine;
 mod readers;
+mod rules;
 mod s3;
 mod simulation;

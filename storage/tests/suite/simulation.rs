@@ -2,13 +2,20 @@
 //! with every request to the store in the hands of a seed: which is done next, which is late, lost, or done although its
 //! answer is lost, who crashes over it, and what a crashed one still had on the way.
 //!
+//! What else a seed decides ([`Weather`]): encryption, packs that go up in parts, caches of packs in memory and on disk, nodes that
+//! copy their checkpoints from a store of their own, clocks that jump, listings that are a moment old.
+//!
 //! After every request the history and what is deleted are compared with a model: invariants 2, 5 and 6 of the design.
 //! Nothing depends on time, threads or the addresses of anything: a seed says all. To see one again:
 //!
 //!     PHOS_SEED=4711 cargo nextest run -p phos-storage --test suite one_seed --run-ignored all --no-capture
+//!
+//! The seeds of the long runs follow from the commit, so that each commit tries others, and are printed; `PHOS_SEED_BASE` has them
+//! begin elsewhere.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::common::{Image, NOW, name, noise, nonces, runtime};
@@ -20,10 +27,12 @@ use object_store::path::Path;
 use object_store::{
     CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
     ObjectStoreExt, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+    UploadPart,
 };
 use phos_storage::{
-    Candidate, CheckpointNumber, CollectError, CollectOptions, CommitError, Compute, Epoch, Job,
-    Key, Manifest, RecordKind, RetryPolicy, Store, StoreOptions, UnixMillis,
+    Always, Candidate, CheckpointNumber, CollectError, CollectOptions, Commit, CommitError,
+    Compute, CopyError, Epoch, Job, Key, Manifest, PackCache, RecordKind, RetryPolicy, Store,
+    StoreOptions, UnixMillis,
 };
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -36,6 +45,12 @@ enum Request {
     Get(Path, GetOptions),
     Delete(Path),
     List(Option<Path>),
+    Begin(Path),
+    /// Which of the parts of an upload it is.
+    Part(u64, usize, PutPayload),
+    /// Of how many parts.
+    Complete(u64, usize),
+    Abort(u64),
 }
 
 impl Request {
@@ -48,6 +63,10 @@ impl Request {
             Self::Get(path, _) => format!("get {path}"),
             Self::Delete(path) => format!("delete {path}"),
             Self::List(path) => format!("list {}", path.clone().unwrap_or_default()),
+            Self::Begin(path) => format!("begin {path}"),
+            Self::Part(upload, part, _) => format!("part {part} of upload {upload}"),
+            Self::Complete(upload, _) => format!("complete upload {upload}"),
+            Self::Abort(upload) => format!("abort upload {upload}"),
         }
     }
 }
@@ -57,6 +76,8 @@ enum Answer {
     Get(GetResult),
     Deleted(Path),
     Listed(Vec<ObjectMeta>),
+    Begun(u64),
+    Done,
 }
 
 struct Waiting {
@@ -121,10 +142,18 @@ impl ObjectStore for Link {
 
     async fn put_multipart_opts(
         &self,
-        _: &Path,
+        at: &Path,
         _: PutMultipartOptions,
     ) -> Result<Box<dyn MultipartUpload>> {
-        unreachable!("packs are small here")
+        match self.ask(Request::Begin(at.clone())).await? {
+            Answer::Begun(upload) => Ok(Box::new(Upload {
+                instance: self.instance,
+                queue: self.queue.clone(),
+                upload,
+                parts: 0,
+            })),
+            _ => unreachable!(),
+        }
     }
 
     async fn get_opts(&self, at: &Path, options: GetOptions) -> Result<GetResult> {
@@ -172,8 +201,92 @@ impl ObjectStore for Link {
     }
 }
 
-async fn execute(store: &InMemory, request: Request) -> Result<Answer> {
+/// An upload in parts as one process sees it.
+#[derive(Debug)]
+struct Upload {
+    instance: usize,
+    queue: Queue,
+    upload: u64,
+    parts: usize,
+}
+
+impl fmt::Debug for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.instance, self.request.describe())
+    }
+}
+
+#[async_trait::async_trait]
+impl MultipartUpload for Upload {
+    fn put_part(&mut self, data: PutPayload) -> UploadPart {
+        let request = Request::Part(self.upload, self.parts, data);
+        self.parts += 1;
+        let asked = ask(self.instance, self.queue.clone(), request);
+        Box::pin(asked.map(|answer| answer.map(drop)))
+    }
+
+    async fn complete(&mut self) -> Result<PutResult> {
+        let request = Request::Complete(self.upload, self.parts);
+        match ask(self.instance, self.queue.clone(), request).await? {
+            Answer::Put(result) => Ok(result),
+            _ => unreachable!(),
+        }
+    }
+
+    async fn abort(&mut self) -> Result<()> {
+        let request = Request::Abort(self.upload);
+        ask(self.instance, self.queue.clone(), request)
+            .await
+            .map(drop)
+    }
+}
+
+/// Uploads that are under way: where each goes, and the parts that have come.
+type Uploads = HashMap<u64, (Path, BTreeMap<usize, PutPayload>)>;
+
+fn no_such_upload(upload: u64) -> object_store::Error {
+    object_store::Error::NotFound {
+        path: format!("upload {upload}"),
+        source: "NoSuchUpload".into(),
+    }
+}
+
+async fn execute(store: &InMemory, uploads: &mut Uploads, request: Request) -> Result<Answer> {
     match request {
+        Request::Begin(at) => {
+            let upload = uploads.keys().max().map_or(0, |last| last + 1);
+            uploads.insert(upload, (at, BTreeMap::new()));
+            Ok(Answer::Begun(upload))
+        }
+        Request::Part(upload, number, payload) => {
+            let (_, parts) = uploads
+                .get_mut(&upload)
+                .ok_or_else(|| no_such_upload(upload))?;
+            parts.insert(number, payload);
+            Ok(Answer::Done)
+        }
+        Request::Complete(upload, count) => {
+            // Under its number nothing else is ever begun.
+            let (at, parts) = uploads
+                .get_mut(&upload)
+                .ok_or_else(|| no_such_upload(upload))?;
+            if parts.len() != count {
+                return Err(no_such_upload(upload));
+            }
+            let whole: PutPayload = std::mem::take(parts)
+                .into_values()
+                .flat_map(|part| part.iter().cloned().collect::<Vec<Bytes>>())
+                .collect();
+            let stored = store.put(at, whole).await;
+            stored.map(Answer::Put)
+        }
+        Request::Abort(upload) => {
+            let (_, parts) = uploads
+                .get_mut(&upload)
+                .ok_or_else(|| no_such_upload(upload))?;
+            parts.clear();
+            Ok(Answer::Done)
+        }
         Request::Put(at, payload, options) => {
             store.put_opts(&at, payload, options).await.map(Answer::Put)
         }
@@ -218,6 +331,8 @@ struct Book {
     resumed: u64,
     collections: u64,
     repacked: u64,
+    /// Checkpoints that came from a store of a node's own.
+    copied: u64,
 }
 
 type Shared = Arc<Mutex<Book>>;
@@ -307,25 +422,65 @@ impl Model {
 
 // --- the processes ---------------------------------------------------------------------------------------------------
 
-fn options(seed: u64, instance: usize) -> StoreOptions {
-    StoreOptions {
-        retry: RetryPolicy::immediate(0),
-        pack_size: 3000,
-        uploads: 2,
-        encoders: 2,
-        compute: Compute::Inline,
-        // A third of the seeds.
-        encryption: seed.is_multiple_of(3).then(|| Key::new(&[seed as u8; 32])),
-        ..StoreOptions::new(nonces(seed * 1000 + instance as u64))
+/// What a seed has to deal with from its beginning to its end.
+#[derive(Debug, Clone, Copy)]
+struct Weather {
+    seed: u64,
+    encrypted: bool,
+    /// Packs and large manifests go up in parts.
+    parts: bool,
+    memory_caches: bool,
+    disk_caches: bool,
+    /// Nodes take checkpoints into stores of their own, and copy them.
+    tiers: bool,
+    /// Clocks differ, and jump forward and back.
+    jumps: bool,
+    /// Listings show what was there a moment ago.
+    stale: bool,
+}
+
+impl Weather {
+    fn of(seed: u64) -> Self {
+        // What goes together follows from another number than what happens.
+        let mut rng = ChaCha8Rng::seed_from_u64(seed ^ 0x5745_4154_4845_5221);
+        Self {
+            seed,
+            encrypted: seed.is_multiple_of(3),
+            parts: rng.random_ratio(1, 4),
+            memory_caches: rng.random_ratio(1, 3),
+            disk_caches: rng.random_ratio(1, 20),
+            tiers: rng.random_ratio(1, 4),
+            jumps: rng.random_ratio(1, 4),
+            stale: rng.random_ratio(1, 6),
+        }
+    }
+
+    fn options(&self, instance: usize) -> StoreOptions {
+        StoreOptions {
+            retry: RetryPolicy::immediate(0),
+            pack_size: 3000,
+            part_size: if self.parts { 1000 } else { 1 << 20 },
+            uploads: 2,
+            encoders: 2,
+            compute: Compute::Inline,
+            encryption: self.encrypted.then(|| Key::new(&[self.seed as u8; 32])),
+            ..StoreOptions::new(nonces(self.seed * 1000 + instance as u64))
+        }
     }
 }
 
 #[derive(Clone)]
 struct Process {
     instance: usize,
-    seed: u64,
+    weather: Weather,
     queue: Queue,
     book: Shared,
+    /// What time its machine says it is, in milliseconds.
+    clock: Arc<AtomicU64>,
+    /// Nearest first.
+    caches: Vec<Arc<PackCache>>,
+    /// The store of its machine, if nodes have such.
+    near: Option<Arc<InMemory>>,
 }
 
 impl Process {
@@ -335,12 +490,36 @@ impl Process {
             queue: self.queue.clone(),
         });
         loop {
-            let opened =
-                Store::from_object_store(link.clone(), "p", options(self.seed, self.instance));
-            if let Ok(store) = opened.await {
+            let options = StoreOptions {
+                caches: self.caches.clone(),
+                ..self.weather.options(self.instance)
+            };
+            if let Ok(store) = Store::from_object_store(link.clone(), "p", options).await {
                 return store.job(name("job"));
             }
         }
+    }
+
+    /// The job in the store of its machine, which answers always and at once.
+    async fn near(&self) -> Option<(Job, Epoch)> {
+        let options = self.weather.options(500 + self.instance);
+        let store = Store::from_object_store(self.near.clone()?, "near", options).await;
+        let job = store.unwrap().job(name("job"));
+        let taken = job.take_over("near", self.now()).await.unwrap();
+        Some((job, taken.epoch))
+    }
+
+    /// The newest checkpoint in the store of its machine, without taking anything over.
+    async fn nearest(&self) -> Option<(Job, Manifest)> {
+        let options = self.weather.options(700 + self.instance);
+        let store = Store::from_object_store(self.near.clone()?, "near", options).await;
+        let job = store.unwrap().job(name("job"));
+        let newest = job.newest_restorable().await.unwrap().manifest?;
+        Some((job, newest))
+    }
+
+    fn now(&self) -> UnixMillis {
+        UnixMillis(self.clock.load(Ordering::Relaxed))
     }
 
     fn violation(&self, what: String) {
@@ -363,12 +542,12 @@ impl Process {
             repack_below_percent: [0, 50, 90][rng.random_range(0..3_usize)],
             ..CollectOptions::default()
         };
-        match job.collect(&keep, options, NOW).await {
+        match job.collect(&keep, options, || self.now()).await {
             Ok(done) => {
                 let mut book = self.book.lock().unwrap();
                 book.collections += 1;
                 book.repacked += done.repacked_packs;
-                if !done.blocked.is_empty() {
+                if !done.blocked.is_empty() && !self.weather.stale {
                     book.violations.push(format!(
                         "collection is blocked, and nothing is damaged: {done:?}"
                     ));
@@ -382,17 +561,39 @@ impl Process {
     }
 }
 
+/// Takes a checkpoint, as far as it comes; `None`: it was given up.
+async fn take(
+    job: &Job,
+    epoch: Epoch,
+    image: &Image,
+    tag: u64,
+    now: UnixMillis,
+    given_up: bool,
+) -> Option<std::result::Result<Commit, CommitError>> {
+    let writer = job.begin(epoch).await.ok()?;
+    if image.put(&writer).await.is_err() || given_up {
+        if tag.is_multiple_of(2) {
+            writer.abort(now).await;
+        }
+        return None;
+    }
+    let mut body = image.body_in(&job.naming());
+    body.training.insert("tag".into(), tag.to_string());
+    Some(writer.commit(body, now).await)
+}
+
 /// A sidecar: takes the job over, takes checkpoints, collects after some of them. Comes back when it was fenced.
 async fn node(process: Process, mut rng: ChaCha8Rng, steps: u32) {
     let job = process.job().await;
     let _ = job.store().initialise().await;
+    let near = process.near().await;
     let mut epoch = None;
     // A few places of memory, whose contents come and go and come again.
     let mut memory = [0_u64; 6];
     for _ in 0..steps {
         let Some(current) = epoch else {
             epoch = job
-                .take_over("node", NOW)
+                .take_over("node", process.now())
                 .await
                 .ok()
                 .map(|taken| taken.epoch);
@@ -415,19 +616,47 @@ async fn node(process: Process, mut rng: ChaCha8Rng, steps: u32) {
             book.images.insert(tag, image.clone());
             tag
         };
-        let Ok(writer) = job.begin(current).await else {
-            continue;
-        };
-        if image.put(&writer).await.is_err() || rng.random_range(0..12) == 0 {
-            if rng.random_bool(0.5) {
-                writer.abort(NOW).await;
+        let taken = match &near {
+            Some((near, near_epoch)) => {
+                // Now and then one is left out, as the next one is there before it was copied.
+                let at = process.now();
+                let kept = take(near, *near_epoch, &image, tag, at, false).await;
+                if rng.random_range(0..6) == 0 {
+                    continue;
+                }
+                let made = kept.expect("its own store").expect("its own store");
+                let copied = job
+                    .copy_from(current, near, &made.manifest, &Always, at)
+                    .await;
+                let newest = |all: &[Candidate]| all.last().map(|c| c.number).into_iter().collect();
+                if rng.random_bool(0.3) {
+                    let done = near.collect(&newest, CollectOptions::default(), at).await;
+                    assert!(done.is_ok_and(|done| done.blocked.is_empty()));
+                }
+                match copied {
+                    Ok(commit) => {
+                        process.book.lock().unwrap().copied += 1;
+                        Ok(commit)
+                    }
+                    Err(CopyError::Commit(error)) => Err(error),
+                    Err(CopyError::Read(error)) => {
+                        process.violation(format!("its own store cannot be read: {error}"));
+                        continue;
+                    }
+                    Err(CopyError::Job(_) | CopyError::Put(_)) => continue,
+                }
             }
-            continue;
-        }
-        let mut body = image.body_in(&job.naming());
-        body.training.insert("tag".into(), tag.to_string());
+            None => {
+                let given_up = rng.random_range(0..12) == 0;
+                let at = process.now();
+                match take(&job, current, &image, tag, at, given_up).await {
+                    Some(taken) => taken,
+                    None => continue,
+                }
+            }
+        };
         let mut gone = false;
-        let told = match writer.commit(body, UnixMillis(NOW.0 + tag)).await {
+        let told = match taken {
             Ok(commit) => {
                 process.book.lock().unwrap().resumed += commit.resumed.chunks;
                 Told::Committed(commit.number.0)
@@ -439,10 +668,11 @@ async fn node(process: Process, mut rng: ChaCha8Rng, steps: u32) {
                     gone = rng.random_bool(0.6);
                     epoch = None;
                 }
-                if matches!(
+                let lost = matches!(
                     error,
                     CommitError::PackLost { .. } | CommitError::Manifest(_)
-                ) {
+                );
+                if lost && !process.weather.stale {
                     process.violation(format!("a living writer lost what it leaned on: {error}"));
                 }
                 Told::Refused(error.to_string())
@@ -479,11 +709,11 @@ async fn reader(process: Process, truth: Job, mut rng: ChaCha8Rng, steps: u32) {
     for _ in 0..steps {
         // The newest, or one that was asked for by its number.
         let held = if rng.random_bool(0.5) {
-            let Ok((found, hold)) = job.hold_newest("reader", NOW).await else {
+            let Ok((found, hold)) = job.hold_newest("reader", process.now()).await else {
                 continue;
             };
             for skipped in found.skipped {
-                if still_visible(skipped.number).await {
+                if still_visible(skipped.number).await && !process.weather.stale {
                     process.violation(format!("a whole checkpoint was passed over: {skipped:?}"));
                 }
             }
@@ -495,15 +725,26 @@ async fn reader(process: Process, truth: Job, mut rng: ChaCha8Rng, steps: u32) {
             let Some(oldest) = listed.checkpoints.last() else {
                 continue;
             };
-            job.hold(oldest.number, "reader", NOW).await.ok()
+            job.hold(oldest.number, "reader", process.now()).await.ok()
         };
-        let Some((manifest, hold)) = held else {
+        let Some((manifest, mut hold)) = held else {
             continue;
         };
+        // By a clock that jumps a reader is forgotten while it reads, and by an old listing it is not seen.
+        let is_safe = !process.weather.jumps && !process.weather.stale;
         // A slow one is at it while others take many checkpoints.
         let reads = if rng.random_bool(0.2) { 20 } else { 2 };
         for _ in 0..reads {
-            match Image::read(&job, &manifest).await {
+            if rng.random_bool(0.3) {
+                let _ = hold.renew(process.now()).await;
+            }
+            let reader = job.reader(&manifest).unwrap();
+            let (reader, _tier) = match process.nearest().await {
+                // Any checkpoint there may have some of the chunks, or none.
+                Some((near, there)) => (reader.nearer(&near, &there), Some(near)),
+                None => (reader, None),
+            };
+            match Image::read_by(&reader, &manifest).await {
                 Ok(image) => {
                     let visible = still_visible(manifest.number).await;
                     let mut book = process.book.lock().unwrap();
@@ -515,7 +756,7 @@ async fn reader(process: Process, truth: Job, mut rng: ChaCha8Rng, steps: u32) {
                     }
                 }
                 Err(error) if error.damaged_pack().is_some() => {
-                    if hold.unprotected().is_none() {
+                    if hold.unprotected().is_none() && is_safe {
                         process.violation(format!("what is held cannot be read: {error}"));
                     } else if still_visible(manifest.number).await {
                         // It may have been repacked.
@@ -549,6 +790,7 @@ struct Running {
     instance: usize,
     task: tokio::task::JoinHandle<()>,
     frozen_until: u64,
+    near: Option<Arc<InMemory>>,
 }
 
 /// What a seed came to.
@@ -563,6 +805,14 @@ struct Outcome {
     collections: u64,
     repacked: u64,
     swept: u64,
+    copied: u64,
+    /// Parts of objects.
+    parts: u64,
+    /// Bytes that were read from caches.
+    cached: u64,
+    jumps: u64,
+    /// Listings that were not as things were.
+    stale: u64,
     /// Of all that happened, in order.
     trace: u64,
 }
@@ -582,8 +832,16 @@ enum Sabotage {
 struct Simulation {
     sabotage: Sabotage,
     seed: u64,
+    weather: Weather,
     rng: ChaCha8Rng,
     store: Arc<InMemory>,
+    uploads: Uploads,
+    /// What was put and deleted last: what a listing may not show yet, or still.
+    recent: VecDeque<(bool, ObjectMeta)>,
+    /// Of each process, dead or alive.
+    caches: Vec<Arc<PackCache>>,
+    clocks: Vec<Arc<AtomicU64>>,
+    disks: Option<tempfile::TempDir>,
     queue: Queue,
     book: Shared,
     truth: Job,
@@ -595,15 +853,38 @@ struct Simulation {
 }
 
 impl Simulation {
-    fn spawn(&mut self, role: Role) {
+    /// `near` is the store of its machine, if that was one of the dead.
+    fn spawn(&mut self, role: Role, near: Option<Arc<InMemory>>) {
         let instance = self.instances;
         self.instances += 1;
         let rng = ChaCha8Rng::seed_from_u64(self.rng.next_u64());
+        let near = match role {
+            // Of somebody's machine.
+            Role::Reader => (self.running.iter()).find_map(|other| other.near.clone()),
+            _ => near.or_else(|| self.weather.tiers.then(|| Arc::new(InMemory::new()))),
+        };
+        let mut caches = Vec::new();
+        if self.weather.memory_caches {
+            // So small that some of it goes again.
+            let cache = PackCache::in_memory(9000, Box::new(|_| true));
+            caches.push(Arc::new(cache));
+        }
+        if let Some(disks) = &self.disks {
+            let directory = disks.path().join(instance.to_string());
+            let cache = PackCache::on_disk_leaving(&directory, "p", 1 << 20, u64::MAX);
+            caches.push(Arc::new(cache.unwrap()));
+        }
+        self.caches.extend(caches.iter().cloned());
+        let clock = Arc::new(AtomicU64::new(NOW.0));
+        self.clocks.push(clock.clone());
         let process = Process {
             instance,
-            seed: self.seed,
+            weather: self.weather,
             queue: self.queue.clone(),
             book: self.book.clone(),
+            clock,
+            caches,
+            near: near.clone(),
         };
         let steps = self.rng.random_range(3..9);
         let task = match role {
@@ -617,6 +898,7 @@ impl Simulation {
             instance,
             task,
             frozen_until: 0,
+            near,
         });
     }
 
@@ -650,7 +932,7 @@ impl Simulation {
         queue.retain(|w| w.instance != dead.instance || rng.random_bool(0.6));
         drop(queue);
         if self.instances < 12 && self.rng.random_bool(0.8) {
-            self.spawn(dead.role);
+            self.spawn(dead.role, dead.near);
         }
     }
 
@@ -714,7 +996,29 @@ impl Simulation {
         let readers = format!("{PREFIX}/readers");
         let hidden = self.sabotage == Sabotage::Readers
             && matches!(&request, Request::List(Some(at)) if at.as_ref() == readers);
-        let mut done = execute(&self.store, request).await;
+        if matches!(request, Request::Part(..)) {
+            self.outcome.parts += 1;
+        }
+        let changes = self.weather.stale.then(|| changed(&request, &self.uploads));
+        let before = match changes.clone().flatten() {
+            Some(at) => self.store.head(&at).await.ok(),
+            None => None,
+        };
+        let listed = match &request {
+            Request::List(prefix) => prefix.clone(),
+            _ => None,
+        };
+        let mut done = execute(&self.store, &mut self.uploads, request).await;
+        if let Some(at) = changes.flatten() {
+            match (before, self.store.head(&at).await.ok()) {
+                (None, Some(new)) => self.remember(true, new),
+                (Some(old), None) => self.remember(false, old),
+                _ => {}
+            }
+        }
+        if let (Ok(Answer::Listed(found)), true) = (&mut done, self.weather.stale) {
+            self.look_back(&listed.unwrap_or_default(), found);
+        }
         if hidden {
             done = Ok(Answer::Listed(Vec::new()));
         }
@@ -733,6 +1037,44 @@ impl Simulation {
         done
     }
 
+    fn remember(&mut self, is_new: bool, meta: ObjectMeta) {
+        self.recent.push_back((is_new, meta));
+        if self.recent.len() > 12 {
+            self.recent.pop_front();
+        }
+    }
+
+    /// Makes a listing one of a moment ago, as far as some of the last changes are concerned.
+    fn look_back(&mut self, prefix: &Path, found: &mut Vec<ObjectMeta>) {
+        let mut is_stale = false;
+        let recent: Vec<_> = self.recent.iter().rev().cloned().collect();
+        for (is_new, meta) in recent {
+            if !meta.location.prefix_matches(prefix) || !self.rng.random_ratio(1, 6) {
+                continue;
+            }
+            let shown = found
+                .iter()
+                .position(|other| other.location == meta.location);
+            match (is_new, shown) {
+                (true, Some(at)) => drop(found.remove(at)),
+                (false, None) => found.push(meta),
+                _ => continue,
+            }
+            is_stale = true;
+        }
+        self.outcome.stale += u64::from(is_stale);
+    }
+
+    /// The clock of a machine is set, as by NTP or by a person.
+    fn jump(&mut self) {
+        let at = self.rng.random_range(0..self.clocks.len());
+        let hours = 3_600_000;
+        let to = NOW.0 - 12 * hours + self.rng.random_range(0..24 * hours);
+        self.clocks[at].store(to, Ordering::Relaxed);
+        self.outcome.jumps += 1;
+        self.note(|| format!("the clock of {at} says {to}"));
+    }
+
     /// A checkpoint that is no longer visible.
     async fn removed(&self) -> Option<u64> {
         let newest = *self.model.visible.keys().last()?;
@@ -744,7 +1086,7 @@ impl Simulation {
 
     async fn run(mut self) -> Outcome {
         for role in [Role::Node, Role::Node, Role::Collector, Role::Reader] {
-            self.spawn(role);
+            self.spawn(role, None);
         }
         // The second node comes when the first has been at it for a while.
         self.running[1].frozen_until = self.rng.random_range(0..300);
@@ -766,6 +1108,9 @@ impl Simulation {
                 let at = self.rng.random_range(0..self.running.len());
                 self.crash(at).await;
                 continue;
+            }
+            if self.weather.jumps && self.rng.random_range(0..60) == 0 {
+                self.jump();
             }
             if self.rng.random_range(0..40) == 0 {
                 let at = self.rng.random_range(0..self.running.len());
@@ -837,8 +1182,8 @@ impl Simulation {
         // A new epoch, and everything that nobody needs goes, however it came to be there.
         job.take_over("the last", NOW).await.unwrap();
         let keep = |all: &[Candidate]| all.iter().map(|c| c.number).collect();
-        // Readers that died are remembered for an hour.
-        let later = UnixMillis(NOW.0 + 2 * 3_600_000);
+        // Readers that died are remembered for an hour, by any clock.
+        let later = UnixMillis(NOW.0 + 24 * 3_600_000);
         for _ in 0..2 {
             job.collect(&keep, CollectOptions::default(), later)
                 .await
@@ -882,8 +1227,19 @@ impl Simulation {
             resumed: book.resumed,
             collections: book.collections,
             repacked: book.repacked,
+            copied: book.copied,
+            cached: self.caches.iter().map(|cache| cache.served()).sum(),
             ..self.outcome.clone()
         }
+    }
+}
+
+/// Where a request may make an object come or go.
+fn changed(request: &Request, uploads: &Uploads) -> Option<Path> {
+    match request {
+        Request::Put(at, ..) | Request::Delete(at) => Some(at.clone()),
+        Request::Complete(upload, _) => uploads.get(upload).map(|(at, _)| at.clone()),
+        _ => None,
     }
 }
 
@@ -894,12 +1250,20 @@ fn simulate(seed: u64, verbose: bool) -> Outcome {
 fn simulate_with(seed: u64, verbose: bool, sabotage: Sabotage) -> Outcome {
     runtime().block_on(async {
         let store = Arc::new(InMemory::new());
-        let truth = Store::from_object_store(store.clone(), "p", options(seed, 999))
+        let weather = Weather::of(seed);
+        let truth = Store::from_object_store(store.clone(), "p", weather.options(999))
             .await
             .unwrap();
+        let disks = weather.disk_caches.then(|| tempfile::tempdir().unwrap());
         Simulation {
             sabotage,
             seed,
+            weather,
+            uploads: Uploads::new(),
+            recent: VecDeque::new(),
+            caches: Vec::new(),
+            clocks: Vec::new(),
+            disks,
             rng: ChaCha8Rng::seed_from_u64(seed),
             store,
             queue: Queue::default(),
@@ -930,6 +1294,11 @@ fn simulate_all(seeds: std::ops::Range<u64>) {
         sum.collections += outcome.collections;
         sum.repacked += outcome.repacked;
         sum.swept += outcome.swept;
+        sum.copied += outcome.copied;
+        sum.parts += outcome.parts;
+        sum.cached += outcome.cached;
+        sum.jumps += outcome.jumps;
+        sum.stale += outcome.stale;
     }
     println!("{sum:?}");
     for (what, count) in [
@@ -941,6 +1310,11 @@ fn simulate_all(seeds: std::ops::Range<u64>) {
         ("collections", sum.collections),
         ("repacked packs", sum.repacked),
         ("deleted packs", sum.swept),
+        ("copies from a node's own store", sum.copied),
+        ("parts", sum.parts),
+        ("bytes of caches", sum.cached),
+        ("clocks that jump", sum.jumps),
+        ("listings of a moment ago", sum.stale),
     ] {
         assert!(count > 0, "no {what} in all these seeds: {sum:?}");
     }
@@ -986,18 +1360,62 @@ fn records_that_are_deleted_are_noticed() {
     assert!(noticed(Sabotage::Records, 0..60).len() > 10);
 }
 
+/// Where the seeds of the long runs begin: what the environment says, else by the commit that is tested.
+fn base() -> u64 {
+    let said = std::env::var("PHOS_SEED_BASE").ok();
+    let base = match said {
+        Some(said) => said.parse().expect("PHOS_SEED_BASE is a number"),
+        None => {
+            let mut git = std::process::Command::new("git");
+            git.args(["rev-parse", "HEAD"])
+                .current_dir(env!("CARGO_MANIFEST_DIR"));
+            // Of a tree without git, always the same ones.
+            let commit = git.output().map(|done| done.stdout).unwrap_or_default();
+            let digits = commit
+                .get(..7)
+                .and_then(|digits| std::str::from_utf8(digits).ok());
+            let commit = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
+            commit.unwrap_or(0) * 100_000
+        }
+    };
+    println!("seeds from {base}; for the same ones again, PHOS_SEED_BASE={base}");
+    base
+}
+
+/// Runs seeds of the commit: those from `from` on, counted from its first.
+fn simulate_from_base(from: u64, count: u64) {
+    let first = base() + from;
+    simulate_all(first..first + count);
+}
+
 /// Ten thousand, in pieces that run side by side: in the profile `slow`.
 mod ten_thousand {
     macro_rules! pieces {
         ($($name:ident $from:literal)*) => {$(
             #[test]
             fn $name() {
-                super::simulate_all($from..$from + 1250);
+                super::simulate_from_base($from, 1250);
             }
         )*};
     }
     pieces! {
         piece_0 0 piece_1 1250 piece_2 2500 piece_3 3750 piece_4 5000 piece_5 6250 piece_6 7500 piece_7 8750
+    }
+}
+
+/// A hundred thousand, of which those are the first: in the profile `long`.
+mod hundred_thousand {
+    macro_rules! pieces {
+        ($($name:ident $from:literal)*) => {$(
+            #[test]
+            fn $name() {
+                super::simulate_from_base(6250 * $from, 6250);
+            }
+        )*};
+    }
+    pieces! {
+        piece_0 0 piece_1 1 piece_2 2 piece_3 3 piece_4 4 piece_5 5 piece_6 6 piece_7 7
+        piece_8 8 piece_9 9 piece_10 10 piece_11 11 piece_12 12 piece_13 13 piece_14 14 piece_15 15
     }
 }
 

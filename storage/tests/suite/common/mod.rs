@@ -245,6 +245,8 @@ pub enum Verdict {
     Truncate,
     /// A create that overwrites.
     IgnoreCondition,
+    /// A listing that does not show its last name yet.
+    OneLess,
     /// Not yet: asked again until the verdict is another one.
     Wait,
 }
@@ -463,7 +465,14 @@ impl ObjectStore for Faulty {
             match ask(&hook, Op::List, prefix.as_ref()).await {
                 Verdict::Fail(error) => Err(error.make(prefix.as_ref())),
                 Verdict::Lose => Err(lost(&prefix)),
-                _ => Ok(inner.list(Some(&prefix))),
+                verdict => {
+                    let mut found: Vec<_> = inner.list(Some(&prefix)).try_collect().await?;
+                    found.sort_by(|a, b| a.location.cmp(&b.location));
+                    if verdict == Verdict::OneLess {
+                        found.pop();
+                    }
+                    Ok(futures::stream::iter(found.into_iter().map(Ok)))
+                }
             }
         })
         .try_flatten()
