@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Undoes the rules of storage/mutants one at a time, in a copy of the tree, and runs the tests that must notice.
-#   scripts/mutants.sh [NAME...]     all of them take an hour on two cores
+#   scripts/mutants.sh [NAME...]     all of them take two hours on two cores
 #   scripts/mutants.sh --check       only whether each still applies and names tests that exist: quick
 #
 # A mutant is a patch with the rule in a sentence before it ("Rule: ") and the tests that fail without it ("Test: ", one each line).
@@ -36,9 +36,10 @@ check() {
 check
 [[ ${1:-} == --check ]] && exit 0
 
-# Outside of any repository for git, or it would look for the paths from the root of that.
+# Outside of any repository for git, or it would look for the paths from the root of that. What is built there has another linker by its
+# path, so none of it is what is built here.
 copy=$root/.build/mutants
-export GIT_CEILING_DIRECTORIES=$root/.build CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$root/target} CARGO_INCREMENTAL=0
+export GIT_CEILING_DIRECTORIES=$root/.build CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$root/target}/mutants CARGO_INCREMENTAL=0
 rm -rf "$copy"
 mkdir -p "$copy"
 git ls-files -z --cached --others --exclude-standard | while IFS= read -r -d '' file; do
