@@ -439,7 +439,7 @@ async fn a_quarantine_that_nobody_with_the_key_decided_does_not_count() {
         }
         // What was decided with the key counts, at its place alone.
         let packs = newest.packs.iter().map(|pack| pack.id);
-        own.quarantine_pack(&packs.last().unwrap(), "it is damaged", NOW)
+        own.quarantine_pack(&packs.next_back().unwrap(), "it is damaged", NOW)
             .await
             .unwrap();
         let found = job(&raw, opened(3))
