@@ -438,7 +438,7 @@ async fn a_quarantine_that_nobody_with_the_key_decided_does_not_count() {
             raw.delete(&Path::from(place)).await.unwrap();
         }
         // What was decided with the key counts, at its place alone.
-        let packs = newest.packs.iter().map(|pack| pack.id);
+        let mut packs = newest.packs.iter().map(|pack| pack.id);
         own.quarantine_pack(&packs.next_back().unwrap(), "it is damaged", NOW)
             .await
             .unwrap();
