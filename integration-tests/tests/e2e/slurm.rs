@@ -308,7 +308,7 @@ fn a_slurm_job_is_stopped_with_a_checkpoint_queued_again_and_resumed() -> Result
     other
         .args(["setpriv", "--init-groups", "--reuid=54244", "--regid=54244"])
         .args(["env", "SLURM_JOB_ID=7"])
-        .args(&elsewhere);
+        .args(elsewhere);
     refused(&other.output()?, "job 7 is not yours")?;
     refused(
         &site.user(54242, &[("SLURM_JOB_ID", "9")], &stop).output()?,
