@@ -852,8 +852,11 @@ impl Collector<'_> {
                 .filter_map(|entry| Some(entry.manifest.as_ref()?.name.clone()))
                 .collect();
         }
+        // What an earlier try of this collection wrote is not named yet, and a listing need not show the note that it stands under.
+        let own = self.moves.writer;
         let mut packs: Vec<PackId> = (listed.packs.present.keys())
             .filter(|pack| !named_packs.contains(pack) && !marked.protects(pack))
+            .filter(|pack| Some(pack.writer) != own)
             .copied()
             .collect();
         packs.sort_unstable();
@@ -864,6 +867,7 @@ impl Collector<'_> {
         };
         let mut manifests: Vec<String> = (listed.manifests.iter())
             .filter(|name| in_the_past(name) && written_by_dead(name))
+            .filter(|name| own.is_none() || collection::writer_in(name) != own)
             .filter(|name| !named_manifests.contains(*name) && !marked.leaned.contains(*name))
             .cloned()
             .collect();
