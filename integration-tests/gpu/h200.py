@@ -449,7 +449,7 @@ def profiler():
     job.program = ["python3", str(HERE / "programs/profiled.py"), str(job.log), "100000"]
     figures = FIGURES.setdefault("profiler", {})
     try:
-        job.start().step(300)
+        job.start().step(60)
         before = len(lines(job.log))
         answers = []
         for _ in range(10):
@@ -472,6 +472,45 @@ def profiler():
     finally:
         print(job.tail(10))
         job.clean()
+
+
+def user(checkpoints=4):
+    """A job that is not root, with the job's directory its own: checkpointed, killed, and bit-identical without a privilege."""
+    # Of nobody: torch asks for the name of its cache directory.
+    who, ours = 12345, {"USER": "job", "LOGNAME": "job", "HOME": "/tmp"}
+    finish = WORK / "user.finish"
+    job = Job("user", 0, store=f"file://{WORK}/user-store", flags=["--user", f"{who}:{who}"],
+              env={**SMALL, **ours, "FINISH": str(finish)})
+    job.program[-1] = str(10**8)
+    # Only root may put something else where root's sockets are.
+    job.run_dir = WORK / "user-run"
+    os.chmod(WORK, 0o755)
+    os.chown(job.dir, who, who)
+    reference = Job("user-reference", 0, env={**SMALL, **ours})
+    try:
+        job.start().step(20)
+        for _ in range(checkpoints):
+            job.checkpoint()
+            job.step(len(lines(job.log)) + 10)
+        resumes = job.resumes()
+        job.kill_job()
+        job.goes_on(resumes)
+        status = Path(f"/proc/{job.trainers()[0]}/status").read_text().split("\n")
+        row("status", [l.replace("\t", " ") for l in status if l.startswith(("Uid", "CapPrm", "CapBnd", "NoNewPrivs"))])
+        job.checkpoint()
+        finish.touch()
+        job.end()
+        job.steps = len(trace(job.log))
+        reference.program[-1] = str(job.steps)
+        reference.plain().end()
+        same_losses(trace(reference.log), job, FIGURES.setdefault("user", {}))
+    finally:
+        finish.unlink(missing_ok=True)
+        print(job.tail(10))
+        job.clean()
+        reference.clean()
+        for left in ("user-store", "user-run"):
+            shutil.rmtree(WORK / left, ignore_errors=True)
 
 
 def nccl():
@@ -823,7 +862,8 @@ def elsewhere():
 
 STAGES = {"correct": correct, "stop39": stop39, "stop90": stop90, "idle": idle, "peer": peer, "ratio": ratio, "gate": gate,
           "compat": compat, "programs": programs, "demo": demo, "encoding": encoding, "encrypted": encrypted, "tiers": tiers,
-          "many": many, "natives": natives, "arrays": arrays, "profiler": profiler}
+          "many": many, "natives": natives, "arrays": arrays, "profiler": profiler,
+          "user": user}
 # Only when named: they need two GPUs.
 PAIRED = {"two": two, "moved": moved, "nccl": nccl}
 # Only when named: the second needs another machine, to which the parts of APART were carried.

@@ -71,10 +71,11 @@ class Job:
         self.interval, self.flags = interval, list(flags)
         self.env = dict(os.environ, **(env or {}))
         self.process = None
+        self.run_dir = self.dir / "run"
         self.within = []
 
     def base(self):
-        return ["--store", self.store, "--job", self.name, "--run-dir", str(self.dir / "run"),
+        return ["--store", self.store, "--job", self.name, "--run-dir", str(self.run_dir),
                 "--state-dir", str(self.dir / "state")]
 
     def start(self):

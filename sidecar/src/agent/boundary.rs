@@ -386,8 +386,12 @@ mod tests {
     /// A directory to which everybody may go.
     fn directory() -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();
-        std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+        set_mode(dir.path(), 0o755);
         dir
+    }
+
+    fn set_mode(path: &Path, bits: u32) {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(bits)).unwrap();
     }
 
     #[test]
@@ -425,9 +429,7 @@ mod tests {
         }
         chown(at("job"), Some(USER), Some(USER)).unwrap();
         chown(at("job/data"), Some(USER), Some(USER)).unwrap();
-        let mode = |name: &str, mode| {
-            std::fs::set_permissions(at(name), std::fs::Permissions::from_mode(mode)).unwrap();
-        };
+        let mode = |name: &str, bits| set_mode(&at(name), bits);
         mode("root", 0o755);
         let opened = |name: &str, flags| {
             let path = at(name);
@@ -488,9 +490,7 @@ mod tests {
         for directory in ["images", "scratch", "root", "root/open"] {
             std::fs::create_dir(at(directory)).unwrap();
         }
-        let mode = |name: &str, mode| {
-            std::fs::set_permissions(at(name), std::fs::Permissions::from_mode(mode)).unwrap();
-        };
+        let mode = |name: &str, bits| set_mode(&at(name), bits);
         mode("root/open", 0o777);
         mode("root", 0o700);
         chown(at("scratch"), Some(USER), Some(USER)).unwrap();
@@ -534,8 +534,7 @@ mod tests {
         let at = |name: &str| dir.path().join(name);
         for directory in ["images", "job", "root"] {
             std::fs::create_dir(at(directory)).unwrap();
-            std::fs::set_permissions(at(directory), std::fs::Permissions::from_mode(0o755))
-                .unwrap();
+            set_mode(&at(directory), 0o755);
         }
         chown(at("job"), Some(USER), Some(USER)).unwrap();
         for (file, owner) in [("job/own", USER), ("job/of-root", 0), ("root/own", USER)] {

@@ -114,21 +114,22 @@ const SYS_RESOURCE: u32 = 24;
 
 /// This process's effective capabilities, a bit each.
 fn effective_capabilities() -> u64 {
-    own_status("CapEff:")
+    own_status("CapEff")
         .and_then(|v| u64::from_str_radix(&v, 16).ok())
         .unwrap_or(0)
 }
 
-/// A line of this process's `/proc/self/status`.
-fn own_status(name: &str) -> Option<String> {
+/// A field of this process's `/proc/self/status`.
+pub fn own_status(name: &str) -> Option<String> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let value = status.lines().find_map(|line| line.strip_prefix(name))?;
+    let mut fields = status.lines().filter_map(|line| line.split_once(':'));
+    let (_, value) = fields.find(|(field, _)| *field == name)?;
     Some(value.trim().to_owned())
 }
 
 /// Whether this process has a seccomp filter: a container's profile.
 pub fn is_filtered() -> bool {
-    own_status("Seccomp:").is_some_and(|mode| mode == "2")
+    own_status("Seccomp").is_some_and(|mode| mode == "2")
 }
 
 /// Whether this process may ask for the limits of every process.

@@ -13,6 +13,7 @@ use serde::Serialize;
 use super::args::Common;
 use super::size::human;
 use super::{exit, runtime};
+use crate::agent::namespace;
 use crate::engine;
 use crate::gpu;
 use crate::host_memory;
@@ -109,12 +110,6 @@ pub(super) fn run(common: &Common, criu: Option<PathBuf>, as_json: bool) -> u8 {
     }
 }
 
-fn status_field(name: &str) -> Option<String> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find(|l| l.starts_with(name))?;
-    Some(line.split_once(':')?.1.trim().to_owned())
-}
-
 fn privileges(lines: &mut Lines) {
     let uid = rustix::process::geteuid();
     lines.test(
@@ -128,7 +123,7 @@ fn privileges(lines: &mut Lines) {
         },
         "run phos-ft as root (sudo, or user: root in the container)",
     );
-    let effective = status_field("CapEff")
+    let effective = namespace::own_status("CapEff")
         .and_then(|hex| u64::from_str_radix(&hex, 16).ok())
         .unwrap_or(0);
     let needed = [
@@ -161,7 +156,7 @@ fn privileges(lines: &mut Lines) {
         way.unwrap_or_else(|| "cannot be checkpointed".into()),
         "install libphos_criu_limits.so beside phos-ft or in ../lib, or start the container with --cap-add SYS_RESOURCE",
     );
-    let filtered = crate::agent::namespace::is_filtered();
+    let filtered = namespace::is_filtered();
     let way = crate::agent::criu::way_under_a_filter();
     lines.test(
         !filtered || way.is_some(),

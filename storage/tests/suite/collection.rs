@@ -1,17 +1,19 @@
 //! Retention, collection and verification by example; `simulation.rs` has them beside everything else at once.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::common::{Error, Faulty, Image, NOW, Op, Verdict, keys, name, noise, open, options};
+use crate::common::{
+    Error, Faulty, Image, NOW, Op, Verdict, below, change, keys, last, name, noise, open, options,
+    stored, taken,
+};
 use futures::future::BoxFuture;
 use object_store::ObjectStoreExt;
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use phos_storage::{
-    Candidate, CheckpointNumber, CollectError, CollectOptions, Collected, CommitError, Epoch,
-    GiveWay, Hold, Job, JobError, Store, UnixMillis, VerifyOptions,
+    CheckpointNumber, CollectError, CollectOptions, Collected, CommitError, Epoch, GiveWay, Hold,
+    Job, JobError, Store, UnixMillis, VerifyOptions,
 };
 
 /// An image of which only a little changes from version to version.
@@ -21,32 +23,10 @@ fn image(version: u64) -> Image {
     Image::of(device)
 }
 
-fn last(count: usize) -> impl Fn(&[Candidate]) -> BTreeSet<CheckpointNumber> + Send + Sync {
-    move |all| all.iter().rev().take(count).map(|c| c.number).collect()
-}
-
 async fn prune(job: &Job, keep: usize) -> Collected {
     job.collect(&last(keep), CollectOptions::default(), NOW)
         .await
         .unwrap()
-}
-
-async fn taken(store: &Arc<InMemory>, seed: u64) -> (Job, Epoch) {
-    let store = open(store.clone(), seed).await;
-    store.initialise().await.unwrap();
-    let job = store.job(name("job"));
-    let epoch = job
-        .take_over(&format!("node {seed}"), NOW)
-        .await
-        .unwrap()
-        .epoch;
-    (job, epoch)
-}
-
-async fn below(store: &Arc<InMemory>, what: &str) -> Vec<String> {
-    let mut found = keys(&**store).await;
-    found.retain(|key| key.contains(&format!("/{what}/")));
-    found
 }
 
 async fn numbers(job: &Job) -> Vec<u64> {
@@ -67,7 +47,7 @@ async fn what_is_not_kept_goes_and_what_is_kept_stays() {
     for version in 0..5 {
         image(version).commit(&job, epoch).await.unwrap();
     }
-    let packs = below(&store, "packs").await.len();
+    let packs = below(&*store, "packs").await.len();
     let before = keys(&*store).await;
     let dry = CollectOptions {
         dry_run: true,
@@ -79,10 +59,10 @@ async fn what_is_not_kept_goes_and_what_is_kept_stays() {
     assert_eq!(done.removed, [2, 3, 4].map(CheckpointNumber));
     assert_eq!((&would.removed, &would.kept), (&done.removed, &done.kept));
     assert!(
-        done.packs >= 3 && below(&store, "packs").await.len() < packs,
+        done.packs >= 3 && below(&*store, "packs").await.len() < packs,
         "{done:?}"
     );
-    assert_eq!(below(&store, "manifests").await.len(), 2);
+    assert_eq!(below(&*store, "manifests").await.len(), 2);
 
     // Seen by all the same, and written to.
     let (other, epoch) = taken(&store, 2).await;
@@ -106,7 +86,7 @@ async fn what_is_not_kept_goes_and_what_is_kept_stays() {
         before,
         "nothing to do, nothing written"
     );
-    assert_eq!(below(&store, "writers").await, [""; 0]);
+    assert_eq!(below(&*store, "writers").await, [""; 0]);
 }
 
 #[tokio::test]
@@ -188,25 +168,25 @@ async fn what_the_dead_left_goes_and_what_the_living_need_stays() {
     let store = Arc::new(InMemory::new());
     let (old, old_epoch) = taken(&store, 1).await;
     image(0).commit(&old, old_epoch).await.unwrap();
-    let sound = below(&store, "packs").await;
+    let sound = below(&*store, "packs").await;
     let writer = old.begin(old_epoch).await.unwrap();
     let more = Image::of((0..9).map(|i| noise(500 + i, 20_000)).collect());
     more.put(&writer).await.unwrap();
     // They are written in the background.
-    while below(&store, "packs").await.len() <= sound.len() {
+    while below(&*store, "packs").await.len() <= sound.len() {
         tokio::task::yield_now().await;
     }
     let cli = open(store.clone(), 5).await.job(name("job"));
     prune(&cli, 9).await;
     assert!(
-        below(&store, "packs").await.len() > sound.len(),
+        below(&*store, "packs").await.len() > sound.len(),
         "its epoch is in force"
     );
 
     // Taken over: it can never commit, so it may go, although its process lives.
     let (new, epoch) = taken(&store, 2).await;
     prune(&new, 9).await;
-    assert_eq!(below(&store, "packs").await, sound);
+    assert_eq!(below(&*store, "packs").await, sound);
     let error = writer.commit(more.body(), NOW).await.unwrap_err();
     assert!(error.is_fenced(), "{error}");
     let error = old
@@ -227,8 +207,8 @@ async fn what_the_dead_left_goes_and_what_the_living_need_stays() {
     more.put(&writer).await.unwrap();
     drop(writer);
     prune(&new, 9).await;
-    assert_eq!(below(&store, "packs").await, sound);
-    assert_eq!(below(&store, "writers").await, [""; 0]);
+    assert_eq!(below(&*store, "packs").await, sound);
+    assert_eq!(below(&*store, "writers").await, [""; 0]);
     assert_eq!(read(&new, 2).await, image(0));
 }
 
@@ -253,10 +233,10 @@ async fn half_empty_packs_are_repacked_and_every_checkpoint_stays_what_it_was() 
         }
         sum
     };
-    let before = stored(below(&store, "packs").await).await;
+    let before = stored(below(&*store, "packs").await).await;
     let done = prune(&job, 2).await;
     assert!(done.repacked_packs >= 2, "{done:?}");
-    let after = stored(below(&store, "packs").await).await;
+    let after = stored(below(&*store, "packs").await).await;
     assert!(after < before / 2, "{before} → {after}");
     for job in [job.clone(), taken(&store, 3).await.0] {
         assert_eq!([read(&job, 3).await, read(&job, 4).await], images);
@@ -313,26 +293,12 @@ async fn a_collection_killed_anywhere_is_gone_on_with() {
             .packs
             .len();
         assert_eq!(
-            below(&store, "packs").await.len(),
+            below(&*store, "packs").await.len(),
             needed,
             "after {stop} requests"
         );
-        assert_eq!(below(&store, "manifests").await.len(), 1);
+        assert_eq!(below(&*store, "manifests").await.len(), 1);
     }
-}
-
-async fn change(store: &Arc<InMemory>, key: &str, change: impl FnOnce(&mut Vec<u8>)) {
-    let path = Path::from(key);
-    let mut bytes = store
-        .get(&path)
-        .await
-        .unwrap()
-        .bytes()
-        .await
-        .unwrap()
-        .to_vec();
-    change(&mut bytes);
-    store.put(&path, bytes.into()).await.unwrap();
 }
 
 #[tokio::test]
@@ -342,9 +308,12 @@ async fn a_damaged_checkpoint_does_not_count_and_blocks_the_sweep() {
     for version in 0..4 {
         image(version).commit(&job, epoch).await.unwrap();
     }
-    let newest = below(&store, "manifests").await.pop().unwrap();
-    change(&store, &newest, |bytes| bytes[100] ^= 1).await;
-    let packs = below(&store, "packs").await;
+    let newest = below(&*store, "manifests").await.pop().unwrap();
+    change(&*store, &Path::from(newest.as_str()), |bytes| {
+        bytes[100] ^= 1
+    })
+    .await;
+    let packs = below(&*store, "packs").await;
     let (fresh, epoch) = taken(&store, 2).await;
     let done = prune(&fresh, 1).await;
     assert_eq!(
@@ -354,7 +323,7 @@ async fn a_damaged_checkpoint_does_not_count_and_blocks_the_sweep() {
     );
     assert_eq!(done.blocked.len(), 1);
     assert_eq!(
-        below(&store, "packs").await,
+        below(&*store, "packs").await,
         packs,
         "nobody knows what the damaged one names"
     );
@@ -380,7 +349,7 @@ async fn collected() -> (Arc<InMemory>, Job, Epoch) {
 }
 
 async fn newest_collection(store: &Arc<InMemory>) -> String {
-    below(store, "collections").await.pop().unwrap()
+    below(&**store, "collections").await.pop().unwrap()
 }
 
 async fn images(job: &Job) -> Vec<Image> {
@@ -402,7 +371,10 @@ async fn a_damaged_collection_hides_nothing_and_is_gone_past() {
 async fn is_gone_past(at: usize) {
     let (store, _, _) = collected().await;
     let damaged = newest_collection(&store).await;
-    change(&store, &damaged, |bytes| bytes[at] ^= 4).await;
+    change(&*store, &Path::from(damaged.as_str()), |bytes| {
+        bytes[at] ^= 4
+    })
+    .await;
     let (fresh, epoch) = taken(&store, 2).await;
     let found = fresh.newest_restorable().await.unwrap().manifest.unwrap();
     assert_eq!(Image::read(&fresh, &found).await.unwrap(), image(4));
@@ -430,7 +402,7 @@ async fn is_gone_past(at: usize) {
     let (other, epoch) = taken(&store, 3).await;
     let commit = image(4).commit(&other, epoch).await.unwrap();
     assert_eq!(commit.stats.new_chunks, 0);
-    assert!(!below(&store, "collections").await.contains(&damaged));
+    assert!(!below(&*store, "collections").await.contains(&damaged));
 }
 
 /// Where only the collection says where manifests are since packs were repacked, they are found without it.
@@ -448,13 +420,15 @@ async fn what_a_damaged_collection_repacked_is_found() {
     let small = Image::of((0..8).map(|i| noise(i, 9000)).collect());
     large.commit(&job, epoch).await.unwrap();
     let number = small.commit(&job, epoch).await.unwrap().number.0;
-    let own = below(&store, "manifests").await.pop().unwrap();
+    let own = below(&*store, "manifests").await.pop().unwrap();
     let done = prune(&job, 1).await;
     assert!(done.repacked_packs > 0, "{done:?}");
-    assert!(!below(&store, "manifests").await.contains(&own));
-    change(&store, &newest_collection(&store).await, |bytes| {
-        bytes[70] ^= 1
-    })
+    assert!(!below(&*store, "manifests").await.contains(&own));
+    change(
+        &*store,
+        &Path::from(newest_collection(&store).await),
+        |bytes| bytes[70] ^= 1,
+    )
     .await;
     let (fresh, _) = taken(&store, 2).await;
     for _ in 0..2 {
@@ -473,10 +447,13 @@ async fn a_damaged_record_of_a_collection_is_gone_past_when_somebody_has_the_job
         let (store, job, _) = collected().await;
         if cleaned {
             prune(&job, 2).await;
-            assert_eq!(below(&store, "collections").await.len(), 1);
+            assert_eq!(below(&*store, "collections").await.len(), 1);
         }
-        let newest = below(&store, "head").await.pop().unwrap();
-        change(&store, &newest, |bytes| bytes[40] ^= 1).await;
+        let newest = below(&*store, "head").await.pop().unwrap();
+        change(&*store, &Path::from(newest.as_str()), |bytes| {
+            bytes[40] ^= 1
+        })
+        .await;
         let fresh = open(store.clone(), 2).await.job(name("job"));
         let keep = last(2);
         let error = (fresh.collect(&keep, CollectOptions::default(), NOW).await).unwrap_err();
@@ -530,11 +507,9 @@ async fn a_sweep_between_begin_and_commit_is_met_even_without_the_note() {
         .await
         .unwrap();
     // Of three packs the last is not closed.
-    while writer.stats().stored_packs < 2 {
-        tokio::task::yield_now().await;
-    }
+    stored(&writer, 2).await;
     // Somebody deletes the note, which is against the protocol.
-    for key in below(&store, "writers").await {
+    for key in below(&*store, "writers").await {
         store.delete(&Path::from(key)).await.unwrap();
     }
     let cli = open(store.clone(), 5).await.job(name("job"));
@@ -584,9 +559,11 @@ async fn verification_names_and_quarantines_what_is_damaged() {
         .last()
         .unwrap()
         .id;
-    change(&store, &format!("prefix/jobs/job/packs/{pack}"), |bytes| {
-        bytes[70] ^= 1
-    })
+    change(
+        &*store,
+        &Path::from(format!("prefix/jobs/job/packs/{pack}")),
+        |bytes| bytes[70] ^= 1,
+    )
     .await;
     assert!(
         job.verify(check(false), NOW, &|_| {})
@@ -612,13 +589,16 @@ async fn verification_names_and_quarantines_what_is_damaged() {
         .unwrap()
         .id;
     let at = format!("prefix/jobs/job/packs/{pack}");
-    change(&store, &at, |bytes| {
+    change(&*store, &Path::from(at.as_str()), |bytes| {
         let at = bytes.len() - 70;
         bytes[at] ^= 1;
     })
     .await;
-    let manifest = below(&store, "manifests").await.remove(0);
-    change(&store, &manifest, |bytes| bytes[80] ^= 1).await;
+    let manifest = below(&*store, "manifests").await.remove(0);
+    change(&*store, &Path::from(manifest.as_str()), |bytes| {
+        bytes[80] ^= 1
+    })
+    .await;
     let found = job.verify(check(false), NOW, &|_| {}).await.unwrap();
     assert!(
         found.damaged_packs.iter().any(|d| d.pack == pack),
@@ -626,7 +606,7 @@ async fn verification_names_and_quarantines_what_is_damaged() {
     );
     assert_eq!(found.damaged[0].number, CheckpointNumber(2));
     assert_eq!(found.whole, []);
-    assert_eq!(below(&store, "quarantine").await.len(), 3);
+    assert_eq!(below(&*store, "quarantine").await.len(), 3);
     assert_eq!(job.newest_restorable().await.unwrap().manifest, None);
     // The next one leans on nothing of it, and retention cleans up.
     image(3).commit(&job, epoch).await.unwrap();
@@ -641,7 +621,7 @@ async fn verification_names_and_quarantines_what_is_damaged() {
     );
     prune(&job, 1).await;
     prune(&job, 1).await;
-    assert_eq!(below(&store, "quarantine").await, [""; 0]);
+    assert_eq!(below(&*store, "quarantine").await, [""; 0]);
     assert_eq!(read(&job, 5).await, image(3));
 }
 
@@ -667,7 +647,7 @@ async fn a_network_that_is_down_is_no_damage() {
         matches!(error, JobError::Store(_)) && !error.is_permanent(),
         "{error}"
     );
-    assert_eq!(below(&store, "quarantine").await, [""; 0]);
+    assert_eq!(below(&*store, "quarantine").await, [""; 0]);
 }
 
 /// A job with a checkpoint in a directory.

@@ -87,18 +87,7 @@ impl Fresh {
     }
 
     async fn change(&self, key: &str, change: impl FnOnce(&mut Vec<u8>)) {
-        let path = self.path(key);
-        let mut bytes = self
-            .raw
-            .get(&path)
-            .await
-            .unwrap()
-            .bytes()
-            .await
-            .unwrap()
-            .to_vec();
-        change(&mut bytes);
-        self.raw.put(&path, bytes.into()).await.unwrap();
+        crate::common::change(&*self.raw, &self.path(key), change).await;
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::common::{Faulty, Image, NOW, Op, Verdict, keys, name, noise, open};
+use crate::common::{Faulty, Image, NOW, Op, Verdict, below, name, noise, open};
 use bytes::Bytes;
 use futures::FutureExt;
 use object_store::ObjectStoreExt;
@@ -37,12 +37,6 @@ async fn two(store: &Arc<InMemory>) -> (Job, Epoch, PackId) {
 
 fn key_of(pack: &PackId) -> String {
     format!("prefix/jobs/job/packs/{pack}")
-}
-
-async fn below(store: &Arc<InMemory>, what: &str) -> Vec<String> {
-    let mut found = keys(&**store).await;
-    found.retain(|key| key.contains(&format!("/{what}/")));
-    found
 }
 
 async fn get(store: &Arc<InMemory>, key: &str) -> Bytes {
@@ -92,7 +86,7 @@ async fn a_pack_that_is_sound_again_is_lifted_by_a_deep_look() {
             "what is wrong with it, also once it is in quarantine: {found:?}"
         );
         assert_eq!(found.lifted, [""; 0]);
-        assert_eq!(below(&store, "quarantine").await.len(), 1);
+        assert_eq!(below(&*store, "quarantine").await.len(), 1);
         newest_is(&job, 2).await;
     }
 
@@ -113,7 +107,7 @@ async fn a_pack_that_is_sound_again_is_lifted_by_a_deep_look() {
             "{damaged:?}"
         );
         assert_eq!(found.lifted, [""; 0]);
-        assert_eq!(below(&store, "quarantine").await.len(), 1);
+        assert_eq!(below(&*store, "quarantine").await.len(), 1);
         newest_is(&job, 2).await;
     }
     let manifest = job.manifest(CheckpointNumber(3)).await.unwrap();
@@ -124,7 +118,7 @@ async fn a_pack_that_is_sound_again_is_lifted_by_a_deep_look() {
     assert!(found.is_sound(), "{found:?}");
     assert_eq!(found.lifted, [pack.to_string()]);
     assert_eq!(found.whole, [2, 3].map(CheckpointNumber));
-    assert_eq!(below(&store, "quarantine").await, [""; 0]);
+    assert_eq!(below(&*store, "quarantine").await, [""; 0]);
     newest_is(&job, 3).await;
     assert_eq!(verify(&job, true, true).await.lifted, [""; 0]);
 }
@@ -133,11 +127,11 @@ async fn a_pack_that_is_sound_again_is_lifted_by_a_deep_look() {
 async fn a_quarantined_manifest_is_damage_to_all_until_a_deep_look_lifts_it() {
     let store = Arc::new(InMemory::new());
     let (job, ..) = two(&store).await;
-    let key = below(&store, "manifests").await.pop().unwrap();
+    let key = below(&*store, "manifests").await.pop().unwrap();
     flip(&store, &key, 100).await;
     let found = verify(&job, false, true).await;
     assert_eq!(found.damaged.len(), 1, "{found:?}");
-    assert_eq!(below(&store, "quarantine").await.len(), 1);
+    assert_eq!(below(&*store, "quarantine").await.len(), 1);
 
     flip(&store, &key, 100).await;
     for (deep, quarantine) in [(false, true), (false, false), (true, false)] {
@@ -157,13 +151,13 @@ async fn a_quarantined_manifest_is_damage_to_all_until_a_deep_look_lifts_it() {
     let error = (job.hold(CheckpointNumber(3), "export", NOW).await).unwrap_err();
     assert!(matches!(error, JobError::Unusable { .. }), "{error}");
     assert!(error.to_string().contains(REMEDY), "{error}");
-    assert_eq!(below(&store, "readers").await, [""; 0]);
+    assert_eq!(below(&*store, "readers").await, [""; 0]);
 
     let found = verify(&job, true, true).await;
     assert!(found.is_sound(), "{found:?}");
     assert_eq!(found.lifted.len(), 1);
     assert!(key.ends_with(&found.lifted[0]), "{found:?}");
-    assert_eq!(below(&store, "quarantine").await, [""; 0]);
+    assert_eq!(below(&*store, "quarantine").await, [""; 0]);
     newest_is(&job, 3).await;
     let (manifest, hold) = job.hold(CheckpointNumber(3), "export", NOW).await.unwrap();
     assert_eq!(Image::read(&job, &manifest).await.unwrap(), image(2));
@@ -174,7 +168,7 @@ async fn a_quarantined_manifest_is_damage_to_all_until_a_deep_look_lifts_it() {
 async fn what_is_missing_gets_no_note_and_counts_again_when_it_is_back() {
     let store = Arc::new(InMemory::new());
     let (job, epoch, pack) = two(&store).await;
-    let manifest = below(&store, "manifests").await.pop().unwrap();
+    let manifest = below(&*store, "manifests").await.pop().unwrap();
     for key in [key_of(&pack), manifest] {
         let bytes = get(&store, &key).await;
         delete(&store, &key).await;
@@ -188,7 +182,7 @@ async fn what_is_missing_gets_no_note_and_counts_again_when_it_is_back() {
             );
         }
         newest_is(&job, 2).await;
-        assert_eq!(below(&store, "quarantine").await, [""; 0]);
+        assert_eq!(below(&*store, "quarantine").await, [""; 0]);
         put(&store, &key, bytes).await;
         newest_is(&job, 3).await;
         let found = verify(&job, true, true).await;
@@ -203,7 +197,7 @@ async fn what_is_missing_gets_no_note_and_counts_again_when_it_is_back() {
     let found = error.damaged_pack().unwrap();
     let reason = error.to_string();
     job.quarantine_pack(&found, &reason, NOW).await.unwrap();
-    assert_eq!(below(&store, "quarantine").await, [""; 0]);
+    assert_eq!(below(&*store, "quarantine").await, [""; 0]);
     let commit = image(2).commit(&job, epoch).await.unwrap();
     assert!(commit.stats.new_chunks > 0);
     assert_eq!(Image::read(&job, &commit.manifest).await.unwrap(), image(2));
@@ -290,5 +284,5 @@ async fn what_is_changed_on_the_way_once_is_no_damage() {
         let found = verify(&job, true, true).await;
         assert!(found.is_sound(), "request {nth}: {found:?}");
     }
-    assert_eq!(below(&store, "quarantine").await, [""; 0]);
+    assert_eq!(below(&*store, "quarantine").await, [""; 0]);
 }

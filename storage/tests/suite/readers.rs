@@ -1,17 +1,17 @@
 //! What readers hold while they read, and what the next checkpoint takes of an unfinished one; `simulation.rs` has both
 //! beside everything else at once.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::common::{Error, Faulty, Image, NOW, Op, Verdict, keys, name, noise, open};
+use crate::common::{
+    Error, Faulty, Image, NOW, Op, Verdict, below, last, name, noise, open, taken,
+};
 use object_store::ObjectStoreExt;
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use phos_storage::{
-    Candidate, CheckpointNumber, CollectOptions, Collected, CommitError, Digest, Epoch, Job,
-    JobError, UnixMillis,
+    CheckpointNumber, CollectOptions, Collected, CommitError, Digest, Job, JobError, UnixMillis,
 };
 
 const MINUTE: u64 = 60_000;
@@ -28,27 +28,9 @@ fn large(seed: u64) -> Image {
 }
 
 async fn prune(job: &Job, keep: usize, now: UnixMillis) -> Collected {
-    let keep = move |all: &[Candidate]| -> BTreeSet<_> {
-        all.iter().rev().take(keep).map(|c| c.number).collect()
-    };
-    job.collect(&keep, CollectOptions::default(), now)
+    job.collect(&last(keep), CollectOptions::default(), now)
         .await
         .unwrap()
-}
-
-async fn taken(store: &Arc<InMemory>, seed: u64) -> (Job, Epoch) {
-    let store = open(store.clone(), seed).await;
-    store.initialise().await.unwrap();
-    let job = store.job(name("job"));
-    let holder = format!("node {seed}");
-    let epoch = job.take_over(&holder, NOW).await.unwrap().epoch;
-    (job, epoch)
-}
-
-async fn below(store: &Arc<InMemory>, what: &str) -> Vec<String> {
-    let mut found = keys(&**store).await;
-    found.retain(|key| key.contains(&format!("/{what}/")));
-    found
 }
 
 fn later(minutes: u64) -> UnixMillis {
@@ -76,7 +58,7 @@ async fn what_is_held_is_read_to_the_end_though_retention_removed_it() {
     assert_eq!(prune(&job, 1, later(119)).await.packs, 0);
     assert_eq!(Image::read(&reader, &manifest).await.unwrap(), large(1));
     hold.release().await;
-    assert_eq!(below(&store, "readers").await, [""; 0]);
+    assert_eq!(below(&*store, "readers").await, [""; 0]);
     assert!(prune(&job, 1, later(119)).await.packs > 0);
     assert!(Image::read(&reader, &manifest).await.is_err());
 }
@@ -92,10 +74,10 @@ async fn a_reader_that_died_is_forgotten_after_an_hour_whatever_its_clock_said()
         assert!(held.1.is_some());
         drop((reader, held));
         image(1).commit(&job, epoch).await.unwrap();
-        assert_eq!(below(&store, "readers").await.len(), 1);
+        assert_eq!(below(&*store, "readers").await.len(), 1);
         let done = prune(&job, 1, now).await;
         assert!(done.packs > 0 && done.readers == 0, "{done:?}");
-        assert_eq!(below(&store, "readers").await, [""; 0]);
+        assert_eq!(below(&*store, "readers").await, [""; 0]);
     }
 }
 
@@ -108,7 +90,7 @@ async fn a_note_that_cannot_be_read_protects_nothing_and_goes() {
     store.put(&Path::from(key), "x".into()).await.unwrap();
     let done = prune(&job, 1, NOW).await;
     assert_eq!((done.readers, done.blocked.len()), (0, 0));
-    assert_eq!(below(&store, "readers").await, [""; 0]);
+    assert_eq!(below(&*store, "readers").await, [""; 0]);
 }
 
 #[tokio::test]
@@ -141,14 +123,14 @@ async fn all_that_is_visible_can_be_held_and_what_is_not_cannot() {
     let hold = job.hold_all("verify", NOW).await.unwrap();
     let gone = job.hold(CheckpointNumber(2), "export", NOW).await;
     assert!(matches!(gone, Err(JobError::Removed { .. })), "{gone:?}");
-    let packs = below(&store, "packs").await;
+    let packs = below(&*store, "packs").await;
     prune(&job, 1, NOW).await;
-    assert_eq!(below(&store, "packs").await, packs);
+    assert_eq!(below(&*store, "packs").await, packs);
     // One that is dropped goes with the next collection of this process.
     drop(hold);
     prune(&job, 1, NOW).await;
-    assert!(below(&store, "packs").await.len() < packs.len());
-    assert_eq!(below(&store, "readers").await, [""; 0]);
+    assert!(below(&*store, "packs").await.len() < packs.len());
+    assert_eq!(below(&*store, "readers").await, [""; 0]);
     let empty = open(store.clone(), 9).await.job(name("nobody"));
     let (found, hold) = empty.hold_newest("restore", NOW).await.unwrap();
     assert!(found.manifest.is_none() && hold.is_none());
@@ -171,7 +153,7 @@ async fn died(store: &Arc<InMemory>, seed: u64, image: &Image) {
 async fn the_next_process_goes_on_where_the_last_one_died() {
     let store = Arc::new(InMemory::new());
     died(&store, 1, &large(1)).await;
-    let stored = below(&store, "packs").await;
+    let stored = below(&*store, "packs").await;
     let (job, epoch) = taken(&store, 2).await;
     let commit = large(1).commit(&job, epoch).await.unwrap();
     assert_eq!(commit.resumed.packs as usize, stored.len());
@@ -184,7 +166,7 @@ async fn the_next_process_goes_on_where_the_last_one_died() {
         large(1).chunks().map(|c| c.len() as u64).sum::<u64>()
     );
     assert_eq!(Image::read(&job, &commit.manifest).await.unwrap(), large(1));
-    assert_eq!(below(&store, "writers").await, [""; 0]);
+    assert_eq!(below(&*store, "writers").await, [""; 0]);
     // They are part of the history like any other.
     let again = large(1).commit(&job, epoch).await.unwrap();
     assert_eq!((again.stats.new_chunks, again.resumed.packs), (0, 0));
@@ -214,12 +196,12 @@ async fn a_checkpoint_that_failed_is_gone_on_with_by_the_same_process() {
     down.store(true, Ordering::SeqCst);
     let error = large(1).commit(&job, epoch).await.unwrap_err();
     assert!(matches!(error, CommitError::Upload(_)), "{error}");
-    let stored = below(&store, "packs").await.len();
+    let stored = below(&*store, "packs").await.len();
     assert_eq!(stored, 2);
     down.store(false, Ordering::SeqCst);
     let commit = large(1).commit(&job, epoch).await.unwrap();
     assert_eq!(commit.resumed.packs, 2);
-    assert_eq!(below(&store, "writers").await, [""; 0]);
+    assert_eq!(below(&*store, "writers").await, [""; 0]);
     assert_eq!(Image::read(&job, &commit.manifest).await.unwrap(), large(1));
 }
 
@@ -231,10 +213,10 @@ async fn what_was_collected_damaged_or_may_be_deleted_by_its_writer_is_not_gone_
     let (job, epoch) = taken(&store, 2).await;
     image(0).commit(&job, epoch).await.unwrap();
     died(&store, 3, &large(2)).await;
-    let note = below(&store, "writers").await.remove(0);
+    let note = below(&*store, "writers").await.remove(0);
     let (path, bytes) = read(&store, &note).await;
     let mut kept = Vec::new();
-    for key in below(&store, "packs").await {
+    for key in below(&*store, "packs").await {
         kept.push(read(&store, &key).await);
     }
     prune(&taken(&store, 4).await.0, 1, NOW).await;
@@ -249,7 +231,7 @@ async fn what_was_collected_damaged_or_may_be_deleted_by_its_writer_is_not_gone_
     // One of its packs is cut off: the others are used.
     let store = Arc::new(InMemory::new());
     died(&store, 1, &large(1)).await;
-    let packs = below(&store, "packs").await;
+    let packs = below(&*store, "packs").await;
     let (path, mut bytes) = read(&store, &packs[0]).await;
     bytes.truncate(5000);
     store.put(&path, bytes.into()).await.unwrap();
@@ -313,7 +295,7 @@ async fn a_collection_beside_it_leaves_what_is_gone_on_with() {
     assert_eq!(Image::read(&job, &commit.manifest).await.unwrap(), both);
     prune(&job, 1, NOW).await;
     assert_eq!(Image::read(&job, &commit.manifest).await.unwrap(), both);
-    assert_eq!(below(&store, "writers").await, [""; 0]);
+    assert_eq!(below(&*store, "writers").await, [""; 0]);
 }
 
 // --- what changed ----------------------------------------------------------------------------------------------------

@@ -1,17 +1,18 @@
 //! Rules of collections and commits that matter only where two meet at one moment: each is brought about here. With others they
 //! are undone one at a time by `make mutants`.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::common::{Error, Faulty, Image, NOW, Op, Verdict, keys, name, noise, open};
+use crate::common::{
+    Error, Faulty, Image, NOW, Op, Verdict, below, change, handle, last, noise, stored, taken,
+};
+use object_store::ObjectStoreExt;
 use object_store::memory::InMemory;
 use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt};
 use phos_storage::{
-    Candidate, CheckpointNumber, CollectError, CollectOptions, Collected, CommitError, Digest,
-    Epoch, Job,
+    CheckpointNumber, CheckpointWriter, CollectError, CollectOptions, Collected, CommitError,
+    Digest, Epoch, Job,
 };
 
 /// Of several packs, and of nothing that another one has.
@@ -22,35 +23,32 @@ fn image(version: u64) -> Image {
     }
 }
 
-async fn handle(store: Arc<dyn ObjectStore>, seed: u64) -> Job {
-    let store = open(store, seed).await;
-    store.initialise().await.unwrap();
-    store.job(name("job"))
-}
-
-async fn taken(store: &Arc<InMemory>, seed: u64) -> (Job, Epoch) {
-    let job = handle(store.clone(), seed).await;
-    let epoch = job.take_over("node", NOW).await.unwrap().epoch;
-    (job, epoch)
-}
-
-async fn below(store: &Arc<InMemory>, what: &str) -> Vec<String> {
-    let mut found = keys(&**store).await;
-    found.retain(|key| key.contains(&format!("/{what}/")));
-    found
+/// A checkpoint that its node has begun, and stored in part.
+async fn unfinished(store: &Arc<InMemory>) -> CheckpointWriter {
+    let (job, epoch) = taken(store, 1).await;
+    let writer = job.begin(epoch).await.unwrap();
+    image(1).put(&writer).await.unwrap();
+    stored(&writer, 2).await;
+    writer
 }
 
 /// One round, which keeps so many.
 async fn collect(job: &Job, keep: usize) -> Result<Collected, CollectError> {
-    let newest = |all: &[Candidate]| -> BTreeSet<CheckpointNumber> {
-        all.iter().rev().take(keep).map(|c| c.number).collect()
-    };
+    round(job, keep, 0).await
+}
+
+/// The same; packs of which less than so many percent are needed are repacked.
+async fn round(
+    job: &Job,
+    keep: usize,
+    repack_below_percent: u8,
+) -> Result<Collected, CollectError> {
     let options = CollectOptions {
         rounds: 1,
-        repack_below_percent: 0,
+        repack_below_percent,
         ..CollectOptions::default()
     };
-    job.collect(&newest, options, NOW).await
+    job.collect(&last(keep), options, NOW).await
 }
 
 /// The first request of a kind, to a key with a part in it, waits until it is let through.
@@ -93,11 +91,9 @@ async fn a_commit_names_nothing_that_was_given_up_and_is_still_there() {
     image(0).commit(&job, epoch).await.unwrap();
     let writer = job.begin(epoch).await.unwrap();
     image(1).put(&writer).await.unwrap();
-    while writer.stats().stored_packs < 2 {
-        tokio::task::yield_now().await;
-    }
+    stored(&writer, 2).await;
     // What protects its packs is gone, which is against the protocol.
-    for key in below(&store, "writers").await {
+    for key in below(&*store, "writers").await {
         store.delete(&Path::from(key)).await.unwrap();
     }
     let stays = Faulty::new(store.clone(), |op, key| {
@@ -106,10 +102,10 @@ async fn a_commit_names_nothing_that_was_given_up_and_is_still_there() {
             false => Verdict::Pass,
         }
     });
-    let packs = below(&store, "packs").await;
+    let packs = below(&*store, "packs").await;
     let error = collect(&handle(stays, 2).await, 9).await.unwrap_err();
     assert!(matches!(error, CollectError::Store(_)), "{error}");
-    assert_eq!(below(&store, "packs").await, packs);
+    assert_eq!(below(&*store, "packs").await, packs);
     let error = writer.commit(image(1).body(), NOW).await.unwrap_err();
     assert!(matches!(error, CommitError::PackLost { .. }), "{error}");
     assert_eq!(job.list().await.unwrap().checkpoints.len(), 1);
@@ -154,12 +150,7 @@ async fn what_a_collection_removes_is_there_for_those_that_began_beside_it() {
 #[tokio::test]
 async fn what_an_unfinished_checkpoint_left_is_not_used_once_its_note_is_gone() {
     let store = Arc::new(InMemory::new());
-    let (dead, old) = taken(&store, 1).await;
-    let stopped = dead.begin(old).await.unwrap();
-    image(1).put(&stopped).await.unwrap();
-    while stopped.stats().stored_packs < 2 {
-        tokio::task::yield_now().await;
-    }
+    let _stopped = unfinished(&store).await;
     let (gated, note) = Gate::before(&store, Op::Put, "/writers/");
     let job = handle(gated, 2).await;
     let epoch = job.take_over("node", NOW).await.unwrap().epoch;
@@ -169,7 +160,7 @@ async fn what_an_unfinished_checkpoint_left_is_not_used_once_its_note_is_gone() 
     // It has seen what was left, and nobody knows of it yet.
     let first = handle(store.clone(), 3).await;
     assert_eq!(collect(&first, 9).await.unwrap().packs, 0);
-    assert_eq!(below(&store, "writers").await, [""; 0]);
+    assert_eq!(below(&*store, "writers").await, [""; 0]);
     let (gated, decision) = Gate::before(&store, Op::Put, "/collections/");
     let second = handle(gated, 4).await;
     let collection = tokio::spawn(async move { collect(&second, 9).await });
@@ -194,17 +185,8 @@ async fn whatever_retention_says_the_newest_stays_and_the_newest_that_is_whole()
     let done = collect(&job, 0).await.unwrap();
     assert_eq!(done.kept, [CheckpointNumber(4)]);
     let damaged = image(3).commit(&job, epoch).await.unwrap().number;
-    let newest = Path::from(below(&store, "manifests").await.pop().unwrap());
-    let mut bytes = store
-        .get(&newest)
-        .await
-        .unwrap()
-        .bytes()
-        .await
-        .unwrap()
-        .to_vec();
-    bytes[100] ^= 1;
-    store.put(&newest, bytes.into()).await.unwrap();
+    let newest = Path::from(below(&*store, "manifests").await.pop().unwrap());
+    change(&*store, &newest, |bytes| bytes[100] ^= 1).await;
     let other = handle(store.clone(), 2).await;
     let done = collect(&other, 0).await.unwrap();
     assert_eq!(done.kept, [CheckpointNumber(4), damaged]);
@@ -217,12 +199,7 @@ async fn whatever_retention_says_the_newest_stays_and_the_newest_that_is_whole()
 #[tokio::test]
 async fn what_is_gone_on_with_stays_when_the_note_of_the_dead_goes() {
     let store = Arc::new(InMemory::new());
-    let (dead, old) = taken(&store, 1).await;
-    let stopped = dead.begin(old).await.unwrap();
-    image(1).put(&stopped).await.unwrap();
-    while stopped.stats().stored_packs < 2 {
-        tokio::task::yield_now().await;
-    }
+    let _stopped = unfinished(&store).await;
     let (job, epoch) = taken(&store, 2).await;
     let (gated, gate) = Gate::before(&store, Op::Delete, "/writers/");
     let first = handle(gated, 3).await;
@@ -231,7 +208,7 @@ async fn what_is_gone_on_with_stays_when_the_note_of_the_dead_goes() {
     let writer = job.begin(epoch).await.unwrap();
     gate.open();
     collection.await.unwrap().unwrap();
-    assert_eq!(below(&store, "writers").await.len(), 1, "its own");
+    assert_eq!(below(&*store, "writers").await.len(), 1, "its own");
     let done = collect(&handle(store.clone(), 4).await, 9).await.unwrap();
     assert!(done.packs == 0 && done.protected_packs > 0, "{done:?}");
     image(1).put(&writer).await.unwrap();
@@ -244,13 +221,8 @@ async fn what_is_gone_on_with_stays_when_the_note_of_the_dead_goes() {
 #[tokio::test]
 async fn what_was_collected_meanwhile_is_not_used_though_its_note_came_back() {
     let store = Arc::new(InMemory::new());
-    let (dead, old) = taken(&store, 1).await;
-    let stopped = dead.begin(old).await.unwrap();
-    image(1).put(&stopped).await.unwrap();
-    while stopped.stats().stored_packs < 2 {
-        tokio::task::yield_now().await;
-    }
-    let note = Path::from(below(&store, "writers").await.remove(0));
+    let _stopped = unfinished(&store).await;
+    let note = Path::from(below(&*store, "writers").await.remove(0));
     let said = store.get(&note).await.unwrap().bytes().await.unwrap();
     let (gated, gate) = Gate::before(&store, Op::Put, "/writers/");
     let job = handle(gated, 2).await;
@@ -303,7 +275,7 @@ async fn who_was_taken_over_is_told_before_anything_is_stored() {
         matches!(error, phos_storage::JobError::Fenced { .. }),
         "{error}"
     );
-    assert_eq!(below(&store, "writers").await, [""; 0]);
+    assert_eq!(below(&*store, "writers").await, [""; 0]);
 }
 
 /// Its note is written before its first pack, so packs are listed before notes.
@@ -318,9 +290,7 @@ async fn a_writer_that_begins_while_packs_are_listed_keeps_what_it_stores() {
     gate.reached().await;
     let writer = job.begin(epoch).await.unwrap();
     image(1).put(&writer).await.unwrap();
-    while writer.stats().stored_packs < 2 {
-        tokio::task::yield_now().await;
-    }
+    stored(&writer, 2).await;
     gate.open();
     let done = collection.await.unwrap().unwrap();
     assert!(done.packs == 0 && done.protected_packs > 0, "{done:?}");
@@ -339,7 +309,7 @@ async fn a_commit_that_is_under_way_is_not_collected() {
     let next = job.clone();
     let committed = tokio::spawn(async move { image(1).commit(&next, epoch).await });
     gate.reached().await;
-    assert_eq!(below(&store, "manifests").await.len(), 2);
+    assert_eq!(below(&*store, "manifests").await.len(), 2);
     let done = collect(&handle(store.clone(), 3).await, 9).await.unwrap();
     assert_eq!((done.other_objects, done.packs), (0, 0));
     gate.open();
@@ -366,10 +336,8 @@ async fn a_collection_that_meets_another_begins_anew() {
     image(2).commit(&job, epoch).await.unwrap();
     let abandoned = job.begin(epoch).await.unwrap();
     image(3).put(&abandoned).await.unwrap();
-    while abandoned.stats().stored_packs < 2 {
-        tokio::task::yield_now().await;
-    }
-    for key in below(&store, "writers").await {
+    stored(&abandoned, 2).await;
+    for key in below(&*store, "writers").await {
         store.delete(&Path::from(key)).await.unwrap();
     }
     gate.open();
@@ -413,15 +381,7 @@ async fn sparse(store: &Arc<InMemory>) -> (Job, Epoch, Image) {
 
 /// One round, which keeps the newest and repacks.
 async fn repack(job: &Job) -> Result<Collected, CollectError> {
-    let newest = |all: &[Candidate]| -> BTreeSet<CheckpointNumber> {
-        all.last().map(|c| c.number).into_iter().collect()
-    };
-    let options = CollectOptions {
-        rounds: 1,
-        repack_below_percent: 90,
-        ..CollectOptions::default()
-    };
-    job.collect(&newest, options, NOW).await
+    round(job, 1, 90).await
 }
 
 /// It may be written once more under the same name, and what was decided before may be done after that.
@@ -467,7 +427,7 @@ async fn what_was_repacked_and_given_up_by_another_is_repacked_anew() {
     let repacked = tokio::spawn(async move { repack(&first).await });
     gate.reached().await;
     // What protects its packs is gone, which is against the protocol.
-    for key in below(&store, "writers").await {
+    for key in below(&*store, "writers").await {
         store.delete(&Path::from(key)).await.unwrap();
     }
     assert!(
@@ -490,24 +450,17 @@ async fn what_was_repacked_and_given_up_by_another_is_repacked_anew() {
 async fn what_is_damaged_is_not_repacked() {
     let store = Arc::new(InMemory::new());
     let (job, _, _) = sparse(&store).await;
-    for key in below(&store, "packs").await {
-        let path = Path::from(key);
-        let mut bytes = store
-            .get(&path)
-            .await
-            .unwrap()
-            .bytes()
-            .await
-            .unwrap()
-            .to_vec();
+    for key in below(&*store, "packs").await {
         // In every chunk.
-        bytes.iter_mut().step_by(300).for_each(|byte| *byte ^= 1);
-        store.put(&path, bytes.into()).await.unwrap();
+        change(&*store, &Path::from(key), |bytes| {
+            bytes.iter_mut().step_by(300).for_each(|byte| *byte ^= 1);
+        })
+        .await;
     }
-    let packs = below(&store, "packs").await;
+    let packs = below(&*store, "packs").await;
     let done = repack(&job).await.unwrap();
     assert_eq!(done.repacked_packs, 0, "{done:?}");
-    assert_eq!(below(&store, "packs").await, packs);
+    assert_eq!(below(&*store, "packs").await, packs);
 }
 
 /// Its commit compares itself with every collection since it began.
@@ -528,7 +481,7 @@ async fn collections_that_a_writer_has_not_met_stay() {
     collect(&other, 1).await.unwrap();
     collect(&other, 1).await.unwrap();
     collect(&other, 1).await.unwrap();
-    assert_eq!(below(&store, "collections").await.len(), 1);
+    assert_eq!(below(&*store, "collections").await.len(), 1);
 }
 
 /// It may become readable again.
@@ -539,7 +492,7 @@ async fn a_damaged_checkpoint_stays_while_it_would_if_it_were_whole() {
     for version in 0..3 {
         image(version).commit(&job, epoch).await.unwrap();
     }
-    let path = Path::from(below(&store, "manifests").await.remove(1));
+    let path = Path::from(below(&*store, "manifests").await.remove(1));
     let sound = store.get(&path).await.unwrap().bytes().await.unwrap();
     let mut damaged = sound.to_vec();
     damaged[100] ^= 1;
@@ -568,7 +521,7 @@ async fn a_collection_that_was_replaced_is_not_called_missing() {
     let last = collect(&job, 1).await.unwrap();
     assert!(last.packs > 0);
     collect(&job, 1).await.unwrap();
-    assert_eq!(below(&store, "collections").await.len(), 1);
+    assert_eq!(below(&*store, "collections").await.len(), 1);
     let asked = AtomicU64::new(0);
     let stale = Faulty::new(store.clone(), move |op, key| {
         // More often than a reader of the log looks again by itself.

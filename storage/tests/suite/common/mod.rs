@@ -9,6 +9,7 @@
 
 pub mod cloud;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -16,15 +17,17 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
+use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{
     CopyOptions, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta,
-    ObjectStore, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+    ObjectStore, ObjectStoreExt, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult,
+    Result,
 };
 use phos_storage::{
-    Allocation, Body, CheckpointWriter, Commit, CommitError, Digest, FileContent, FilePath,
-    GpuUuid, ImageFile, Job, JobError, JobFile, JobFileKind, JobName, Key, Manifest, ManifestBody,
-    Naming, NonceSource, RetryPolicy, Store, StoreOptions, UnixMillis,
+    Allocation, Body, Candidate, CheckpointNumber, CheckpointWriter, Commit, CommitError, Digest,
+    Epoch, FileContent, FilePath, GpuUuid, ImageFile, Job, JobError, JobFile, JobFileKind, JobName,
+    Key, Manifest, ManifestBody, Naming, NonceSource, RetryPolicy, Store, StoreOptions, UnixMillis,
 };
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -547,6 +550,48 @@ pub async fn keys(store: &dyn ObjectStore) -> Vec<String> {
         .unwrap();
     keys.sort();
     keys
+}
+
+/// Those of them in a part of the store.
+pub async fn below(store: &dyn ObjectStore, part: &str) -> Vec<String> {
+    let mut found = keys(store).await;
+    found.retain(|key| key.contains(&format!("/{part}/")));
+    found
+}
+
+/// Changes an object.
+pub async fn change(store: &dyn ObjectStore, key: &Path, change: impl FnOnce(&mut Vec<u8>)) {
+    let found = store.get(key).await.unwrap();
+    let mut bytes = found.bytes().await.unwrap().to_vec();
+    change(&mut bytes);
+    store.put(key, bytes.into()).await.unwrap();
+}
+
+/// The tests' job, in a handle of its own on the store.
+pub async fn handle(store: Arc<dyn ObjectStore>, seed: u64) -> Job {
+    let store = open(store, seed).await;
+    store.initialise().await.unwrap();
+    store.job(name("job"))
+}
+
+/// The same, taken over.
+pub async fn taken(store: &Arc<InMemory>, seed: u64) -> (Job, Epoch) {
+    let job = handle(store.clone(), seed).await;
+    let holder = format!("node {seed}");
+    let epoch = job.take_over(&holder, NOW).await.unwrap().epoch;
+    (job, epoch)
+}
+
+/// Keeps so many of the newest.
+pub fn last(count: usize) -> impl Fn(&[Candidate]) -> BTreeSet<CheckpointNumber> + Send + Sync {
+    move |all| all.iter().rev().take(count).map(|c| c.number).collect()
+}
+
+/// Until a writer has stored so many packs.
+pub async fn stored(writer: &CheckpointWriter, packs: u64) {
+    while writer.stats().stored_packs < packs {
+        tokio::task::yield_now().await;
+    }
 }
 
 /// A runtime of one thread, so that interleavings follow from the seed.
