@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks docker/ without running it: the compose files resolve, those of the tests are what compose.yaml shows to users, the
-# Kubernetes objects fit the API's schema, the Slurm script is sound.
+# Checks docker/ without running it: bases of images are pinned, the compose files resolve, those of the tests are what
+# compose.yaml shows to users, the Kubernetes objects fit the API's schema, the Slurm script is sound.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -29,6 +29,13 @@ for name in compose*.yaml; do
     files+=("$name=$work/$name")
 done
 cd "$root"
+# What is not made here is named by its content.
+bases=$(git ls-files -co --exclude-standard '*Dockerfile' | xargs sed -nE 's/^ARG BASE=//p; s/^FROM ([^$].*)/\1/p')
+[[ -n $bases ]] || { echo "docker-check: the Dockerfiles name no base" >&2; exit 1; }
+if loose=$(grep -vE '^phos-|@sha256:[0-9a-f]{64}$' <<<"$bases"); then
+    echo "docker-check: bases without a digest: $loose" >&2
+    exit 1
+fi
 "$venv/bin/python" scripts/docker-check.py docker/seccomp.json "${files[@]}"
 "$venv/bin/kubernetes-validate" --strict --quiet docker/kubernetes/*.yaml
 shellcheck docker/slurm/train.sbatch docker/slurm/phos-ft-job
