@@ -162,7 +162,7 @@ mod tests {
         copies.ended(Some(true), now);
         copies.stored_here(false);
         assert_eq!(copies.due(), Some(now + s(600)));
-        // One that was cut off for a restore is gone on with at once.
+        // One that was cut off for a restore is resumed at once.
         copies.begin(now + s(600));
         copies.ended(None, now + s(601));
         assert!(copies.due().unwrap() <= now + s(601));

@@ -104,7 +104,7 @@ impl Share<'_> {
     }
 
     /// Bytes that are neither taken nor fit into a snapshot.
-    const fn homeless(&self) -> u64 {
+    const fn overflow_bytes(&self) -> u64 {
         self.left_bytes.saturating_sub(self.spare_bytes)
     }
 }
@@ -125,7 +125,7 @@ pub fn plan(inputs: &DrainInputs) -> DrainPlan {
         })
         .collect();
     let mut host = inputs.host_free_bytes;
-    hand_out(&mut shares, &mut host, |share| share.homeless());
+    hand_out(&mut shares, &mut host, |share| share.overflow_bytes());
     hand_out(&mut shares, &mut host, |share| share.left_bytes);
     DrainPlan {
         devices: shares.iter().map(finish).collect(),

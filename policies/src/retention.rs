@@ -6,7 +6,7 @@
 //! * `last` keeps the newest N. `hourly` and `daily` keep the newest checkpoint of each of the N newest hours and days
 //!   (UTC) *that have one*, so a job that rested over the weekend loses nothing on Monday. A checkpoint is kept if any
 //!   rule wants it.
-//! * Each branch of the history is thinned out for itself: a run that began again, or went on from an older checkpoint, never
+//! * Each branch of the history is thinned out for itself: a run that began again, or resumed from an older checkpoint, never
 //!   costs the run before it its newest ones, and so with a run that follows one that ended. They stay until a person drops the
 //!   branches ([`Retention::drop_branches`]).
 //! * Order is that of the numbers, never that of the times: a clock that was set back or forward moves a checkpoint into

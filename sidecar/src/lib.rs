@@ -10,7 +10,8 @@
 //! * [`heap`]: how the sidecar's heap grows;
 //! * [`host_memory`]: how much memory there is;
 //! * [`known_history`]: what this machine remembers of the job's history;
-//! * [`run_dir`]: the directory that agent and sidecar share.
+//! * [`run_dir`]: the directory that agent and sidecar share;
+//! * [`size`]: sizes as people write and read them.
 
 pub mod agent;
 pub mod cli;
@@ -21,3 +22,4 @@ pub mod host_memory;
 pub mod known_history;
 pub mod mask;
 pub mod run_dir;
+pub mod size;

@@ -320,7 +320,7 @@ fn an_upload_keeps_its_limit_and_is_gone_on_with_after_the_sidecars_death() -> R
         let sent = packs_on(&endpoint, world)?;
         let answer = wait_for("a checkpoint", LIMIT, || world.json(&["checkpoint"]).ok())
             .map_err(|e| e.context(phos.tail()))?;
-        wait_said(phos, "an unfinished checkpoint was gone on with")?;
+        wait_said(phos, "an unfinished checkpoint was completed")?;
         ensure!(world.tree().job == job, "the job was restarted");
         let all = packs_on(&endpoint, world)?;
         ensure!(

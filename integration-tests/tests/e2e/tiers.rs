@@ -281,7 +281,7 @@ fn branches_that_are_dropped_go_from_this_machine_as_well() -> Result<()> {
     finish(&world, phos, &reference)
 }
 
-/// Where the disk cannot even note that the job went back, what is on it is not gone on with either.
+/// Where the disk cannot even note that the job went back, what is on it is not resumed either.
 #[test]
 fn what_was_left_behind_is_not_resumed_from_a_full_disk() -> Result<()> {
     let (world, _) = with_s3()?;

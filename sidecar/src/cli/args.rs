@@ -10,8 +10,9 @@ use phos_policies::retention::Retention;
 use phos_storage::s3::{ChecksumChoice, S3Options, StorageClass};
 use phos_storage::{JobName, Key, StoreOptions};
 
-use super::{exit, size};
+use super::exit;
 use crate::engine::{self, CheckpointId};
+use crate::size;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -25,7 +26,7 @@ Examples:
         the same as two services
   phos-ft checkpoint                     take one now and wait for it
   phos-ft list                           what there is to resume from
-  phos-ft restore 12                     go on from checkpoint 12
+  phos-ft restore 12                     resume from checkpoint 12
   phos-ft prune --keep-last 5            delete what is older
   phos-ft verify --deep                  could all of it be restored?
   phos-ft doctor                         is this machine fit?
@@ -267,14 +268,14 @@ pub struct SidecarArgs {
     pub from: Option<CheckpointId>,
     /// Begin with the job's first step, whatever checkpoints it has. They are kept as a branch of its history (`phos-ft list`).
     /// Also where the store does not show the checkpoints that this machine knows of, which is waited for without this flag.
-    /// Counts once: where the history already began anew like this, it is gone on with.
+    /// Counts once: where the history already began anew like this, it is resumed.
     #[arg(long, conflicts_with = "from")]
     pub start_fresh: bool,
     /// The job does not use these features of CPUs (names of /proc/cpuinfo), although it was started where it could find them:
     /// resume it also on a machine without. Where that is wrong, it dies of SIGILL.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub without_cpu_features: Vec<String>,
-    /// How long a node that starts waits for the one that has the job and was not heard of: two nodes with the same job do
+    /// How long a node that starts waits for the current holder of the job, which missed its renewals: two nodes with the same job do
     /// not take it from each other, and when one is lost the other goes on. What starts on the same machine never waits. "0s":
     /// the job is taken over at once.
     #[arg(long, default_value = "30s", value_name = "TIME", value_parser = lease)]
@@ -508,7 +509,7 @@ pub enum Command {
         /// Which checkpoints to keep.
         #[command(flatten)]
         keep: RetentionArgs,
-        /// Also remove what was left behind when the job went on from an older checkpoint or began anew, also after it had
+        /// Also remove what was left behind when the job resumed from an older checkpoint or began anew, also after it had
         /// ended. Of each such branch the rules keep the newest otherwise.
         #[arg(long)]
         drop_branches: bool,
@@ -519,7 +520,7 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Go on from a checkpoint: starts the job from it, with the command it was made of.
+    /// Resume from a checkpoint: starts the job from it, with the command it was made of.
     #[command(after_help = "Example: phos-ft --job llama restore 12")]
     Restore {
         /// Its number; the newest if left out.

@@ -5,11 +5,11 @@ use phos_storage::CheckpointNumber;
 use super::args::Common;
 use super::history::place;
 use super::look::time;
-use super::size::human;
 use super::{exit, fail};
-use crate::engine::CheckpointId;
-use crate::engine::control::{SOCKET_FILE, ask};
-use crate::engine::status::{Answer, CheckpointReport, Report, Request};
+use crate::engine::control::socket::{SOCKET_FILE, ask};
+use crate::engine::control::status::{Answer, CheckpointReport, Report, Request};
+use crate::engine::{CheckpointId, Tier};
+use crate::size::human;
 
 fn request(common: &Common, request: &Request) -> Result<Answer, u8> {
     let path = common.run_dir.join(common.job.as_str()).join(SOCKET_FILE);
@@ -38,7 +38,11 @@ fn json(value: &impl serde::Serialize) {
 
 fn print_checkpoint(report: &CheckpointReport) {
     let id = CheckpointId {
-        local: report.local,
+        tier: if report.local {
+            Tier::Local
+        } else {
+            Tier::Remote
+        },
         number: CheckpointNumber(report.id),
     };
     println!(
@@ -116,7 +120,7 @@ fn print_status(report: &Report) {
         println!(
             "in the store checkpoint {} as {}, taken {}; {} sent in {:.1} s",
             CheckpointId {
-                local: true,
+                tier: Tier::Local,
                 number: CheckpointNumber(remote.local)
             },
             remote.id,

@@ -4,9 +4,9 @@ use phos_storage::{Change, Diff, FileDiff};
 
 use super::args::Common;
 use super::look::{open_checkpoint, print_json};
-use super::size::human;
 use super::{exit, runtime};
 use crate::engine::CheckpointId;
+use crate::size::human;
 
 pub(super) fn run(common: &Common, a: CheckpointId, b: CheckpointId, as_json: bool) -> u8 {
     let diff = runtime().and_then(|runtime| {

@@ -11,12 +11,12 @@ use phos_storage::s3::{Administration, BucketError, Look, S3Options, StorageClas
 use serde::Serialize;
 
 use super::args::Common;
-use super::size::human;
 use super::{exit, runtime};
 use crate::agent::namespace;
 use crate::engine;
 use crate::gpu;
 use crate::host_memory;
+use crate::size::human;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]

@@ -27,9 +27,9 @@ use phos_storage::{ChunkList, Codec, FileContent, Manifest};
 
 use super::args::Common;
 use super::look::{job_failed, open_for, print_json};
-use super::size::human;
 use super::{exit, fail, history, runtime};
 use crate::engine::{self, CheckpointId, Reading};
+use crate::size::human;
 
 /// A file to be made.
 struct Target<'a> {

@@ -10,10 +10,10 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::args::Common;
-use super::look::{Found, near, open, open_checkpoint, open_if_there, print_json, time};
-use super::size::human;
+use super::look::{Found, local_tier, open, open_checkpoint, open_if_there, print_json, time};
 use super::{exit, fail, runtime};
-use crate::engine::{self, CheckpointId};
+use crate::engine::{self, CheckpointId, Tier};
+use crate::size::human;
 
 /// A checkpoint in a listing.
 #[derive(Serialize)]
@@ -43,20 +43,20 @@ struct Rows {
 
 impl Rows {
     /// Both listings; a checkpoint that is in both counts as in the store.
-    fn new(store: Listing, near: Listing) -> Rows {
+    fn new(store: Listing, local: Listing) -> Rows {
         let mut rows = Rows::default();
-        for (local, listing) in [(false, store), (true, near)] {
+        for (tier, listing) in [(Tier::Remote, store), (Tier::Local, local)] {
             for summary in listing.checkpoints {
                 let known = (rows.checkpoints.iter()).any(|r| r.summary.created == summary.created);
-                if !(local && known) {
+                if tier == Tier::Remote || !known {
                     let number = summary.number;
-                    let id = CheckpointId { local, number };
+                    let id = CheckpointId { tier, number };
                     rows.checkpoints.push(Row { id, summary });
                 }
             }
             for damage in listing.damaged {
                 let number = damage.number;
-                let id = CheckpointId { local, number };
+                let id = CheckpointId { tier, number };
                 rows.damaged.push(DamagedRow { id, damage });
             }
         }
@@ -85,11 +85,11 @@ pub(super) fn list(common: &Common, as_json: bool) -> u8 {
             Err(code) => return code,
         };
         // Before the first start there is no directory, and nothing wrong with that.
-        let near = match near(common).await {
-            Ok(near) => near,
+        let local = match local_tier(common).await {
+            Ok(local) => local,
             Err(code) => return code,
         };
-        let (stored, here) = (listing(job.as_ref()).await, listing(near.as_ref()).await);
+        let (stored, here) = (listing(job.as_ref()).await, listing(local.as_ref()).await);
         let listing = match (stored, here) {
             (Ok(stored), Ok(here)) => Rows {
                 rollback,
@@ -324,9 +324,9 @@ fn print_manifest(job: &Job, m: &Manifest) {
 /// found out when the job is taken over.
 async fn newest(common: &Common) -> Result<(Option<CheckpointId>, Job, Manifest), u8> {
     let store = open(common).await?;
-    let near = near(common).await?;
-    let certain = near.is_none();
-    for job in [Some(store), near].into_iter().flatten() {
+    let local = local_tier(common).await?;
+    let certain = local.is_none();
+    for job in [Some(store), local].into_iter().flatten() {
         let found = job.newest_restorable().await;
         let found = found.map_err(|e| fail(&e, exit::job(&e)))?;
         for skipped in &found.skipped {
@@ -337,8 +337,8 @@ async fn newest(common: &Common) -> Result<(Option<CheckpointId>, Job, Manifest)
         }
         if let Some(manifest) = found.manifest {
             let number = manifest.number;
-            let local = false;
-            let id = certain.then_some(CheckpointId { local, number });
+            let tier = Tier::Remote;
+            let id = certain.then_some(CheckpointId { tier, number });
             return Ok((id, job, manifest));
         }
     }

@@ -8,7 +8,7 @@ use phos_storage::{Job, Key, Manifest, Rollback, Store};
 
 use super::args::Common;
 use super::{exit, fail};
-use crate::engine::{self, CheckpointId};
+use crate::engine::{self, CheckpointId, Tier};
 use crate::known_history::KnownHistory;
 
 /// The key that was given, if one was.
@@ -104,30 +104,30 @@ pub(super) async fn open_and_compare(common: &Common) -> Result<Found<Job>, u8> 
 }
 
 /// The tier on this machine, if the job has one that belongs to that store.
-pub(super) async fn near(common: &Common) -> Result<Option<Job>, u8> {
+pub(super) async fn local_tier(common: &Common) -> Result<Option<Job>, u8> {
     // What the store has is said all the same.
-    Ok(near_or_why(common).await?.unwrap_or_else(|e| {
+    Ok(local_tier_or_why(common).await?.unwrap_or_else(|e| {
         eprintln!("phos-ft: {NOT_LOOKED_AT}: {e}");
         None
     }))
 }
 
-/// What is said where [`near_or_why`] has a reason.
+/// What is said where [`local_tier_or_why`] has a reason.
 pub(super) const NOT_LOOKED_AT: &str = "the checkpoints on this machine alone cannot be looked at";
 
 /// The same, or why it cannot be looked at.
-pub(super) async fn near_or_why(common: &Common) -> Result<Result<Option<Job>, String>, u8> {
+pub(super) async fn local_tier_or_why(common: &Common) -> Result<Result<Option<Job>, String>, u8> {
     let (state_dir, store) = (&common.state_dir, common.store());
     let options = common.store_options(key(common)?);
-    Ok(engine::look_near(state_dir, &common.job, &store, options).await)
+    Ok(engine::look_at_local_tier(state_dir, &common.job, &store, options).await)
 }
 
 /// The history that a checkpoint is in, which must be there.
 pub(super) async fn open_for(common: &Common, id: CheckpointId) -> Result<Job, u8> {
-    if !id.local {
+    if id.tier == Tier::Remote {
         return open(common).await;
     }
-    near(common).await?.ok_or_else(|| {
+    local_tier(common).await?.ok_or_else(|| {
         fail(
             format_args!(
                 "there is no checkpoint {id} below {}: give the --state-dir and the --store that the job was started \

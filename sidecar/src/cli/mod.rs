@@ -1,6 +1,6 @@
 //! The command line: parsing, dispatch, logging, and what needs no job (`list`, `show`, `doctor`).
 //!
-//! * [`args`]: the grammar; [`exit`]: exit codes; [`size`];
+//! * [`args`]: the grammar; [`exit`]: exit codes;
 //! * [`supervise`]: `phos-ft … -- CMD`, agent and sidecar as one; [`client`]: `status`, `checkpoint`;
 //! * [`look`]: opening a store to look at it; [`history`]: `list`, `show`; [`diff`], [`export`], [`verify`], [`prune`];
 //! * [`keygen`]; [`doctor`].
@@ -17,7 +17,7 @@ mod init;
 mod keygen;
 mod look;
 mod prune;
-pub mod size;
+
 mod supervise;
 mod verify;
 

@@ -6,10 +6,10 @@ use phos_storage::{CollectOptions, Collected, Job};
 use serde::Serialize;
 
 use super::args::Common;
-use super::look::{NOT_LOOKED_AT, near_or_why, open, print_json};
-use super::size::human;
+use super::look::{NOT_LOOKED_AT, local_tier_or_why, open, print_json};
 use super::{exit, fail, runtime};
 use crate::engine;
+use crate::size::human;
 
 pub(super) fn run(common: &Common, rules: Retention, dry_run: bool, as_json: bool) -> u8 {
     match runtime() {
@@ -51,7 +51,7 @@ async fn prune(common: &Common, rules: Retention, dry_run: bool, as_json: bool) 
     let done = collect(&job, rules, options).await?;
     // The tier keeps its newest few of each branch by itself.
     let local = match rules.drop_branches {
-        true => drop_near(common, options).await,
+        true => drop_in_local_tier(common, options).await,
         false => Ok(None),
     };
     // What was done is said whatever came of the tier.
@@ -72,8 +72,11 @@ async fn prune(common: &Common, rules: Retention, dry_run: bool, as_json: bool) 
 }
 
 /// Drops what was left behind in the tier on this machine, if there is one.
-async fn drop_near(common: &Common, options: CollectOptions) -> Result<Option<Collected>, u8> {
-    let tier = near_or_why(common).await?.map_err(|e| {
+async fn drop_in_local_tier(
+    common: &Common,
+    options: CollectOptions,
+) -> Result<Option<Collected>, u8> {
+    let tier = local_tier_or_why(common).await?.map_err(|e| {
         let why = format_args!("{NOT_LOOKED_AT}, and none of them was dropped: {e}");
         fail(why, exit::UNAVAILABLE)
     })?;

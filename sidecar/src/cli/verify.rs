@@ -11,10 +11,10 @@ use phos_storage::{
 use serde::Serialize;
 
 use super::args::Common;
-use super::look::{Found, job_failed, near, open_and_compare, print_json};
-use super::size::human;
+use super::look::{Found, job_failed, local_tier, open_and_compare, print_json};
 use super::{exit, runtime};
-use crate::engine::{self, CheckpointId, Reading};
+use crate::engine::{self, CheckpointId, Reading, Tier};
+use crate::size::human;
 
 /// What was found, for programs.
 #[derive(Serialize)]
@@ -83,14 +83,14 @@ impl Progress {
 async fn verify(common: &Common, options: VerifyOptions, as_json: bool) -> Result<u8, u8> {
     let Found { job, rollback } = open_and_compare(common).await?;
     // One that cannot be opened has been said.
-    let near = near(common).await?;
-    let (store, quarantined) = verify_one(&job, false, options).await?;
+    let local = local_tier(common).await?;
+    let (store, quarantined) = verify_one(&job, Tier::Remote, options).await?;
     if !as_json {
-        print(&store, false, options.deep, quarantined);
+        print(&store, Tier::Remote, options.deep, quarantined);
     }
     // What fails there does not hide what the store has.
-    let local = match near {
-        Some(near) => Some(verify_one(&near, true, options).await),
+    let local = match local {
+        Some(local) => Some(verify_one(&local, Tier::Local, options).await),
         None => None,
     };
     let found = local.as_ref().and_then(|local| local.as_ref().ok());
@@ -101,7 +101,7 @@ async fn verify(common: &Common, options: VerifyOptions, as_json: bool) -> Resul
             rollback,
         });
     } else if let Some((verified, quarantined)) = found {
-        print(verified, true, options.deep, *quarantined);
+        print(verified, Tier::Local, options.deep, *quarantined);
     }
     // What is missing at the log's end is damage as well, which only a machine that saw it notices.
     let sound = store.is_sound()
@@ -115,11 +115,7 @@ async fn verify(common: &Common, options: VerifyOptions, as_json: bool) -> Resul
 }
 
 /// Verifies a history. Also whether what is damaged there was to be quarantined and could be.
-async fn verify_one(
-    job: &Job,
-    local: bool,
-    options: VerifyOptions,
-) -> Result<(Verified, bool), u8> {
+async fn verify_one(job: &Job, tier: Tier, options: VerifyOptions) -> Result<(Verified, bool), u8> {
     let hold = job
         .hold_all(&engine::reader("verify"), engine::unix_millis())
         .await
@@ -129,7 +125,7 @@ async fn verify_one(
         eprintln!(
             "phos-ft: there are too many checkpoints to hold all of them: what retention removes meanwhile of the oldest \
              {left_out}{} is not verified",
-            if local { " on this machine" } else { "" }
+            place(tier)
         );
     }
     let held = Reading::keep(hold);
@@ -156,12 +152,20 @@ async fn verify_one(
     Ok((verified, quarantined))
 }
 
-fn print(verified: &Verified, local: bool, deep: bool, quarantined: bool) {
-    let id = |&number: &CheckpointNumber| CheckpointId { local, number }.to_string();
+/// Said of what is not in the store.
+fn place(tier: Tier) -> &'static str {
+    match tier {
+        Tier::Local => " on this machine",
+        Tier::Remote => "",
+    }
+}
+
+fn print(verified: &Verified, tier: Tier, deep: bool, quarantined: bool) {
+    let id = |&number: &CheckpointNumber| CheckpointId { tier, number }.to_string();
     println!(
         "verified     {} packs{}, {}{}",
         verified.packs,
-        if local { " on this machine" } else { "" },
+        place(tier),
         human(verified.pack_bytes),
         if deep {
             format!(", {} chunks read", verified.chunks)

@@ -1,0 +1,134 @@
+//! Which chunks of device memory must be copied, and how: through a snapshot on the device, or
+//! straight to the host while the job is held. Pure.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use phos_policies::drain;
+use phos_protocol::types::GpuUuid;
+use phos_storage::Digest;
+
+use crate::gpu::Range;
+use crate::gpu::host::SLOT;
+
+/// A chunk with its name.
+#[derive(Debug, Clone)]
+pub(in crate::engine) struct Item {
+    pub(in crate::engine) digest: Digest,
+    pub(in crate::engine) range: Range,
+}
+
+/// Offsets and lengths of the chunks of an allocation.
+pub(in crate::engine) fn chunks(bytes: u64) -> impl Iterator<Item = (u64, u64)> {
+    let slot = SLOT as u64;
+    (0..bytes.div_ceil(slot)).map(move |i| (i * slot, slot.min(bytes - i * slot)))
+}
+
+/// The chunks whose content is stored nowhere, each content once, in order.
+pub(in crate::engine) fn changed(named: Vec<Item>, stored: impl Fn(&Digest) -> bool) -> Vec<Item> {
+    let mut seen = HashSet::new();
+    named
+        .into_iter()
+        .filter(|item| !stored(&item.digest) && seen.insert(item.digest))
+        .collect()
+}
+
+/// How the changed chunks of one GPU leave it.
+#[derive(Debug, Default)]
+pub(in crate::engine) struct Split {
+    /// Copied on the device first; drained from there whenever.
+    pub(in crate::engine) snapshot: Vec<Item>,
+    /// Drained while the job is held anyway; what is left when it could go on joins the snapshot.
+    pub(in crate::engine) during_stop: Vec<Item>,
+    /// Drained before the job may go on.
+    pub(in crate::engine) before_attach: Vec<Item>,
+    /// Device memory that snapshots may take in all.
+    pub(in crate::engine) spare: u64,
+}
+
+/// What is known of a GPU when its changed chunks are divided.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::engine) struct Room {
+    /// Device memory that a snapshot may take.
+    pub(in crate::engine) spare: u64,
+    /// What its link moves, in bytes per second.
+    pub(in crate::engine) link: u64,
+}
+
+/// Divides the changed chunks of each GPU as the policy says.
+pub(in crate::engine) fn divide(
+    groups: Vec<(Vec<Item>, Room)>,
+    host_free: u64,
+    expected_stop: Duration,
+) -> Vec<Split> {
+    let inputs = drain::DrainInputs {
+        devices: groups
+            .iter()
+            .map(|(items, room)| drain::Device {
+                changed: items.iter().map(|i| i.range.len as u32).collect(),
+                spare_bytes: room.spare,
+                link_bytes_per_second: room.link,
+            })
+            .collect(),
+        host_free_bytes: host_free,
+        expected_stop,
+    };
+    let plan = drain::plan(&inputs);
+    groups
+        .into_iter()
+        .zip(plan.devices)
+        .map(|((mut items, room), part)| {
+            let before_attach = items.split_off(part.snapshot.end.min(items.len()));
+            let snapshot = items.split_off(part.snapshot.start.min(items.len()));
+            Split {
+                snapshot,
+                during_stop: items,
+                before_attach,
+                spare: room.spare,
+            }
+        })
+        .collect()
+}
+
+/// Groups chunks by the GPU they lie on.
+pub(in crate::engine) fn by_gpu(items: Vec<Item>) -> Vec<(GpuUuid, Vec<Item>)> {
+    let mut groups: Vec<(GpuUuid, Vec<Item>)> = Vec::new();
+    for item in items {
+        let uuid = item.range.memory.gpu().uuid();
+        match groups.iter_mut().find(|(u, _)| *u == uuid) {
+            Some((_, group)) => group.push(item),
+            None => groups.push((uuid, vec![item])),
+        }
+    }
+    groups
+}
+
+/// Device memory that a snapshot may take: what is free, less what the driver and the job may need
+/// while it exists.
+pub(in crate::engine) fn snapshot_room(free: u64, total: u64, reserve: u64) -> u64 {
+    // The driver gives its own memory back to itself at the control restore; what is kept free
+    // beside that is for what grows meanwhile.
+    let margin = (total / 32).min(512 << 20);
+    free.saturating_sub(margin.max(reserve / 4))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_chunk_may_be_short() {
+        let all: Vec<_> = chunks((2 << 20) + 5).collect();
+        assert_eq!(all, [(0, 1 << 20), (1 << 20, 1 << 20), (2 << 20, 5)]);
+        assert_eq!(chunks(0).count(), 0);
+    }
+
+    #[test]
+    fn a_full_device_has_no_room_for_a_snapshot() {
+        assert_eq!(snapshot_room(100 << 20, 80 << 30, 0), 0);
+        assert_eq!(
+            snapshot_room(10 << 30, 80 << 30, 400 << 20),
+            (10 << 30) - (512 << 20)
+        );
+    }
+}

@@ -1,0 +1,285 @@
+//! Moving changed chunks off one GPU: snapshot first, then copies through pinned host memory.
+//!
+//! ```text
+//!  job's memory ──D2D──▶ snapshot pieces ──D2H──▶ pinned slots ──▶ pipeline ──▶ store
+//!       └────────── direct, while the job is held ──D2H──▶ ┘
+//! ```
+//!
+//! # Consistency
+//!
+//! While the job runs, few and short copies are in flight: its own use the same link.
+//!
+//! The job's memory is read only until `ready` is told; after that only the snapshot is. The store
+//! checks every chunk against the name it got while the job was quiet.
+//!
+//! # Memory
+//!
+//! A piece of the snapshot is given back as soon as it is drained. On cancellation everything is.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use phos_protocol::types::GpuUuid;
+use phos_storage::Digest;
+use tokio::sync::oneshot;
+
+use crate::engine::checkpoint::drain::plan::{Item, Split};
+use crate::engine::checkpoint::pipeline::{Control, Sink};
+use crate::engine::failpoint::{self, Step};
+use crate::engine::memory::gpus::OpenGpu;
+use crate::gpu::host::{MAX_RUN, SLOT};
+use crate::gpu::{GpuError, HostPool, Pending, Range};
+
+/// How many copies are in flight at once, and of how many slots.
+#[derive(Debug, Clone, Copy)]
+struct Depth {
+    copies: usize,
+    slots: usize,
+}
+
+/// While the job is held: 256 MiB, 5 ms of a PCIe 5 link. Less, and the link idles whenever this thread has to wait
+/// for a core of a busy machine.
+const HELD: Depth = Depth {
+    copies: 16,
+    slots: MAX_RUN,
+};
+
+/// While the job runs: a copy of its own waits behind what is in flight, so little is; 16 MiB, 0.3 ms.
+const RUNNING: Depth = Depth {
+    copies: 4,
+    slots: 4,
+};
+
+/// Size of a piece of the snapshot.
+const PIECE: u64 = 256 << 20;
+
+/// What one GPU's worker gets.
+pub(in crate::engine) struct Drain {
+    pub(in crate::engine) open: Arc<OpenGpu>,
+    pub(in crate::engine) host: Arc<HostPool>,
+    pub(in crate::engine) split: Split,
+    pub(in crate::engine) sink: Sink,
+    pub(in crate::engine) control: Arc<Control>,
+}
+
+/// How the changed chunks were divided in the end.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in crate::engine) struct Ready {
+    /// Bytes in snapshots.
+    pub(in crate::engine) snapshot: u64,
+    /// Bytes drained while the job was held.
+    pub(in crate::engine) direct: u64,
+    /// How long most of that took.
+    pub(in crate::engine) direct_took: Duration,
+}
+
+impl Drain {
+    /// Does the work. Blocks. `ready` is told when the job's memory is no longer needed.
+    pub(in crate::engine) fn run(
+        mut self,
+        ready: oneshot::Sender<Result<Ready, GpuError>>,
+    ) -> Result<(), GpuError> {
+        let outcome = self.work(ready);
+        if let Err(e) = &outcome {
+            self.control.cancel(e.to_string());
+        }
+        outcome
+    }
+
+    fn work(&mut self, ready: oneshot::Sender<Result<Ready, GpuError>>) -> Result<(), GpuError> {
+        let mut pieces = Vec::new();
+        // Taken out: what refers to the job's memory is gone when `hold` returns.
+        let split = std::mem::take(&mut self.split);
+        let held = self.hold(split, &mut pieces);
+        let failed = held.as_ref().err().cloned();
+        // The receiver is gone if the attempt was given up; then `control` says so too.
+        let _ = ready.send(held);
+        if let Some(e) = failed {
+            return Err(e);
+        }
+        for piece in pieces {
+            let Piece { items, guard } = piece;
+            self.drain(items, RUNNING, &|| false)?;
+            drop(guard);
+        }
+        Ok(())
+    }
+
+    /// Everything that needs the job's memory.
+    fn hold(&self, split: Split, pieces: &mut Vec<Piece>) -> Result<Ready, GpuError> {
+        let bytes = |items: &[Item]| items.iter().map(|i| i.range.len).sum::<u64>();
+        let Split {
+            snapshot,
+            during_stop,
+            before_attach,
+            spare,
+        } = split;
+        // First what decides how long the job waits.
+        let mut overflow = self.snapshot(&snapshot, spare, pieces)?;
+        let began = Instant::now();
+        overflow.extend(before_attach);
+        let mut direct = bytes(&overflow);
+        self.drain(overflow, HELD, &|| false)?;
+        // Then what fits into the time that the job is held anyway.
+        let in_stop = bytes(&during_stop);
+        let left = self.drain(during_stop, HELD, &|| self.control.is_due())?;
+        direct += in_stop - bytes(&left);
+        let direct_took = began.elapsed();
+        let overflow = self.snapshot(&left, spare, pieces)?;
+        direct += bytes(&overflow);
+        self.drain(overflow, HELD, &|| false)?;
+        let snapshot = pieces.iter().map(|p| bytes(&p.items)).sum();
+        Ok(Ready {
+            snapshot,
+            direct,
+            direct_took,
+        })
+    }
+
+    /// Copies `items` into new pieces; gives back what does not fit.
+    fn snapshot(
+        &self,
+        items: &[Item],
+        spare: u64,
+        pieces: &mut Vec<Piece>,
+    ) -> Result<Vec<Item>, GpuError> {
+        let mut overflow: Vec<Item> = Vec::new();
+        let mut copies: Vec<Pending> = Vec::new();
+        let mut spare = spare.saturating_sub(pieces.iter().map(|p| p.guard.bytes).sum());
+        for group in items.chunks((PIECE / SLOT as u64) as usize) {
+            if self.control.is_cancelled() {
+                return Err(GpuError::Cancelled);
+            }
+            let needed = (group.len() * SLOT) as u64;
+            if needed > spare {
+                overflow.extend_from_slice(group);
+                continue;
+            }
+            let memory = match self.open.gpu().scratch(needed) {
+                Ok(memory) => memory,
+                Err(e) if e.is_out_of_memory() => {
+                    tracing::debug!(bytes = needed, "no room for a snapshot piece");
+                    overflow.extend_from_slice(group);
+                    continue;
+                }
+                Err(e) => return Err(e),
+            };
+            let guard = Guard {
+                gpu: self.open.gpu().uuid(),
+                bytes: memory.bytes(),
+                control: Arc::clone(&self.control),
+            };
+            self.control.snapshot_taken(guard.gpu, guard.bytes);
+            spare = spare.saturating_sub(guard.bytes);
+            let snapshot: Vec<Item> = group
+                .iter()
+                .enumerate()
+                .map(|(i, item)| Item {
+                    digest: item.digest,
+                    range: Range {
+                        memory: Arc::clone(&memory),
+                        offset: (i * SLOT) as u64,
+                        len: item.range.len,
+                    },
+                })
+                .collect();
+            drop(memory);
+            let pairs = group
+                .iter()
+                .zip(&snapshot)
+                .map(|(from, to)| (from.range.clone(), to.range.clone()))
+                .collect();
+            let copy = self.open.stream.copy(pairs);
+            pieces.push(Piece {
+                items: snapshot,
+                guard,
+            });
+            copies.push(copy?);
+        }
+        for copy in copies {
+            copy.wait()?;
+        }
+        Ok(overflow)
+    }
+
+    /// Copies items to the host and hands them to the pipeline, until `due` says that it is time to do
+    /// something else; gives back what was not begun.
+    fn drain(
+        &self,
+        items: Vec<Item>,
+        depth: Depth,
+        due: &dyn Fn() -> bool,
+    ) -> Result<Vec<Item>, GpuError> {
+        let mut items: VecDeque<Item> = items.into();
+        let mut in_flight: VecDeque<(Vec<(Digest, usize)>, Pending)> = VecDeque::new();
+        let mut left = Vec::new();
+        while !items.is_empty() || !in_flight.is_empty() {
+            if self.control.is_cancelled() {
+                return Err(GpuError::Cancelled);
+            }
+            if due() {
+                left.extend(items.drain(..));
+            }
+            let run = if items.is_empty() || in_flight.len() >= depth.copies {
+                None
+            } else if in_flight.is_empty() {
+                let stop = || self.control.is_cancelled() || due();
+                match self.host.acquire(items.len().min(depth.slots), &stop) {
+                    Err(GpuError::Cancelled) => continue,
+                    run => Some(run?),
+                }
+            } else {
+                // Never wait for a slot while holding some: they may be the last.
+                self.host.try_acquire(items.len().min(depth.slots))?
+            };
+            if let Some(run) = run {
+                let group: Vec<Item> = items.drain(..run.slots().min(items.len())).collect();
+                let names = group
+                    .iter()
+                    .map(|i| (i.digest, i.range.len as usize))
+                    .collect();
+                let ranges = group.into_iter().map(|i| i.range).collect();
+                in_flight.push_back((names, self.open.stream.read(ranges, run)?));
+            } else if let Some((names, pending)) = in_flight.pop_front() {
+                self.deliver(&names, pending)?;
+            }
+        }
+        Ok(left)
+    }
+
+    fn deliver(&self, names: &[(Digest, usize)], pending: Pending) -> Result<(), GpuError> {
+        let Some(run) = pending.wait()? else {
+            return Ok(());
+        };
+        let lens: Vec<usize> = names.iter().map(|(_, len)| *len).collect();
+        self.control.add_copied(lens.iter().sum::<usize>() as u64);
+        for ((digest, _), bytes) in names.iter().zip(run.into_chunks(&lens)) {
+            if !self.sink.device(*digest, bytes) {
+                return Err(GpuError::Cancelled);
+            }
+        }
+        failpoint::reach(Step::MidDrain);
+        Ok(())
+    }
+}
+
+/// A part of the snapshot. Field order matters: the memory (inside the items) goes first, then the
+/// guard says so.
+struct Piece {
+    items: Vec<Item>,
+    guard: Guard,
+}
+
+/// Tells when a piece's memory was given back.
+struct Guard {
+    gpu: GpuUuid,
+    bytes: u64,
+    control: Arc<Control>,
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.control.snapshot_released(self.gpu, self.bytes);
+    }
+}

@@ -1,0 +1,214 @@
+//! One checkpoint: from its trigger until it is visible or has failed.
+//!
+//! ```text
+//!  begin ─ quiesce ─┬─ Dump ─────────────── Dumped ─┐
+//!                   └─ import, name, snapshot, ─────┴─ Attach ─ Resumed ─┬─ (the job runs)
+//!                      drain what must be                                └─ store: drain,
+//!                                                                  CPU image, manifest, commit, Finish
+//! ```
+//!
+//! * [`begin`]: the tier it goes to and its writer; again at once where it came at a bad moment;
+//! * [`quiesce`]: the job falls quiet, in short tries;
+//! * [`stop`]: everything while the job is held, in which it is [`name`]d and [`drain`]ed;
+//! * [`store`]: the rest, while the job runs, through the [`pipeline`];
+//! * [`outcome`]: how it ended and what follows.
+//!
+//! `Dump` is asked for as soon as the job is quiet: nothing the agent does then changes the memory that
+//! was handed out, so naming and draining run beside it.
+//!
+//! # Consistency
+//!
+//! Names are taken while the job is quiet. The job's memory is read until `Attach` is asked for and not
+//! after that. The store checks what arrives against its name.
+//!
+//! # Crash consistency
+//!
+//! Whatever dies, the agent brings the job back by itself; nothing is visible before the commit.
+//!
+//! # Cancellation
+//!
+//! A failure after `Quiesce` ends in `Abandon` (the job runs on), one after `Resumed` in a checkpoint that is given up.
+//! [`Control`](pipeline::Control) ends the workers; every wait is bounded.
+
+mod begin;
+pub(super) mod cpu_image;
+mod drain;
+mod name;
+pub(super) mod outcome;
+pub(super) mod pipeline;
+pub(super) mod planning;
+mod quiesce;
+mod stop;
+mod store;
+mod urgent;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use phos_policies::schedule::{Event, FailureKind, Trigger};
+use phos_protocol::agent::ToAgent;
+use tokio::task::JoinHandle;
+
+use self::outcome::{Cause, Failed, Stored};
+use self::pipeline::Control;
+use super::session::{Session, Stop};
+use super::tiers::collect::Busy;
+use super::{Engine, LAST_STORE};
+
+/// The checkpoint that is being made: at most one.
+#[derive(Default)]
+pub(super) struct InProgress {
+    /// The job is held for it; what its workers share.
+    held: Option<Arc<Control>>,
+    /// The job runs again, and the rest is being stored.
+    flight: Option<Flight>,
+}
+
+/// A checkpoint whose job runs again.
+struct Flight {
+    control: Arc<Control>,
+    task: JoinHandle<Result<Stored, Failed>>,
+}
+
+impl InProgress {
+    /// Whether one is being stored while the job runs.
+    pub(super) fn is_storing(&self) -> bool {
+        self.flight.is_some()
+    }
+
+    /// What the workers share of the checkpoint that is being made.
+    fn controls(&self) -> impl Iterator<Item = &Arc<Control>> {
+        let storing = self.flight.iter().map(|flight| &flight.control);
+        storing.chain(&self.held)
+    }
+
+    /// Waits until the one that is being stored is visible or has failed; for ever where there is none. Cancel safe.
+    pub(super) async fn landed(&mut self) -> Result<Stored, Failed> {
+        let Some(flight) = &mut self.flight else {
+            return std::future::pending().await;
+        };
+        let outcome = match (&mut flight.task).await {
+            Ok(outcome) => outcome,
+            Err(e) => {
+                let ended = Cause::Task(format!("the task that stores it ended: {e}"));
+                Err(ended.into_failed(Duration::ZERO))
+            }
+        };
+        self.flight = None;
+        outcome
+    }
+
+    /// Lets go of the one that is being stored: this process ends.
+    pub(super) fn forget(&mut self) {
+        self.flight = None;
+    }
+}
+
+impl InProgress {
+    /// Ends the checkpoint that is being made: the job, or its end, needs what it takes.
+    pub(super) fn cancel_for_job(&self, reason: &str) {
+        for control in self.controls() {
+            control.cancel_for_others(reason);
+        }
+    }
+}
+
+impl Engine {
+    /// Gives device memory back to the job, if a snapshot holds any. How much it was.
+    pub(super) async fn release_memory(&mut self) -> u64 {
+        let mut freed = 0;
+        for control in self.in_progress.controls() {
+            let held = control.snapshot_bytes();
+            if held == 0 {
+                continue;
+            }
+            freed += held;
+            control.cancel_for_others("the job needed the device memory that the snapshot held");
+            let deadline = Instant::now() + Duration::from_secs(5);
+            while control.snapshot_bytes() > 0 && Instant::now() < deadline {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        }
+        self.planning.crowded += u32::from(freed > 0);
+        freed
+    }
+
+    /// Before the process ends: lets a checkpoint that is being stored become visible.
+    pub(super) async fn settle(&mut self) {
+        if !self.in_progress.is_storing() {
+            return;
+        }
+        tracing::info!("storing the last checkpoint");
+        let until = self.signals.asked.unwrap_or_else(Instant::now) + LAST_STORE;
+        let landed = self.in_progress.landed();
+        match tokio::time::timeout_at(until.into(), landed).await {
+            Ok(Ok(stored)) => tracing::info!(id = stored.report.id, "checkpoint"),
+            Ok(Err(failed)) => tracing::error!(reason = failed.message, "checkpoint given up"),
+            Err(_) => tracing::error!("the last checkpoint could not be stored in time"),
+        }
+        self.in_progress.forget();
+    }
+}
+
+impl Session<'_> {
+    /// Takes a checkpoint up to the moment the job runs again; the rest goes on beside it.
+    pub(super) async fn checkpoint(&mut self, trigger: Trigger) -> Result<(), Stop> {
+        self.engine.busy(Busy::Holding);
+        let begun = self.begin_checkpoint(trigger).await;
+        self.engine.busy(if self.engine.in_progress.is_storing() {
+            Busy::Storing
+        } else {
+            Busy::No
+        });
+        begun
+    }
+
+    async fn begin_checkpoint(&mut self, trigger: Trigger) -> Result<(), Stop> {
+        let now = self.engine.now();
+        self.engine.schedule.on(Event::Started, now);
+        let reason = self.engine.status.lock().unsupported.clone();
+        self.engine.requests.serve(trigger);
+        if let Some(reason) = reason {
+            self.engine
+                .failed(&reason, FailureKind::Permanent, Duration::ZERO);
+            return Ok(());
+        }
+        self.engine.status.state("checkpointing");
+        match self.attempt(trigger).await {
+            Ok(()) => {
+                self.engine.status.state("running, storing a checkpoint");
+                Ok(())
+            }
+            Err(failed) => {
+                self.engine.status.state("running");
+                self.failed(failed)
+            }
+        }
+    }
+
+    /// The checkpoint that was being stored is visible or has failed.
+    pub(super) fn checkpoint_ended(&mut self, outcome: Result<Stored, Failed>) -> Result<(), Stop> {
+        self.engine.busy(Busy::No);
+        if self.running {
+            self.engine.status.state("running");
+        }
+        match outcome {
+            Ok(stored) => self.engine.committed(stored),
+            Err(failed) => self.failed(failed)?,
+        }
+        if let Some(seq) = self.attempt.storing.take() {
+            self.link.send(&ToAgent::Finish { seq })?;
+        }
+        self.last_checkpoint_ended()?;
+        Ok(())
+    }
+
+    /// Waits for the checkpoint that is being stored.
+    pub(super) async fn settle_checkpoint(&mut self) -> Result<(), Stop> {
+        while self.engine.in_progress.is_storing() {
+            let outcome = self.engine.in_progress.landed().await;
+            self.checkpoint_ended(outcome)?;
+        }
+        Ok(())
+    }
+}

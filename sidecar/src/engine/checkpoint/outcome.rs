@@ -1,0 +1,352 @@
+//! How a checkpoint ends: stored, or failed for a [`Cause`], of which something may follow.
+//!
+//! A checkpoint may fail at any of its steps, held or not. What matters afterwards is the same for all of them: what people
+//! are told, when the schedule tries again, how long the job stood still for nothing, and whether something else has to
+//! change first ([`Consequence`]).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use phos_policies::schedule::{Event, FailureKind, Trigger};
+use phos_protocol::agent::AttemptError;
+use phos_protocol::types::GpuUuid;
+use phos_storage::{CheckpointNumber, CommitError, JobError, UnixMillis};
+
+use super::stop::HOLD;
+use crate::engine::Tier;
+use crate::engine::control::status::{CheckpointReport, Unprotected};
+use crate::engine::memory::registry::TableError;
+use crate::engine::session::link::LinkError;
+use crate::engine::session::{Session, Stop, WaitError};
+use crate::engine::{CheckpointId, Engine, EngineError, utc};
+use crate::gpu::GpuError;
+
+/// A checkpoint that is visible.
+pub(in crate::engine) struct Stored {
+    pub(in crate::engine) report: CheckpointReport,
+    /// The tier that it is in.
+    pub(in crate::engine) tier: Tier,
+    pub(in crate::engine) trigger: Trigger,
+    pub(in crate::engine) created: UnixMillis,
+    /// How long the job was held.
+    pub(in crate::engine) stop: Duration,
+    pub(in crate::engine) measured: Measured,
+}
+
+/// What the next checkpoint is planned with.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::engine) struct Measured {
+    /// From the beginning of the drain until the dump was there: how long the job was held back anyway. Not the whole
+    /// stop: that may have been longer because of the drain, and would make the next one as long.
+    pub(in crate::engine) dump: Duration,
+    /// Bytes per second over the link of one GPU, if enough was copied to tell.
+    pub(in crate::engine) link: Option<u64>,
+}
+
+/// A checkpoint that was not made.
+pub(in crate::engine) struct Failed {
+    /// Why, for people.
+    pub(in crate::engine) message: String,
+    /// When to try again.
+    pub(in crate::engine) kind: FailureKind,
+    /// How long the job was held for it, all tries together.
+    pub(in crate::engine) stop: Duration,
+    /// What has to change before the next one.
+    pub(in crate::engine) then: Consequence,
+}
+
+/// What follows from a checkpoint that failed, beside another one at its time.
+pub(in crate::engine) enum Consequence {
+    /// Nothing.
+    Nothing,
+    /// The next one goes to the other tier: this one could not be stored where it was to go.
+    OtherTier,
+    /// The tier on this machine is given up: its log does not say any more that the job is ours.
+    LocalTierLost,
+    /// The connection to the agent is made anew.
+    Reconnect(WaitError),
+    /// This process ends.
+    End(EngineError),
+}
+
+/// Who ended a checkpoint that was cancelled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::engine) enum Canceller {
+    /// Something that failed: the store, a disk, a GPU.
+    Fault,
+    /// The job, or whoever ends it: they needed what the checkpoint took.
+    Job,
+}
+
+/// Why a checkpoint failed.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::engine) enum Cause {
+    /// GPUs that were not open. Once they are, it is worth beginning again at once.
+    #[error("GPUs had to be opened first")]
+    Closed(Vec<GpuUuid>),
+    /// They cannot be opened.
+    #[error("{0}")]
+    Opening(GpuError),
+    /// The agent ended the attempt itself; the job runs.
+    #[error("{0}")]
+    Agent(AttemptError),
+    /// The agent did not answer, or the job ended.
+    #[error("{0}")]
+    Wait(#[from] WaitError),
+    /// What the job has on the GPU could not be imported.
+    #[error("{0}")]
+    Table(TableError),
+    #[error("{0}")]
+    Gpu(#[from] GpuError),
+    /// Somebody ended it.
+    #[error("{reason}")]
+    Cancelled { reason: String, by: Canceller },
+    /// What must leave the GPU before the job may go on did not leave in time.
+    #[error(
+        "changed memory could not be drained within {HOLD:?}: the store is too slow; give more --host-buffer"
+    )]
+    Late,
+    /// Another node has the job.
+    #[error("{0}")]
+    Fenced(EngineError),
+    /// Not while the job is as it is.
+    #[error("{0}")]
+    Refused(String),
+    /// The job did not fall quiet, and runs.
+    #[error("{0}")]
+    Unquiet(String),
+    /// The store does not take a new checkpoint.
+    #[error("{error}")]
+    Begin { error: JobError, tier: Tier },
+    /// What was read could not be stored; or a GPU broke meanwhile.
+    #[error("{reason}")]
+    Store {
+        reason: String,
+        broken: Option<GpuError>,
+    },
+    /// It could not be described.
+    #[error("{0}")]
+    Manifest(serde_json::Error),
+    /// It could not be made visible.
+    #[error("{error}")]
+    Commit { error: CommitError, tier: Tier },
+    /// A part of the work ended without a result; it may succeed another time.
+    #[error("{0}")]
+    Task(String),
+}
+
+impl From<LinkError> for Cause {
+    fn from(e: LinkError) -> Cause {
+        Cause::Wait(e.into())
+    }
+}
+
+impl Cause {
+    /// Whether the agent still holds the job for this attempt.
+    pub(super) fn leaves_job_held(&self) -> bool {
+        !matches!(
+            self,
+            Cause::Agent(_)
+                | Cause::Unquiet(_)
+                | Cause::Wait(WaitError::Link(_) | WaitError::JobExited)
+        )
+    }
+
+    fn kind(&self) -> FailureKind {
+        match self {
+            Cause::Agent(e) if !e.is_transient() => FailureKind::Permanent,
+            Cause::Opening(_) | Cause::Late | Cause::Refused(_) | Cause::Manifest(_) => {
+                FailureKind::Permanent
+            }
+            // What a store refuses now it will refuse in two seconds as well.
+            Cause::Store { broken: None, .. } => FailureKind::Permanent,
+            Cause::Fenced(_) => FailureKind::Final,
+            Cause::Commit {
+                error,
+                tier: Tier::Remote,
+            } => match (error.is_fenced(), error.is_permanent()) {
+                (true, _) => FailureKind::Final,
+                (_, true) => FailureKind::Permanent,
+                _ => FailureKind::Transient,
+            },
+            Cause::Begin {
+                error: JobError::Fenced { .. },
+                tier: Tier::Remote,
+            } => FailureKind::Final,
+            _ => FailureKind::Transient,
+        }
+    }
+
+    fn consequence(self, message: &str) -> Consequence {
+        let broken = || Consequence::End(EngineError::Sticky(message.to_owned()));
+        match self {
+            // An agent that does not answer is asked on a new connection; the old one's end makes it resume the job.
+            Cause::Wait(WaitError::JobExited) => Consequence::Nothing,
+            Cause::Wait(e) => Consequence::Reconnect(e),
+            Cause::Table(TableError::Gpu(e) | TableError::Import { source: e, .. })
+            | Cause::Gpu(e)
+            | Cause::Opening(e)
+                if e.is_sticky() =>
+            {
+                broken()
+            }
+            // The agent sends every file descriptor again.
+            Cause::Table(_) => Consequence::Reconnect(WaitError::Link(LinkError::Closed)),
+            Cause::Cancelled {
+                by: Canceller::Fault,
+                ..
+            } => Consequence::OtherTier,
+            Cause::Fenced(e) => Consequence::End(e),
+            // Only the store's log says who has the job.
+            Cause::Begin { error, tier } => match (error, tier) {
+                (error @ JobError::Fenced { .. }, Tier::Remote) => {
+                    Consequence::End(EngineError::Job(error))
+                }
+                (JobError::Fenced { .. }, Tier::Local) => Consequence::LocalTierLost,
+                _ => Consequence::OtherTier,
+            },
+            Cause::Commit { error, tier } if error.is_fenced() => match tier {
+                Tier::Remote => Consequence::End(EngineError::Fenced(error.to_string())),
+                Tier::Local => Consequence::LocalTierLost,
+            },
+            Cause::Store {
+                broken: Some(e), ..
+            } => Consequence::End(EngineError::Sticky(e.to_string())),
+            _ => Consequence::Nothing,
+        }
+    }
+
+    /// The end of a checkpoint for which the job was held so long.
+    pub(super) fn into_failed(self, stop: Duration) -> Failed {
+        let (message, kind) = (self.to_string(), self.kind());
+        let then = self.consequence(&message);
+        Failed {
+            message,
+            kind,
+            stop,
+            then,
+        }
+    }
+}
+
+impl Session<'_> {
+    /// Takes note of a checkpoint that failed; the job runs on.
+    pub(super) fn failed(&mut self, failed: Failed) -> Result<(), Stop> {
+        let Failed {
+            message,
+            kind,
+            stop,
+            then,
+        } = failed;
+        match &then {
+            Consequence::OtherTier => self.engine.not_stored(),
+            Consequence::LocalTierLost => self.engine.tier_is_lost(),
+            _ => {}
+        }
+        self.engine.failed(&message, kind, stop);
+        match then {
+            Consequence::End(e) => Err(Stop::Engine(e)),
+            Consequence::Reconnect(reason) => Err(Stop::Link(reason)),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Engine {
+    /// Takes note of a checkpoint that is visible.
+    pub(super) fn committed(&mut self, stored: Stored) {
+        let Stored {
+            report,
+            tier,
+            trigger,
+            created,
+            stop,
+            measured,
+        } = stored;
+        self.tiers.newest = created;
+        tracing::info!(
+            id = %CheckpointId { tier, number: CheckpointNumber(report.id) },
+            trigger = report.trigger,
+            stop_ms = round(report.stop_ms),
+            parts_ms = %parts(&report),
+            total = report.total_bytes,
+            changed = report.changed_bytes,
+            copied = report.copied_bytes,
+            stored = report.stored_bytes,
+            seconds = round(report.seconds),
+            "checkpoint"
+        );
+        self.planning.committed(measured);
+        // Before anybody hears of it: from then on it must not be taken for lost.
+        self.remember();
+        for client in self.requests.current.drain(..) {
+            let _ = client.send(Ok(report.clone()));
+        }
+        let now = self.now();
+        self.schedule.on(Event::Committed { stop }, now);
+        {
+            let mut status = self.status.lock();
+            status.checkpoints += 1;
+            status.last = Some(report);
+            if status.unprotected.take().is_some() {
+                tracing::info!("the job is protected again");
+            }
+        }
+        self.stored(tier, trigger);
+    }
+
+    /// Takes note of an attempt that failed.
+    pub(super) fn failed(&mut self, message: &str, kind: FailureKind, stop: Duration) {
+        let unprotected = Unprotected {
+            since_ms: self.tiers.newest.max(self.run.since).0,
+            because: message.to_owned(),
+        };
+        let since = utc(unprotected.since_ms);
+        let known = {
+            let mut status = self.status.lock();
+            status.unprotected.replace(unprotected.clone()) == Some(unprotected)
+        };
+        // One line for each reason, however often it is met.
+        match kind {
+            _ if known => tracing::debug!(reason = message, "checkpoint given up again"),
+            FailureKind::Transient => tracing::warn!(
+                reason = message,
+                unprotected_since = since,
+                "checkpoint given up; it will be tried again"
+            ),
+            _ => tracing::error!(
+                reason = message,
+                unprotected_since = since,
+                "checkpoint given up"
+            ),
+        }
+        for client in self.requests.current.drain(..) {
+            let _ = client.send(Err(message.to_owned()));
+        }
+        let now = self.now();
+        self.schedule.on(Event::Failed { kind, stop }, now);
+        let mut status = self.status.lock();
+        status.failures += 1;
+        status.last_failure = Some(message.to_owned());
+    }
+}
+
+fn round(value: f64) -> f64 {
+    (value * 10.0).round() / 10.0
+}
+
+fn parts(report: &CheckpointReport) -> String {
+    let parts: Vec<String> = report
+        .parts_ms
+        .iter()
+        .map(|(name, ms)| format!("{name}={ms:.1}"))
+        .collect();
+    parts.join(" ")
+}
+
+/// Milliseconds of each part of a stop, and of the steps after it.
+pub(super) type PartsMs = BTreeMap<String, f64>;
+
+pub(super) fn ms(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e3
+}

@@ -1,0 +1,198 @@
+//! From chunks in host memory to the store: bounded, concurrent, stops at the first fault.
+//!
+//! # Cancellation
+//!
+//! [`Control`] is shared by everything that works on one checkpoint's bytes. Whoever fails sets it with
+//! its reason; everybody else ends soon after. The first reason wins.
+
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use futures::stream::{self, FuturesUnordered};
+use futures::{Stream, StreamExt};
+use phos_protocol::types::GpuUuid;
+use phos_storage::{CheckpointWriter, Digest};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+/// Chunks of the CPU image waiting for the store, beside those in flight.
+const QUEUE: usize = 16;
+
+/// What one checkpoint's workers share.
+#[derive(Default)]
+pub(in crate::engine) struct Control {
+    cancelled: AtomicBool,
+    reason: Mutex<Option<String>>,
+    /// It was not the store, the disk or a GPU that failed.
+    for_others: AtomicBool,
+    /// The job could go on: what is left must be got out of the way.
+    due: AtomicBool,
+    /// Device memory held by snapshots, per GPU, in bytes.
+    snapshot: Mutex<BTreeMap<GpuUuid, u64>>,
+    /// Bytes copied off the GPUs.
+    copied: AtomicU64,
+}
+
+impl Control {
+    /// Ends the work for this reason.
+    pub(in crate::engine) fn cancel(&self, reason: impl Into<String>) {
+        self.reason
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get_or_insert_with(|| reason.into());
+        self.cancelled.store(true, Ordering::Release);
+    }
+
+    /// Ends the work because the job or its end needs what it takes.
+    pub(in crate::engine) fn cancel_for_others(&self, reason: impl Into<String>) {
+        self.for_others.store(true, Ordering::Release);
+        self.cancel(reason);
+    }
+
+    /// Whether it ended for that.
+    pub(in crate::engine) fn was_for_others(&self) -> bool {
+        self.for_others.load(Ordering::Acquire)
+    }
+
+    /// Whether somebody ended it.
+    pub(in crate::engine) fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Acquire)
+    }
+
+    /// The job could go on now.
+    pub(in crate::engine) fn set_due(&self) {
+        self.due.store(true, Ordering::Release);
+    }
+
+    /// Whether the job could go on.
+    pub(in crate::engine) fn is_due(&self) -> bool {
+        self.due.load(Ordering::Acquire)
+    }
+
+    /// Why.
+    pub(in crate::engine) fn reason(&self) -> Option<String> {
+        self.reason
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    fn snapshots(&self) -> MutexGuard<'_, BTreeMap<GpuUuid, u64>> {
+        self.snapshot.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A snapshot took device memory.
+    pub(in crate::engine) fn snapshot_taken(&self, gpu: GpuUuid, bytes: u64) {
+        *self.snapshots().entry(gpu).or_default() += bytes;
+    }
+
+    /// A snapshot gave device memory back.
+    pub(in crate::engine) fn snapshot_released(&self, gpu: GpuUuid, bytes: u64) {
+        if let Some(held) = self.snapshots().get_mut(&gpu) {
+            *held = held.saturating_sub(bytes);
+        }
+    }
+
+    /// Device memory of all GPUs held by snapshots now, in bytes.
+    pub(in crate::engine) fn snapshot_bytes(&self) -> u64 {
+        self.snapshots().values().sum()
+    }
+
+    /// Device memory of one GPU held by snapshots now, in bytes.
+    pub(in crate::engine) fn snapshot_on(&self, gpu: GpuUuid) -> u64 {
+        self.snapshots().get(&gpu).copied().unwrap_or(0)
+    }
+
+    /// Counts bytes copied off the GPUs.
+    pub(in crate::engine) fn add_copied(&self, bytes: u64) {
+        self.copied.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Bytes copied off the GPUs so far.
+    pub(in crate::engine) fn copied(&self) -> u64 {
+        self.copied.load(Ordering::Relaxed)
+    }
+}
+
+/// Where chunks go in.
+///
+/// Device memory is not held up here: its bound is the pool that the chunks lie in, and the pool is
+/// there to take at link speed what the store takes more slowly. Chunks of the CPU image have no pool
+/// and wait for room in a short queue.
+#[derive(Clone)]
+pub(in crate::engine) struct Sink {
+    device: mpsc::UnboundedSender<(Digest, Bytes)>,
+    host: mpsc::Sender<(Digest, Bytes)>,
+}
+
+impl Sink {
+    /// A chunk in pinned memory. False: nobody takes it any more.
+    pub(in crate::engine) fn device(&self, digest: Digest, bytes: Bytes) -> bool {
+        self.device.send((digest, bytes)).is_ok()
+    }
+
+    /// A chunk of the CPU image. Blocks. False: nobody takes it any more.
+    pub(in crate::engine) fn host(&self, digest: Digest, bytes: Bytes) -> bool {
+        self.host.blocking_send((digest, bytes)).is_ok()
+    }
+}
+
+/// Starts the pipeline. It ends when the last sink is dropped, or at the first fault.
+pub(in crate::engine) fn start(
+    writer: CheckpointWriter,
+    control: Arc<Control>,
+    concurrency: usize,
+) -> (Sink, JoinHandle<Result<(), String>>) {
+    let (device, device_chunks) = mpsc::unbounded_channel();
+    let (host, host_chunks) = mpsc::channel(QUEUE);
+    let chunks = stream::select(received(device_chunks), bounded(host_chunks));
+    let task = tokio::spawn(run(writer, control, concurrency.max(1), Box::pin(chunks)));
+    (Sink { device, host }, task)
+}
+
+fn received(
+    mut chunks: mpsc::UnboundedReceiver<(Digest, Bytes)>,
+) -> impl Stream<Item = (Digest, Bytes)> + Send {
+    stream::poll_fn(move |context| chunks.poll_recv(context))
+}
+
+fn bounded(
+    mut chunks: mpsc::Receiver<(Digest, Bytes)>,
+) -> impl Stream<Item = (Digest, Bytes)> + Send {
+    stream::poll_fn(move |context| chunks.poll_recv(context))
+}
+
+async fn run(
+    writer: CheckpointWriter,
+    control: Arc<Control>,
+    concurrency: usize,
+    mut chunks: Pin<Box<dyn Stream<Item = (Digest, Bytes)> + Send>>,
+) -> Result<(), String> {
+    let mut puts = FuturesUnordered::new();
+    let mut open = true;
+    while open || !puts.is_empty() {
+        tokio::select! {
+            chunk = chunks.next(), if open && puts.len() < concurrency => match chunk {
+                Some((digest, bytes)) => {
+                    let writer = writer.clone();
+                    puts.push(async move { writer.put(digest, bytes).await });
+                }
+                None => open = false,
+            },
+            Some(outcome) = puts.next(), if !puts.is_empty() => {
+                if let Err(e) = outcome {
+                    control.cancel(e.to_string());
+                    return Err(e.to_string());
+                }
+            }
+        }
+        if control.is_cancelled() {
+            return Err(control.reason().unwrap_or_default());
+        }
+    }
+    Ok(())
+}

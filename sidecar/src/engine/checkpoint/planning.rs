@@ -1,0 +1,54 @@
+//! What checkpoints before have shown, and the next one is planned with.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use phos_protocol::types::GpuUuid;
+
+use super::outcome::Measured;
+
+/// Where nothing was measured yet: bytes per second over the link of one GPU.
+const LINK: u64 = 10_000_000_000;
+/// Where nothing was measured yet: how long a dump holds the job back.
+const DUMP: Duration = Duration::from_secs(1);
+
+/// See the module.
+#[derive(Debug)]
+pub(in crate::engine) struct Planning {
+    /// Device memory that the driver needs to bring the control state back, per GPU, in bytes: the most that
+    /// was measured.
+    pub(super) reserve: BTreeMap<GpuUuid, u64>,
+    /// How long the last dump held the job back.
+    pub(super) expected_dump: Duration,
+    /// Bytes per second over the link of one GPU.
+    pub(super) link_rate: u64,
+    /// Snapshots in a row that had to make way for the job.
+    pub(super) crowded: u32,
+}
+
+impl Default for Planning {
+    fn default() -> Planning {
+        Planning {
+            reserve: BTreeMap::new(),
+            expected_dump: DUMP,
+            link_rate: LINK,
+            crowded: 0,
+        }
+    }
+}
+
+impl Planning {
+    /// Takes note of what a checkpoint measured.
+    pub(super) fn committed(&mut self, measured: Measured) {
+        self.expected_dump = measured.dump;
+        self.crowded = self.crowded.saturating_sub(1);
+        if let Some(rate) = measured.link {
+            self.link_rate = rate;
+        }
+    }
+
+    /// Device memory that the driver needs at a restore, per GPU, in bytes.
+    pub(super) fn reserves(&self) -> Vec<(GpuUuid, u64)> {
+        self.reserve.iter().map(|(u, b)| (*u, *b)).collect()
+    }
+}

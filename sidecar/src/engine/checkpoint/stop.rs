@@ -1,0 +1,291 @@
+//! The stop: everything from the moment the job falls quiet until it runs again.
+//!
+//! The dump (control state and CRIU, by the agent) and the drain (what must leave the GPU, by us) run beside each other; the
+//! job may go on when both are done.
+
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use phos_policies::schedule::Trigger;
+use phos_protocol::agent::{AttemptError, DumpFacts, Process, ToAgent, ToSidecar};
+use phos_protocol::types::GpuUuid;
+use phos_storage::CheckpointWriter;
+
+use super::drain::{Drains, Ready, plan};
+use super::name::Named;
+use super::outcome::{Canceller, Cause, Measured, PartsMs, ms};
+use super::pipeline::{self, Control};
+use super::quiesce::Insist;
+use super::store::Work;
+use crate::engine::Tier;
+use crate::engine::failpoint::{self, Step};
+use crate::engine::memory::registry::Table;
+use crate::engine::session::{Session, WaitError};
+use crate::gpu::{GpuError, MemoryInfo};
+
+/// Control state and CRIU.
+pub(super) const DUMP: Duration = Duration::from_secs(600);
+/// Attach, all processes.
+const ATTACH: Duration = Duration::from_secs(150);
+/// What must leave the GPU before the job may go on. Below the agent's own patience.
+pub(super) const HOLD: Duration = Duration::from_secs(100);
+/// Fewer bytes drained in a stop say nothing about the link.
+const TELLING: u64 = 64 << 20;
+
+/// What the agent dumped, and how it went beside the drain.
+struct Dumped {
+    /// The CPU image.
+    directory: OwnedFd,
+    facts: Box<DumpFacts>,
+    /// From the beginning of the drain until the dump was there.
+    took: Duration,
+    ready: Ready,
+}
+
+/// How long the job stood still, by the agent's clock.
+struct Resumed {
+    stop: Duration,
+    attach_ns: u64,
+}
+
+fn gb_s(bytes: u64, took: Duration) -> f64 {
+    bytes as f64 / took.as_secs_f64().max(1e-9) / 1e9
+}
+
+impl Session<'_> {
+    /// Everything while the job is held. What is left to do when it runs again.
+    pub(super) async fn hold(
+        &mut self,
+        trigger: Trigger,
+        began: Instant,
+        tier: Tier,
+        writer: CheckpointWriter,
+        control: &Arc<Control>,
+    ) -> Result<Work, Cause> {
+        let mut parts = PartsMs::new();
+        let insist = match trigger {
+            Trigger::Interval => Insist::No,
+            Trigger::OnDemand | Trigger::Terminate => Insist::Yes,
+        };
+        let (table, processes) = self.fall_quiet(insist).await?;
+        let seq = self.attempt.seq;
+        // Of the try that the job fell quiet in.
+        let quiesce = self.attempt.held_since.map(|at| at.elapsed());
+        parts.insert("quiesce".into(), ms(quiesce.unwrap_or_default()));
+        failpoint::reach(Step::AfterQuiesce);
+        let quiet = Instant::now();
+        let device_bytes = table.bytes();
+        let table = self.if_open(table, &processes)?;
+        // Measured before the driver gives its own memory up for the dump: it wants that back.
+        let free = self.engine.free_memory()?;
+        let rooms = self.engine.snapshot_rooms(&free);
+        self.link.send(&ToAgent::Dump { seq })?;
+        failpoint::reach(Step::AfterDumpRequest);
+
+        let named = self.name(table, processes).await?;
+        parts.insert("import".into(), ms(named.import));
+        parts.insert("name".into(), ms(named.name));
+        failpoint::reach(Step::AfterName);
+
+        let Named {
+            memory,
+            items,
+            digest,
+            ..
+        } = named;
+        let changed = plan::changed(items, |digest| writer.contains(digest));
+        let changed_bytes: u64 = changed.iter().map(|i| i.range.len).sum();
+        tracing::debug!(seq, device_bytes, changed_bytes, "named");
+        let concurrency = self.engine.put_concurrency;
+        let (sink, puts) = pipeline::start(writer.clone(), Arc::clone(control), concurrency);
+        let mut drains = self.engine.start_drains(changed, &rooms, &sink, control)?;
+        let dumped = self
+            .dump_and_drain(quiet, &free, control, &mut drains, &mut parts)
+            .await?;
+        let resumed = self.attach().await?;
+        let times = &dumped.facts.times;
+        for (name, ns) in [
+            ("detach", times.detach_ns),
+            ("control_checkpoint", times.control_checkpoint_ns),
+            ("criu", times.criu_ns),
+            ("control_restore", times.control_restore_ns),
+            ("attach", resumed.attach_ns),
+        ] {
+            parts.insert(name.into(), ns as f64 / 1e6);
+        }
+        let ready = dumped.ready;
+        let mut rates = BTreeMap::from([("digest_gb_s".to_owned(), gb_s(device_bytes, digest))]);
+        if ready.direct > 0 {
+            rates.insert("d2h_gb_s".into(), gb_s(ready.direct, ready.direct_took));
+        }
+        self.engine.status.lock().device_bytes = device_bytes;
+        tracing::debug!(
+            seq,
+            snapshot = ready.snapshot,
+            direct = ready.direct,
+            "attached"
+        );
+        Ok(Work {
+            trigger,
+            began,
+            durability: writer.durability(),
+            writer,
+            control: Arc::clone(control),
+            sink,
+            puts,
+            drains,
+            memory,
+            directory: dumped.directory,
+            facts: dumped.facts,
+            reserve: self.engine.planning.reserves(),
+            command: self.command.clone(),
+            gpus: self.engine.gpus.clone(),
+            parts,
+            rates,
+            changed: changed_bytes,
+            stop: resumed.stop,
+            measured: Measured {
+                dump: dumped.took,
+                link: link_rate(ready),
+            },
+            seq,
+            tier,
+            newest: self.engine.tiers.newest,
+        })
+    }
+
+    /// The table, if every GPU in it is open; else its file descriptors are kept for the next one.
+    fn if_open(&mut self, table: Table, processes: &[Process]) -> Result<Table, Cause> {
+        let used = processes.iter().flat_map(|p| &p.devices).map(|d| d.uuid);
+        let used: Vec<GpuUuid> = used.map(|uuid| self.engine.gpus.resolve(uuid)).collect();
+        let closed = self.engine.gpus.missing(used);
+        if closed.is_empty() || table.bytes() == 0 {
+            return Ok(table);
+        }
+        self.registry.keep(table);
+        Err(Cause::Closed(closed))
+    }
+
+    /// Waits for the dump and for what must leave the GPU, whichever takes longer.
+    async fn dump_and_drain(
+        &mut self,
+        quiet: Instant,
+        free: &BTreeMap<GpuUuid, MemoryInfo>,
+        control: &Control,
+        drains: &mut Drains,
+        parts: &mut PartsMs,
+    ) -> Result<Dumped, Cause> {
+        let seq = self.attempt.seq;
+        let mut dumped: Option<(OwnedFd, Box<DumpFacts>, Duration)> = None;
+        let mut drained: Option<Ready> = None;
+        let drain_began = Instant::now();
+        let mut deadline = Instant::now() + DUMP;
+        loop {
+            dumped = match (dumped, drained) {
+                (Some((directory, facts, took)), Some(ready)) => {
+                    return Ok(Dumped {
+                        directory,
+                        facts,
+                        took,
+                        ready,
+                    });
+                }
+                (dumped, _) => dumped,
+            };
+            tokio::select! {
+                outcome = drains.all_ready(), if drained.is_none() => {
+                    drained = Some(outcome.map_err(|e| match e {
+                        GpuError::Cancelled => cancelled(control),
+                        e => e.into(),
+                    })?);
+                    parts.insert("hold_drain".into(), ms(drain_began.elapsed()));
+                }
+                packet = self.link.recv() => match packet? {
+                    (ToSidecar::Dumped { seq: s, outcome }, mut fds) if s == seq => {
+                        let facts = outcome.map_err(Cause::Agent)?;
+                        let Some(directory) = fds.pop() else {
+                            return Err(Cause::Task("the CPU image came without its directory".into()));
+                        };
+                        parts.insert("dump".into(), ms(quiet.elapsed()));
+                        control.set_due();
+                        failpoint::reach(Step::AfterDumped);
+                        dumped = Some((directory, facts, drain_began.elapsed()));
+                        deadline = deadline.min(Instant::now() + HOLD);
+                    }
+                    (ToSidecar::ControlSaved { seq: s }, _) if s == seq => {
+                        self.measure_reserve(free, control);
+                    }
+                    // It would not wait for us any longer: the memory that is still being copied is no longer what it was.
+                    (ToSidecar::Resumed { seq: s, .. }, _) if s == seq => {
+                        return Err(Cause::Agent(AttemptError::Abandoned));
+                    }
+                    packet => self.event_while_waiting(packet).await?,
+                },
+                () = tokio::time::sleep_until(deadline.into()) => {
+                    return Err(if dumped.is_some() { Cause::Late } else { WaitError::Timeout(DUMP).into() });
+                }
+            }
+        }
+    }
+
+    /// The job gets its memory back and runs.
+    async fn attach(&mut self) -> Result<Resumed, Cause> {
+        let seq = self.attempt.seq;
+        failpoint::reach(Step::BeforeAttach);
+        self.link.send(&ToAgent::Attach { seq })?;
+        let resumed = self
+            .answer(ATTACH, |message, _| match message {
+                ToSidecar::Resumed {
+                    seq: s,
+                    stop_ns,
+                    attach_ns,
+                    whole,
+                } if s == seq => Ok(whole.then_some(Resumed {
+                    stop: Duration::from_nanos(stop_ns),
+                    attach_ns,
+                })),
+                other => Err(other),
+            })
+            .await?
+            .ok_or(Cause::Agent(AttemptError::Abandoned))?;
+        failpoint::reach(Step::AfterAttach);
+        Ok(resumed)
+    }
+
+    /// What the driver gave up when it saved the control state: `before` was measured before that. The
+    /// largest of the job's checkpoints counts.
+    fn measure_reserve(&mut self, before: &BTreeMap<GpuUuid, MemoryInfo>, control: &Control) {
+        for (&uuid, memory) in before {
+            let Ok(open) = self.engine.gpus.get(uuid) else {
+                continue;
+            };
+            let Ok(now) = open.gpu().memory() else {
+                continue;
+            };
+            // What the snapshot took meanwhile hides as much of what was freed.
+            let freed = (now.free + control.snapshot_on(uuid)).saturating_sub(memory.free);
+            let reserve = self.engine.planning.reserve.entry(uuid).or_default();
+            *reserve = freed.max(*reserve);
+        }
+    }
+}
+
+/// Why somebody ended it.
+pub(super) fn cancelled(control: &Control) -> Cause {
+    Cause::Cancelled {
+        reason: control.reason().unwrap_or_default(),
+        by: if control.was_for_others() {
+            Canceller::Job
+        } else {
+            Canceller::Fault
+        },
+    }
+}
+
+/// Bytes per second over the link of one GPU; less a margin, so that the policy rather takes too little into the stop.
+fn link_rate(ready: Ready) -> Option<u64> {
+    let seconds = ready.direct_took.as_secs_f64();
+    (ready.direct > TELLING && seconds > 0.0).then(|| (ready.direct as f64 / seconds * 0.8) as u64)
+}

@@ -1,0 +1,109 @@
+//! What the sidecar is told, and how people name a checkpoint.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use phos_policies::restart::RestartBudget;
+use phos_policies::retention::Retention;
+use phos_storage::s3::S3Options;
+use phos_storage::{CheckpointNumber, JobName, Key};
+use serde::Serialize;
+
+/// What the sidecar is told.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The job.
+    pub job: JobName,
+    /// Directory shared with the agent.
+    pub run_dir: PathBuf,
+    /// Address of the store.
+    pub store: String,
+    /// Time between checkpoints; none: on demand only.
+    pub interval: Option<Duration>,
+    /// Most pinned host memory, in bytes.
+    pub host_buffer: u64,
+    /// How long GPU work in flight may take to end when a checkpoint begins.
+    pub quiesce_timeout: Duration,
+    /// Restarts of a crashed job.
+    pub restarts: RestartBudget,
+    /// Resume from this checkpoint first.
+    pub from: Option<CheckpointId>,
+    /// Begin with the job's first step, whatever checkpoints there are or should be.
+    pub start_fresh: bool,
+    /// Of what the CPU can do: what the job does not use although it could be found.
+    pub unused_cpu_features: Vec<String>,
+    /// How long another node waits for this one, which did not renew its lease; zero: not at all.
+    pub lease: Duration,
+    /// What this machine is called in leases.
+    pub node: Option<String>,
+    /// Time between checkpoints in the store, where those between are kept on this machine alone, below this directory.
+    pub remote: Option<(Duration, PathBuf)>,
+    /// Below it checkpoints may be on this machine alone, whether or not this start keeps some there.
+    pub state_dir: PathBuf,
+    /// Which checkpoints to keep.
+    pub retention: Retention,
+    /// Most bytes a second that uploads may take of the link.
+    pub upload_limit: Option<u64>,
+    /// How objects are written to S3.
+    pub s3: S3Options,
+    /// Most bytes of packs that are kept in memory.
+    pub host_cache: Option<u64>,
+    /// Where packs of a remote store are kept on a disk, and most bytes of them.
+    pub cache: Option<(PathBuf, u64)>,
+    /// What the job's checkpoints are encrypted with.
+    pub key: Option<Key>,
+}
+
+/// A place of checkpoints with a log of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Tier {
+    /// The store that was named with `--store`. It survives the loss of the machine.
+    Remote,
+    /// The one on this machine, with `--remote-interval`.
+    Local,
+}
+
+/// A checkpoint as people name it: `12` in the store, `L12` on this machine alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(into = "String")]
+pub struct CheckpointId {
+    /// Where it is.
+    pub tier: Tier,
+    /// Its number there.
+    pub number: CheckpointNumber,
+}
+
+impl fmt::Display for CheckpointId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mark = match self.tier {
+            Tier::Local => "L",
+            Tier::Remote => "",
+        };
+        f.pad(&format!("{mark}{}", self.number))
+    }
+}
+
+impl From<CheckpointId> for String {
+    fn from(id: CheckpointId) -> String {
+        id.to_string()
+    }
+}
+
+impl FromStr for CheckpointId {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<CheckpointId, String> {
+        let (tier, number) = match text.strip_prefix('L') {
+            Some(rest) => (Tier::Local, rest),
+            None => (Tier::Remote, text),
+        };
+        let number = number.parse();
+        number
+            .map(|number| CheckpointId { tier, number })
+            .map_err(|_| {
+                format!("{text:?} is not a checkpoint's number: `phos-ft list` shows them")
+            })
+    }
+}

@@ -1,0 +1,191 @@
+//! The sidecar's own socket, `<run_dir>/<job>/sidecar.sock`: JSON lines for `phos-ft status` and
+//! `phos-ft checkpoint`.
+//!
+//! # Rules
+//!
+//! * Mode 0600, and the peer must be root or the same user.
+//! * It belongs to the sidecar that holds the lock beside it: another one of the same job, started by mistake or early,
+//!   leaves it alone and takes it over when the lock is free.
+//! * A line is at most [`MAX_LINE`]; at most [`MAX_CLIENTS`] clients; a client that is gone costs
+//!   nothing.
+
+use std::fs::{File, TryLockError};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{Semaphore, mpsc, oneshot};
+
+use crate::engine::control::status::{Answer, CheckpointReport, Request, Shared};
+
+const MAX_LINE: u64 = 4096;
+const MAX_CLIENTS: usize = 16;
+
+/// File name of the socket below the job's run directory.
+pub const SOCKET_FILE: &str = "sidecar.sock";
+
+/// Somebody wants a checkpoint now.
+pub(in crate::engine) type Wanted = oneshot::Sender<Result<CheckpointReport, String>>;
+
+/// How often a lock that another sidecar holds is tried.
+const TURN: std::time::Duration = std::time::Duration::from_secs(1);
+
+/// The socket, open or waiting for its turn.
+pub(in crate::engine) struct Control {
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Removes the socket when the lock is given up, before it is.
+struct Bound {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl Drop for Bound {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+fn bind(path: &Path, lock: File) -> io::Result<(UnixListener, Bound)> {
+    match std::fs::remove_file(path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+        _ => {}
+    }
+    let listener = UnixListener::bind(path)?;
+    let bound = Bound {
+        path: path.to_owned(),
+        _lock: lock,
+    };
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+    Ok((listener, bound))
+}
+
+/// The lock, if nobody else holds it.
+fn try_lock(path: &Path) -> io::Result<Option<File>> {
+    let mut options = File::options();
+    options.create(true).truncate(false).write(true);
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(path)?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(e)) => Err(e),
+    }
+}
+
+/// Binds and serves, when its turn comes.
+pub(in crate::engine) fn serve(
+    path: &Path,
+    status: Shared,
+    wanted: mpsc::Sender<Wanted>,
+) -> io::Result<Control> {
+    let lock_path = path.with_extension("lock");
+    let mut held = match try_lock(&lock_path)? {
+        Some(lock) => Some(bind(path, lock)?),
+        None => None,
+    };
+    let path = path.to_owned();
+    let clients = Arc::new(Semaphore::new(MAX_CLIENTS));
+    let task = tokio::spawn(async move {
+        let (listener, _bound) = loop {
+            if let Some(held) = held.take() {
+                break held;
+            }
+            tokio::time::sleep(TURN).await;
+            held = match try_lock(&lock_path).map(|lock| lock.map(|lock| bind(&path, lock))) {
+                Ok(Some(Ok(held))) => Some(held),
+                Ok(None) => None,
+                Ok(Some(Err(e))) | Err(e) => {
+                    tracing::debug!(error = %e, "the control socket cannot be bound");
+                    None
+                }
+            };
+        };
+        loop {
+            let Ok((stream, _)) = listener.accept().await else {
+                tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+                continue;
+            };
+            let Ok(permit) = Arc::clone(&clients).acquire_owned().await else {
+                return;
+            };
+            let (status, wanted) = (status.clone(), wanted.clone());
+            tokio::spawn(async move {
+                if let Err(e) = client(stream, status, wanted).await {
+                    tracing::debug!(error = %e, "control client");
+                }
+                drop(permit);
+            });
+        }
+    });
+    Ok(Control { task })
+}
+
+async fn client(
+    mut stream: UnixStream,
+    status: Shared,
+    wanted: mpsc::Sender<Wanted>,
+) -> io::Result<()> {
+    let own = rustix::process::geteuid().as_raw();
+    let peer = stream.peer_cred()?.uid();
+    if peer != 0 && peer != own {
+        return Ok(());
+    }
+    let (read, mut write) = stream.split();
+    let mut lines = BufReader::new(read.take(MAX_LINE));
+    let mut line = String::new();
+    if lines.read_line(&mut line).await? == 0 {
+        return Ok(());
+    }
+    let answer = match serde_json::from_str::<Request>(&line) {
+        Ok(Request::Status) => Answer::Status(Box::new(status.lock().clone())),
+        Ok(Request::Checkpoint) => checkpoint(&wanted).await,
+        Err(e) => Answer::Error(format!("request not understood: {e}")),
+    };
+    let mut text = serde_json::to_string(&answer)?;
+    text.push('\n');
+    write.write_all(text.as_bytes()).await
+}
+
+async fn checkpoint(wanted: &mpsc::Sender<Wanted>) -> Answer {
+    let (sender, answer) = oneshot::channel();
+    if wanted.send(sender).await.is_err() {
+        return Answer::Error("the sidecar is ending".into());
+    }
+    match answer.await {
+        Ok(Ok(report)) => Answer::Checkpoint(Box::new(report)),
+        Ok(Err(reason)) => Answer::Error(reason),
+        Err(_) => Answer::Error("the sidecar is ending".into()),
+    }
+}
+
+/// Asks a running sidecar. Blocks until it answers; for a checkpoint that is when it is visible.
+///
+/// # Errors
+/// No sidecar is there, or its answer does not parse.
+pub fn ask(path: &Path, request: &Request) -> io::Result<Answer> {
+    use std::io::{BufRead, Write};
+    let mut stream = std::os::unix::net::UnixStream::connect(path)?;
+    let mut text = serde_json::to_string(request)?;
+    text.push('\n');
+    stream.write_all(text.as_bytes())?;
+    let mut line = String::new();
+    std::io::BufReader::new(stream).read_line(&mut line)?;
+    if line.is_empty() {
+        return Err(io::Error::new(
+            io::ErrorKind::UnexpectedEof,
+            "the sidecar ended before it answered",
+        ));
+    }
+    Ok(serde_json::from_str(&line)?)
+}

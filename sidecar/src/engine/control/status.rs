@@ -1,0 +1,169 @@
+//! What the sidecar says of itself: the types of its control socket, and the shared state behind them.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use phos_storage::Durability;
+use serde::{Deserialize, Serialize};
+
+/// A finished checkpoint.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CheckpointReport {
+    /// Its number.
+    pub id: u64,
+    /// Whether that is its number on this machine (`L5`): it goes on to the store at its time.
+    #[serde(default)]
+    pub local: bool,
+    /// What it survives. `None`: a sidecar of an older release did not say.
+    #[serde(default)]
+    pub durability: Option<Durability>,
+    /// Why it was taken.
+    pub trigger: String,
+    /// How long the job was held, in ms.
+    pub stop_ms: f64,
+    /// The stop's parts, and the steps outside it, in ms.
+    pub parts_ms: BTreeMap<String, f64>,
+    /// Naming and copying off the GPUs while the job was held, in GB/s (10^9 bytes).
+    #[serde(default)]
+    pub rates: BTreeMap<String, f64>,
+    /// Bytes of the whole image.
+    pub total_bytes: u64,
+    /// Bytes of GPU memory whose content was not stored yet.
+    pub changed_bytes: u64,
+    /// Bytes copied off the GPUs.
+    pub copied_bytes: u64,
+    /// Bytes that the store grew by.
+    pub stored_bytes: u64,
+    /// From the trigger until it was visible, in seconds.
+    pub seconds: f64,
+}
+
+/// What collections did since this sidecar started.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct CollectionReport {
+    /// Checkpoints that retention removed.
+    pub removed: u64,
+    /// Packs deleted.
+    pub packs: u64,
+    /// Their bytes.
+    pub pack_bytes: u64,
+    /// Bytes that were written again to empty packs of which little was needed.
+    pub repacked_bytes: u64,
+    /// Why the last one did not do all that there was to do.
+    pub failure: Option<String>,
+}
+
+/// The newest checkpoint that was copied from this machine to the store.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RemoteReport {
+    /// Its number in the store.
+    pub id: u64,
+    /// Its number on this machine.
+    pub local: u64,
+    /// When it became visible on this machine, in ms since 1970.
+    pub taken_ms: u64,
+    /// Bytes sent.
+    pub sent_bytes: u64,
+    /// How long the copy took, in seconds.
+    pub seconds: f64,
+}
+
+/// That the job's progress is not protected, since its checkpoints fail.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unprotected {
+    /// What was done since then would be lost: when the last checkpoint was stored, or the job began to run if that was
+    /// later, in ms since 1970.
+    pub since_ms: u64,
+    /// Why the last attempt failed.
+    pub because: String,
+}
+
+/// The sidecar's state.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// Job name.
+    pub job: String,
+    /// Where it is stored.
+    pub store: String,
+    /// What is going on, in words.
+    pub state: String,
+    /// The job's command, once the agent has told it.
+    pub command: Vec<String>,
+    /// Seconds between checkpoints.
+    pub interval_seconds: f64,
+    /// Checkpoints stored since this sidecar started.
+    pub checkpoints: u64,
+    /// Attempts that failed since this sidecar started.
+    pub failures: u64,
+    /// The last stored one.
+    pub last: Option<CheckpointReport>,
+    /// Why the last failed attempt failed.
+    pub last_failure: Option<String>,
+    /// From an attempt that failed until a checkpoint is stored.
+    #[serde(default)]
+    pub unprotected: Option<Unprotected>,
+    /// Why what the store shows of the job's history is not what was seen of it, while that is so: a log that was rolled back, an
+    /// older copy, another store.
+    #[serde(default)]
+    pub history_away: Option<String>,
+    /// Why checkpoints are ruled out now.
+    pub unsupported: Option<String>,
+    /// How often the job was brought back.
+    pub restarts: u32,
+    /// The checkpoint that the job was resumed from.
+    pub resumed_from: Option<u64>,
+    /// Whether that is its number on this machine.
+    #[serde(default)]
+    pub resumed_locally: bool,
+    /// With `--remote-interval`: what the store has of it.
+    #[serde(default)]
+    pub remote: Option<RemoteReport>,
+    /// Why the last copy to the store failed, if it did.
+    #[serde(default)]
+    pub remote_failure: Option<String>,
+    /// Device memory of the job as of the last checkpoint, in bytes.
+    pub device_bytes: u64,
+    /// Old checkpoints that were removed, once there was a collection.
+    #[serde(default)]
+    pub collected: Option<CollectionReport>,
+}
+
+/// A request on the control socket: one JSON line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Request {
+    /// Answered by [`Answer::Status`].
+    Status,
+    /// Take one now; answered by [`Answer::Checkpoint`] when it is visible.
+    Checkpoint,
+}
+
+/// An answer: one JSON line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// The state.
+    Status(Box<Report>),
+    /// A checkpoint is stored.
+    Checkpoint(Box<CheckpointReport>),
+    /// It did not work; why.
+    Error(String),
+}
+
+/// The state, shared.
+#[derive(Clone, Default)]
+pub(in crate::engine) struct Shared(Arc<Mutex<Report>>);
+
+impl Shared {
+    pub(in crate::engine) fn new(report: Report) -> Shared {
+        Shared(Arc::new(Mutex::new(report)))
+    }
+
+    pub(in crate::engine) fn lock(&self) -> MutexGuard<'_, Report> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(in crate::engine) fn state(&self, state: impl Into<String>) {
+        self.lock().state = state.into();
+    }
+}

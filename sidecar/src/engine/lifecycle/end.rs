@@ -1,0 +1,171 @@
+//! The end of a job's processes: it is done, it is resumed, or it is given up.
+
+use std::time::{Duration, Instant};
+
+use phos_policies::restart::Decision;
+use phos_protocol::agent::{Exit, ToAgent};
+
+use super::Outcome;
+use crate::engine::restore::Occasion;
+use crate::engine::session::link::{Link, LinkError};
+use crate::engine::session::{Ended, Session, Stop};
+use crate::engine::tiers::replicate;
+use crate::engine::{Engine, EngineError, LAST_STORE, random_u64, unix_millis};
+
+/// How long after an agent ended, and how often from then on, its successor is looked for.
+const LOOK: Duration = Duration::from_millis(500);
+
+impl Session<'_> {
+    /// Deals with the end of the job.
+    pub(super) async fn job_ended(&mut self, ended: Ended) -> Result<Outcome, Stop> {
+        let Ended { exit, stopping } = ended;
+        self.job_stopped();
+        // A checkpoint whose job was attached again is whole without the job: the newest there is.
+        self.settle_checkpoint().await?;
+        // Whatever its code: a job that answers SIGTERM with a success is not done, and the next start resumes what it trained.
+        if stopping {
+            tracing::info!(
+                ?exit,
+                "the job was ended; the next start resumes it from its newest checkpoint"
+            );
+            self.engine.status.state("ended on request");
+            // It may have ended already: it waits for nothing then.
+            let _ = self.link.send(&ToAgent::GiveUp);
+            self.copy_the_rest().await?;
+            return Ok(Outcome::Over);
+        }
+        if exit.is_success() {
+            self.take_over().await?;
+            // Not one that becomes visible after that.
+            self.engine.stop_background();
+            self.engine.mark_completed(0).await;
+            tracing::info!("the job ended successfully");
+            self.engine.status.state("ended successfully");
+            // It may have ended already: it waits for nothing then.
+            let _ = self.link.send(&ToAgent::GiveUp);
+            return Ok(Outcome::Over);
+        }
+        self.crashed(exit).await
+    }
+
+    /// Brings the job back, if it did not crash too often.
+    async fn crashed(&mut self, exit: Exit) -> Result<Outcome, Stop> {
+        let (now, jitter) = (self.engine.now(), random_u64());
+        let after = match self.engine.restarts.on_crash(now, jitter) {
+            Decision::Restart { after, attempt } => {
+                tracing::warn!(
+                    ?exit,
+                    attempt,
+                    after_ms = after.as_millis() as u64,
+                    "the job crashed; bringing it back"
+                );
+                after
+            }
+            Decision::GiveUp { restarts } => {
+                tracing::error!(
+                    ?exit,
+                    restarts,
+                    "the job crashed too often: giving up; see its log, or raise --max-restarts"
+                );
+                self.engine.status.state("gave up after too many crashes");
+                self.link.send(&ToAgent::GiveUp)?;
+                self.copy_the_rest().await?;
+                return Ok(Outcome::Over);
+            }
+        };
+        self.pause(after).await?;
+        self.await_history().await?;
+        self.stand_by().await?;
+        self.take_over().await?;
+        if self.restore_newest(Occasion::Crash).await?.is_some() {
+            self.job_runs();
+            return Ok(Outcome::Runs);
+        }
+        match exit {
+            Exit::Signal(signal) => {
+                tracing::warn!(
+                    signal,
+                    "there is no checkpoint yet: the job is started afresh"
+                );
+                self.start_afresh().await
+            }
+            Exit::Code(code) => {
+                tracing::error!(
+                    code,
+                    "the job failed before its first checkpoint: there is nothing to resume"
+                );
+                self.engine
+                    .status
+                    .state("failed before its first checkpoint");
+                self.link.send(&ToAgent::GiveUp)?;
+                Ok(Outcome::Over)
+            }
+        }
+    }
+
+    /// Copies what is on this machine alone to the store, until the time for that is over or the next agent is there, which
+    /// must not wait: what is left is copied when the job runs again.
+    async fn copy_the_rest(&mut self) -> Result<(), EngineError> {
+        let asked = self.engine.signals.asked.unwrap_or_else(Instant::now);
+        let until = asked + LAST_STORE;
+        let mut gone: Option<Instant> = None;
+        self.engine.hurry_copies();
+        while self.engine.has_copies_to_make() {
+            self.engine.copy_if_due();
+            let due = self.engine.next_copy();
+            let look = gone.map(|_| Instant::now() + LOOK);
+            let wake = [due, look].into_iter().flatten().fold(until, Instant::min);
+            tokio::select! {
+                outcome = replicate::ended(&mut self.engine.tiers.replication) => self.engine.copy_ended(outcome)?,
+                packet = self.link.recv(), if gone.is_none() => {
+                    gone = packet.is_err().then(Instant::now);
+                }
+                () = tokio::time::sleep_until(wake.into()) => {}
+            }
+            let may_follow = gone.is_some_and(|since| since.elapsed() >= LOOK);
+            if may_follow && Link::connect(&self.engine.agent).is_ok() {
+                tracing::info!(
+                    "the next agent is there: the last checkpoint is sent once the job runs again"
+                );
+                break;
+            }
+            if Instant::now() >= until {
+                tracing::error!(
+                    "the last checkpoint is on this machine only: the store did not take it in time; it is sent when \
+                     the job runs here again"
+                );
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the agent to end the job for good, after a restore that cannot be.
+    pub(in crate::engine) fn give_up(&mut self, reason: &str) -> Result<(), LinkError> {
+        tracing::error!(reason, "the job cannot be resumed");
+        self.engine
+            .status
+            .state(format!("cannot be resumed: {reason}"));
+        self.link.send(&ToAgent::GiveUp)
+    }
+}
+
+impl Engine {
+    /// The job is done: it is not resumed any more.
+    async fn mark_completed(&mut self, code: i32) {
+        let Some(epoch) = self.ownership.epoch else {
+            return;
+        };
+        if let Some(local) = &mut self.tiers.local {
+            local.mark_completed(code).await;
+        }
+        match self.job.mark_completed(epoch, code, unix_millis()).await {
+            Ok(()) => self.ownership.history.forget(),
+            Err(e) => tracing::error!(
+                error = %e,
+                "it could not be noted that the job is done: the next start will resume it from its \
+                 newest checkpoint; use another --job then"
+            ),
+        }
+    }
+}

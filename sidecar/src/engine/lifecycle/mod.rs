@@ -1,0 +1,214 @@
+//! The job from its start to its end, over one connection to the agent: what happens in which order.
+//!
+//! * [`start`]: a job that does not run yet is resumed or started;
+//! * checkpoints are taken at their times while it runs;
+//! * [`terminate`]: it is to end, with a last checkpoint;
+//! * [`end`]: it ended, and is done, resumed or given up.
+
+mod end;
+mod start;
+mod terminate;
+
+use std::time::{Duration, Instant};
+
+use phos_policies::schedule::{Action, Event};
+use phos_protocol::agent::{JobState, ToAgent};
+use phos_storage::JobError;
+
+use super::checkpoint::outcome::{Failed, Stored};
+use super::control::socket::Wanted;
+use super::ownership::{Ownership, lease};
+use super::session::link::{LinkError, Packet};
+use super::session::{Ended, Session, Stop};
+use super::tiers::{Tiers, replicate};
+use super::{Engine, EngineError, LAST_STORE, LINGER, stop_wanted, unix_millis};
+
+/// Why a session ended.
+pub(super) enum SessionEnd {
+    /// Connect again.
+    Lost(String),
+    /// The job is over; nothing is left to do.
+    Over,
+}
+
+/// What became of a job that was started, or that had ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    /// It runs.
+    Runs,
+    /// It is over; nothing is left to do.
+    Over,
+}
+
+/// What woke the loop.
+enum Wake {
+    Packet(Result<Packet, LinkError>),
+    Timer,
+    Wanted(Wanted),
+    Checkpoint(Result<Stored, Failed>),
+    Copied(Option<replicate::Outcome>),
+    Stop,
+    Demand,
+    Lost(JobError),
+}
+
+impl Session<'_> {
+    /// Runs until the connection or the job ends.
+    pub(in crate::engine) async fn run(mut self, job: JobState) -> Result<SessionEnd, EngineError> {
+        match self.serve(job).await {
+            Ok(end) => Ok(end),
+            Err(Stop::Link(e)) => {
+                self.job_stopped();
+                Ok(SessionEnd::Lost(e.to_string()))
+            }
+            Err(Stop::Over) => Ok(SessionEnd::Over),
+            Err(Stop::Engine(e)) => {
+                // A store that lost its history fences as well. That ends this sidecar and not the job: the next one finds no
+                // other holder.
+                if !e.is_fenced() {
+                    return Err(e);
+                }
+                match self.other_holder().await {
+                    Ok(None) => return Err(EngineError::HistoryLost(e.to_string())),
+                    Ok(Some(_)) => {
+                        // Whoever is not connected any more has ended, or hears it from the next sidecar.
+                        let _ = self.link.send(&ToAgent::Fenced {
+                            reason: e.to_string(),
+                        });
+                    }
+                    Err(_) => {}
+                }
+                Err(e)
+            }
+        }
+    }
+
+    async fn serve(&mut self, job: JobState) -> Result<SessionEnd, Stop> {
+        if self.take_up(job).await? == Outcome::Over {
+            return Ok(SessionEnd::Over);
+        }
+        loop {
+            if let Some(ended) = self.ended.take() {
+                if self.job_ended(ended).await? == Outcome::Over {
+                    return Ok(SessionEnd::Over);
+                }
+                continue;
+            }
+            let mut timer = None;
+            let now = self.engine.now();
+            match self.engine.schedule.next(now) {
+                Action::Start(trigger) if self.running && !self.engine.in_progress.is_storing() => {
+                    self.checkpoint(trigger).await?;
+                    continue;
+                }
+                Action::WaitUntil(at) => timer = Some(at),
+                Action::Finish => self.send_terminate()?,
+                Action::Start(_) | Action::Idle => {}
+            }
+            self.engine.copy_if_due();
+            match self.wake(timer).await {
+                Wake::Packet(packet) => self.event(packet?).await?,
+                Wake::Timer => {}
+                Wake::Wanted(client) => {
+                    self.engine.requests.next.push(client);
+                    self.engine.schedule.on(Event::Requested, self.engine.now());
+                }
+                Wake::Demand => self.engine.schedule.on(Event::Requested, self.engine.now()),
+                Wake::Checkpoint(outcome) => self.checkpoint_ended(outcome)?,
+                Wake::Copied(outcome) => self.engine.copy_ended(outcome)?,
+                Wake::Stop => return Ok(SessionEnd::Over),
+                Wake::Lost(e) => return Err(EngineError::Job(e).into()),
+            }
+            if let Some(t) = self.termination
+                && Instant::now() >= t.exit_at
+            {
+                self.send_terminate()?;
+            }
+        }
+    }
+
+    /// Takes the job up as the agent has it.
+    async fn take_up(&mut self, job: JobState) -> Result<Outcome, Stop> {
+        match job {
+            JobState::Running => {
+                // That was for the start of the job; what comes after a crash now is its newest checkpoint.
+                self.engine.resume.had_its_turn();
+                self.job_runs();
+            }
+            JobState::Waiting => {
+                let begun = self.begin().await;
+                if let Err(Stop::Engine(EngineError::Job(JobError::NoCheckpoint { .. }))) = &begun {
+                    // What a person asked to go back to is not there: the job is not begun anew for that, by nobody.
+                    let _ = self.link.send(&ToAgent::GiveUp);
+                }
+                return begun;
+            }
+            JobState::Ended(exit) => {
+                // As above: it ran, and its newest checkpoint is what comes now.
+                self.engine.resume.had_its_turn();
+                self.ended = Some(Ended {
+                    exit,
+                    stopping: false,
+                });
+            }
+        }
+        Ok(Outcome::Runs)
+    }
+
+    async fn wake(&mut self, at: Option<Duration>) -> Wake {
+        let exit_at = self.exit_at();
+        let at = at.map(|at| self.engine.origin + at);
+        let copy_at = self.engine.next_copy();
+        let until = [at, exit_at, copy_at].into_iter().flatten().min();
+        let until = until.unwrap_or_else(|| Instant::now() + Duration::from_secs(3600));
+        // Not while the agent waits for the last checkpoint, which has an end of its own.
+        let may_stop = self.termination.is_none();
+        let linger = if self.engine.in_progress.is_storing() {
+            LAST_STORE
+        } else {
+            LINGER
+        };
+        let Engine {
+            requests,
+            in_progress,
+            signals,
+            demand,
+            tiers: Tiers { replication, .. },
+            ownership: Ownership { keeper, .. },
+            ..
+        } = &mut *self.engine;
+        tokio::select! {
+            biased;
+            outcome = in_progress.landed() => Wake::Checkpoint(outcome),
+            outcome = replicate::ended(replication) => Wake::Copied(outcome),
+            packet = self.link.recv() => Wake::Packet(packet),
+            Some(client) = requests.incoming.recv() => Wake::Wanted(client),
+            _ = demand.recv() => Wake::Demand,
+            e = lease::lost(keeper) => Wake::Lost(e),
+            () = stop_wanted(signals, linger), if may_stop => Wake::Stop,
+            () = tokio::time::sleep_until(until.into()) => Wake::Timer,
+        }
+    }
+
+    /// The job runs from now on.
+    fn job_runs(&mut self) {
+        self.running = true;
+        let now = self.engine.now();
+        self.engine.schedule.on(Event::JobStarted, now);
+        self.engine.run.running = true;
+        self.engine.run.since = unix_millis();
+        self.engine.status.lock().unprotected = None;
+        self.engine.status.state("running");
+    }
+
+    /// The job does not run any more: nobody gets a checkpoint.
+    fn job_stopped(&mut self) {
+        self.running = false;
+        self.engine.run.running = false;
+        for client in self.engine.requests.next.drain(..) {
+            let _ = client.send(Err("the job does not run".into()));
+        }
+        let now = self.engine.now();
+        self.engine.schedule.on(Event::JobExited, now);
+    }
+}

@@ -1,0 +1,228 @@
+//! The GPUs this sidecar works with: opened when they are needed, with the digest kernel, a copy
+//! stream and the pinned host pool they share.
+//!
+//! # Rules
+//!
+//! * Opening takes up to seconds and is therefore never done during a stop: an attempt that meets a
+//!   GPU that is not open gives up, opens it, and begins again.
+//! * Naming runs on all GPUs at the same time.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use phos_protocol::types::GpuUuid;
+use phos_storage::Naming;
+
+use crate::gpu::{
+    Digest, Digester, Driver, Gpu, GpuError, GpuInfo, HostPool, Quiet, Range, Stream,
+};
+
+/// A GPU with what the engine needs on it.
+pub(in crate::engine) struct OpenGpu {
+    gpu: Arc<Gpu>,
+    digester: Mutex<Digester>,
+    /// For copies.
+    pub(in crate::engine) stream: Stream,
+}
+
+impl OpenGpu {
+    fn new(driver: &Driver, info: &GpuInfo) -> Result<OpenGpu, GpuError> {
+        let gpu = driver.open(info)?;
+        let digester = Mutex::new(Digester::new(&gpu)?);
+        let stream = Stream::new(&gpu)?;
+        Ok(OpenGpu {
+            gpu,
+            digester,
+            stream,
+        })
+    }
+
+    /// The GPU itself.
+    pub(in crate::engine) fn gpu(&self) -> &Arc<Gpu> {
+        &self.gpu
+    }
+
+    /// Names ranges that lie on this GPU. Blocks.
+    pub(in crate::engine) fn digest(
+        &self,
+        ranges: &[&Range],
+        naming: &Naming,
+    ) -> Result<Vec<Digest>, GpuError> {
+        self.digester
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .digest(ranges, naming.key())
+    }
+}
+
+/// Places in the caller's list, and the digests that belong there.
+type Numbered = (Vec<usize>, Vec<Digest>);
+
+/// See the module.
+#[derive(Clone)]
+pub(in crate::engine) struct Gpus {
+    driver: Result<Driver, GpuError>,
+    infos: Vec<GpuInfo>,
+    open: BTreeMap<GpuUuid, Arc<OpenGpu>>,
+    host: Option<Arc<HostPool>>,
+    host_bytes: u64,
+    /// What processes call a GPU → which one it is, for jobs that were moved.
+    aliases: BTreeMap<GpuUuid, GpuUuid>,
+}
+
+impl Gpus {
+    /// Looks for the driver and its GPUs. No driver is no error yet: a job may use none. Blocks.
+    pub(in crate::engine) fn discover(host_bytes: u64) -> Gpus {
+        let driver = Driver::load();
+        let (driver, infos) = match driver {
+            Ok(driver) => match driver.gpus() {
+                Ok(infos) => (Ok(driver), infos),
+                Err(e) => (Err(e), Vec::new()),
+            },
+            Err(e) => (Err(e), Vec::new()),
+        };
+        Gpus {
+            driver,
+            infos,
+            open: BTreeMap::new(),
+            host: None,
+            host_bytes,
+            aliases: BTreeMap::new(),
+        }
+    }
+
+    /// The GPU that a process means: a process that was moved names the one it saw first.
+    pub(in crate::engine) fn resolve(&self, uuid: GpuUuid) -> GpuUuid {
+        if let Some(now) = self.aliases.get(&uuid) {
+            return *now;
+        }
+        match self.infos.as_slice() {
+            // A sidecar that was started after the move does not know of it; with one GPU there is
+            // no choice.
+            [only] if only.uuid != uuid => only.uuid,
+            _ => uuid,
+        }
+    }
+
+    /// After a restore.
+    pub(in crate::engine) fn set_aliases(&mut self, aliases: Vec<(GpuUuid, GpuUuid)>) {
+        self.aliases = aliases.into_iter().collect();
+    }
+
+    /// For the manifest.
+    pub(in crate::engine) fn aliases(&self) -> Vec<(GpuUuid, GpuUuid)> {
+        self.aliases.iter().map(|(a, b)| (*a, *b)).collect()
+    }
+
+    /// What the driver lists.
+    pub(in crate::engine) fn infos(&self) -> &[GpuInfo] {
+        &self.infos
+    }
+
+    /// The driver.
+    pub(in crate::engine) fn driver(&self) -> Result<Driver, GpuError> {
+        self.driver.clone()
+    }
+
+    /// Which of these GPUs are not open.
+    pub(in crate::engine) fn missing(
+        &self,
+        wanted: impl IntoIterator<Item = GpuUuid>,
+    ) -> Vec<GpuUuid> {
+        let mut missing: Vec<_> = wanted
+            .into_iter()
+            .filter(|uuid| !self.open.contains_key(uuid))
+            .collect();
+        missing.sort_unstable();
+        missing.dedup();
+        missing
+    }
+
+    /// Opens GPUs. Blocks for seconds.
+    pub(in crate::engine) fn open(&mut self, wanted: &[GpuUuid]) -> Result<(), GpuError> {
+        let driver = self.driver.clone()?;
+        for &uuid in wanted {
+            if self.open.contains_key(&uuid) {
+                continue;
+            }
+            let info = self
+                .infos
+                .iter()
+                .find(|info| info.uuid == uuid)
+                .ok_or(GpuError::NoSuchGpu(uuid))?;
+            let open = Arc::new(OpenGpu::new(&driver, info)?);
+            if self.host.is_none() {
+                let pool = HostPool::new(open.gpu(), self.host_bytes);
+                pool.fill_in_background();
+                self.host = Some(pool);
+            }
+            self.open.insert(uuid, open);
+        }
+        Ok(())
+    }
+
+    /// An open GPU.
+    pub(in crate::engine) fn get(&self, uuid: GpuUuid) -> Result<&Arc<OpenGpu>, GpuError> {
+        self.open.get(&uuid).ok_or(GpuError::NoSuchGpu(uuid))
+    }
+
+    /// Every open GPU.
+    pub(in crate::engine) fn all(&self) -> impl Iterator<Item = (&GpuUuid, &Arc<OpenGpu>)> {
+        self.open.iter()
+    }
+
+    /// Pinned memory. There is some as soon as one GPU is open.
+    pub(in crate::engine) fn host(&self) -> Result<&Arc<HostPool>, GpuError> {
+        self.host.as_ref().ok_or(GpuError::NoGpu)
+    }
+
+    /// No host memory is pinned in the background until what this returns is dropped.
+    pub(in crate::engine) fn pause_pinning(&self) -> Option<Quiet> {
+        self.host.as_ref().map(HostPool::pause_pinning)
+    }
+
+    /// Names ranges on whatever GPUs they lie, all at the same time; answers in the order of
+    /// `ranges`. Blocks.
+    pub(in crate::engine) fn digest(
+        &self,
+        ranges: &[Range],
+        naming: &Naming,
+    ) -> Result<Vec<Digest>, GpuError> {
+        let mut per_gpu: BTreeMap<GpuUuid, Vec<usize>> = BTreeMap::new();
+        for (i, range) in ranges.iter().enumerate() {
+            per_gpu
+                .entry(range.memory.gpu().uuid())
+                .or_default()
+                .push(i);
+        }
+        // The job is held meanwhile, and the usual case needs none of what follows.
+        if let (1, Some(&uuid)) = (per_gpu.len(), per_gpu.keys().next()) {
+            let all: Vec<&Range> = ranges.iter().collect();
+            return self.get(uuid)?.digest(&all, naming);
+        }
+        let mut digests = vec![[0_u8; 32]; ranges.len()];
+        let results: Vec<Result<Numbered, GpuError>> = std::thread::scope(|scope| {
+            let workers: Vec<_> = per_gpu
+                .into_iter()
+                .map(|(uuid, indices)| {
+                    scope.spawn(move || {
+                        let own: Vec<&Range> = indices.iter().map(|&i| &ranges[i]).collect();
+                        let digests = self.get(uuid)?.digest(&own, naming)?;
+                        Ok((indices, digests))
+                    })
+                })
+                .collect();
+            workers
+                .into_iter()
+                .map(|w| w.join().unwrap_or(Err(GpuError::Cancelled)))
+                .collect()
+        });
+        for result in results {
+            let (indices, found) = result?;
+            for (i, digest) in indices.into_iter().zip(found) {
+                digests[i] = digest;
+            }
+        }
+        Ok(digests)
+    }
+}

@@ -1,0 +1,166 @@
+//! The connection to the agent.
+//!
+//! # Rules
+//!
+//! * A thread reads packets and passes them on in order; the queue is bounded, so a sidecar that is
+//!   busy slows the agent's table down and holds no more of it than the queue.
+//! * Sending blocks for at most [`SEND_TIMEOUT`]: an agent that does not read for so long is treated
+//!   as gone. It brings the job back by itself.
+//! * Dropping the link closes the socket; the agent then ends whatever attempt is under way.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use phos_protocol::agent::{ToAgent, ToSidecar};
+use phos_protocol::channel::{self, RecvError, SendError};
+use rustix::net::{AddressFamily, Shutdown, SocketAddrUnix, SocketFlags, SocketType};
+use tokio::sync::mpsc;
+
+use crate::agent::link::peer;
+
+/// Longest time that a packet may take to be taken by the agent's socket.
+const SEND_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Packets read and not yet looked at.
+const QUEUE: usize = 64;
+
+/// A message of the agent with its fds.
+pub(in crate::engine) type Packet = (ToSidecar, Vec<OwnedFd>);
+
+/// Why there is no connection.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::engine) enum ConnectError {
+    #[error(
+        "no agent at {path}: {source}; start the job with `phos-ft run -- CMD` and the same --job and --run-dir"
+    )]
+    Absent { path: PathBuf, source: io::Error },
+    #[error(
+        "the agent's socket {path} may not be opened: run the sidecar as the same user as the agent (root)"
+    )]
+    Denied { path: PathBuf },
+    #[error(
+        "{path} is served by user {uid}, not by root or this user: somebody else made it; remove it"
+    )]
+    Foreign { path: PathBuf, uid: u32 },
+    #[error("the socket path {path} is too long: choose a shorter --run-dir")]
+    Path { path: PathBuf },
+    #[error("cannot make a socket: {0}")]
+    Socket(io::Error),
+}
+
+impl ConnectError {
+    /// Whether waiting may help.
+    pub(in crate::engine) fn is_transient(&self) -> bool {
+        matches!(self, ConnectError::Absent { .. })
+    }
+}
+
+/// Why a connection ended.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::engine) enum LinkError {
+    #[error("the agent is gone")]
+    Closed,
+    #[error("{0}")]
+    Receive(RecvError),
+    #[error("{0}")]
+    Send(#[from] SendError),
+}
+
+/// See the module.
+pub(in crate::engine) struct Link {
+    socket: Arc<OwnedFd>,
+    packets: mpsc::Receiver<Result<Packet, RecvError>>,
+}
+
+impl Link {
+    /// Connects; does not wait.
+    pub(in crate::engine) fn connect(path: &Path) -> Result<Link, ConnectError> {
+        let here = || path.to_owned();
+        let address = SocketAddrUnix::new(path).map_err(|_| ConnectError::Path { path: here() })?;
+        let socket = rustix::net::socket_with(
+            AddressFamily::UNIX,
+            SocketType::SEQPACKET,
+            SocketFlags::CLOEXEC,
+            None,
+        )
+        .map_err(|e| ConnectError::Socket(e.into()))?;
+        rustix::net::connect(&socket, &address).map_err(|e| match e {
+            rustix::io::Errno::ACCESS | rustix::io::Errno::PERM => {
+                ConnectError::Denied { path: here() }
+            }
+            e => ConnectError::Absent {
+                path: here(),
+                source: e.into(),
+            },
+        })?;
+        let peer =
+            peer(socket.as_fd()).ok_or_else(|| ConnectError::Socket(io::Error::last_os_error()))?;
+        if peer.uid != rustix::process::geteuid().as_raw() && peer.uid != 0 {
+            return Err(ConnectError::Foreign {
+                path: here(),
+                uid: peer.uid,
+            });
+        }
+        let _ = rustix::net::sockopt::set_socket_timeout(
+            &socket,
+            rustix::net::sockopt::Timeout::Send,
+            Some(SEND_TIMEOUT),
+        );
+        let socket = Arc::new(socket);
+        let (sender, packets) = mpsc::channel(QUEUE);
+        let reader = Arc::clone(&socket);
+        std::thread::Builder::new()
+            .name("agent-link".into())
+            .spawn(move || read(&reader, &sender))
+            .map_err(ConnectError::Socket)?;
+        Ok(Link { socket, packets })
+    }
+
+    /// Sends a message.
+    pub(in crate::engine) fn send(&self, message: &ToAgent) -> Result<(), LinkError> {
+        self.send_with(message, &[])
+    }
+
+    /// Sends a message with fds.
+    pub(in crate::engine) fn send_with(
+        &self,
+        message: &ToAgent,
+        fds: &[BorrowedFd<'_>],
+    ) -> Result<(), LinkError> {
+        tracing::trace!(?message, fds = fds.len(), "to agent");
+        tokio::task::block_in_place(|| channel::send(&self.socket, message, fds))?;
+        Ok(())
+    }
+
+    /// The next message. Cancel safe.
+    pub(in crate::engine) async fn recv(&mut self) -> Result<Packet, LinkError> {
+        match self.packets.recv().await {
+            Some(Ok(packet)) => {
+                tracing::trace!(message = ?packet.0, fds = packet.1.len(), "from agent");
+                Ok(packet)
+            }
+            Some(Err(RecvError::Closed)) | None => Err(LinkError::Closed),
+            Some(Err(e)) => Err(LinkError::Receive(e)),
+        }
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        // Wakes the reader, which then ends.
+        let _ = rustix::net::shutdown(&self.socket, Shutdown::Both);
+    }
+}
+
+fn read(socket: &OwnedFd, sender: &mpsc::Sender<Result<Packet, RecvError>>) {
+    loop {
+        let received = channel::recv::<ToSidecar>(socket);
+        let last = received.is_err();
+        if sender.blocking_send(received).is_err() || last {
+            return;
+        }
+    }
+}

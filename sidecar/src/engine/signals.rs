@@ -1,0 +1,47 @@
+//! Requests to end.
+
+use std::time::{Duration, Instant};
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// How long this process goes on after it was asked to end: so that a last checkpoint that the agent asks for at the same time is
+/// not lost.
+pub(super) const LINGER: Duration = Duration::from_secs(2);
+/// How long it goes on while a checkpoint is being stored, which a store that does not answer may never end. Below the time that
+/// whoever asked waits before it kills (compose.yaml: 90 s).
+pub(super) const LAST_STORE: Duration = Duration::from_secs(60);
+
+/// SIGTERM and SIGINT.
+pub(super) struct Signals {
+    term: Signal,
+    int: Signal,
+    /// When the first of them came.
+    pub(super) asked: Option<Instant>,
+}
+
+impl Signals {
+    /// Takes the signals from the default, which ends the process.
+    pub(super) fn new() -> std::io::Result<Signals> {
+        Ok(Signals {
+            term: signal(SignalKind::terminate())?,
+            int: signal(SignalKind::interrupt())?,
+            asked: None,
+        })
+    }
+}
+
+/// Waits for a request to end, and then until so much time has passed since. Once it came, it stays.
+pub(super) async fn stop_wanted(signals: &mut Signals, linger: Duration) {
+    let asked = match signals.asked {
+        Some(asked) => asked,
+        None => {
+            tokio::select! {
+                _ = signals.term.recv() => {}
+                _ = signals.int.recv() => {}
+            }
+            tracing::info!("asked to end");
+            *signals.asked.insert(Instant::now())
+        }
+    };
+    tokio::time::sleep_until((asked + linger).into()).await;
+}

@@ -1,0 +1,263 @@
+//! Checkpoints are copied from this machine to the store, with `--remote-interval`: the newest one at its time.
+//!
+//! # Out of the way
+//!
+//! A copy runs on the background threads, reads what it has to send from the disk, and waits while the job is held. It is
+//! cut off for a restore. What it had sent is of use to the next one.
+
+use std::time::{Duration, Instant};
+
+use phos_policies::copies::Copies as Policy;
+use phos_policies::schedule::Trigger;
+use phos_storage::{CheckpointNumber, CopyError, Epoch, GiveWay, Job, JobError};
+use tokio::task::JoinHandle;
+
+use crate::engine::Tier;
+use crate::engine::control::status::RemoteReport;
+use crate::engine::reading::{Reading, reader};
+use crate::engine::{CheckpointId, Engine, EngineError, unix_millis};
+
+/// A checkpoint that is in the store now.
+pub(in crate::engine) struct Copied {
+    local: CheckpointNumber,
+    number: CheckpointNumber,
+    created: u64,
+    sent: u64,
+    took: Duration,
+}
+
+pub(in crate::engine) type Outcome = Result<Option<Copied>, CopyError>;
+
+/// What copies, and when.
+pub(in crate::engine) struct Replication {
+    policy: Policy,
+    origin: Instant,
+    task: Option<JoinHandle<Outcome>>,
+}
+
+impl Replication {
+    pub(in crate::engine) fn new(every: Duration) -> Replication {
+        Replication {
+            policy: Policy::new(every),
+            origin: Instant::now(),
+            task: None,
+        }
+    }
+
+    fn now(&self) -> Duration {
+        self.origin.elapsed()
+    }
+
+    /// A checkpoint is visible on this machine.
+    pub(super) fn stored_here(&mut self, trigger: Trigger) {
+        self.policy.stored_here(trigger != Trigger::Interval);
+    }
+
+    /// What a sidecar before this one left on this machine goes to the store as soon as can be.
+    pub(in crate::engine) fn found_here(&mut self) {
+        self.policy.stored_here(true);
+    }
+
+    /// A checkpoint went to the store at once.
+    pub(in crate::engine) fn stored_there(&mut self) {
+        self.policy.stored_there(self.now());
+    }
+
+    /// Cuts a copy off.
+    pub(in crate::engine) fn stop(&mut self) {
+        if let Some(task) = self.task.take() {
+            task.abort();
+            self.policy.ended(None, self.now());
+        }
+    }
+}
+
+impl Drop for Replication {
+    fn drop(&mut self) {
+        if let Some(task) = &self.task {
+            task.abort();
+        }
+    }
+}
+
+/// Waits for a copy to end; for ever without one. `None`: its task panicked, which is logged there. Cancel safe.
+pub(in crate::engine) async fn ended(replication: &mut Option<Replication>) -> Option<Outcome> {
+    let Some(task) = replication
+        .as_mut()
+        .and_then(|replication| replication.task.as_mut())
+    else {
+        return std::future::pending().await;
+    };
+    task.await.ok()
+}
+
+/// Replication the newest checkpoint, unless the store has it.
+async fn copy(local: Job, store: Job, epoch: Epoch, way: impl GiveWay) -> Outcome {
+    let began = Instant::now();
+    let who = reader("copy to the store");
+    let (found, hold) = local.hold_newest(&who, unix_millis()).await?;
+    let held = hold.map(Reading::keep);
+    for skipped in &found.skipped {
+        tracing::error!(
+            checkpoint = %format!("L{}", skipped.number), reason = skipped.reason,
+            "CHECKPOINT L{} IS DAMAGED and is passed over", skipped.number
+        );
+    }
+    let Some(manifest) = found.manifest else {
+        return Ok(None);
+    };
+    let there = store.list().await?.checkpoints;
+    // Never one that is older than what the store has of this run: the newest record counts there.
+    let known = (there.iter()).any(|c| c.is_current() && c.created >= manifest.created);
+    let commit = if known {
+        // Ours, or of one who has the job now and went on further.
+        let now = store.state().await?;
+        if now.epoch.is_some_and(|now| now != epoch) {
+            return Err(CopyError::Job(JobError::Fenced {
+                job: store.name().clone(),
+                epoch,
+                by: now
+                    .holder
+                    .map_or_else(String::new, |by| format!(" by {by}")),
+            }));
+        }
+        None
+    } else {
+        let now = unix_millis();
+        match store.copy_from(epoch, &local, &manifest, &way, now).await {
+            Err(CopyError::Read(e)) => {
+                // As a restore does: no checkpoint references the pack any more.
+                if let Some(pack) = e.damaged_pack()
+                    && let Err(e) = local.quarantine_pack(&pack, &e.to_string(), now).await
+                {
+                    tracing::warn!(error = %e, "the damage could not be noted");
+                }
+                return Err(CopyError::Read(e));
+            }
+            copied => Some(copied?),
+        }
+    };
+    if let Some(held) = held {
+        held.release().await;
+    }
+    Ok(commit.map(|commit| Copied {
+        local: manifest.number,
+        number: commit.number,
+        created: manifest.created.0,
+        sent: commit.stats.stored_bytes,
+        took: began.elapsed(),
+    }))
+}
+
+impl Engine {
+    /// When the next copy is to begin, if one can be made.
+    pub(in crate::engine) fn next_copy(&self) -> Option<Instant> {
+        let replication = self.tiers.replication.as_ref()?;
+        // A copy of an older checkpoint must not come after one that goes to the store at once.
+        let direct = self.in_progress.is_storing() && self.tiers.target == Tier::Remote;
+        if direct || !self.has_copies_to_make() {
+            return None;
+        }
+        (replication.policy.due()).map(|due| replication.origin + due)
+    }
+
+    /// Begins a copy if one is due.
+    pub(in crate::engine) fn copy_if_due(&mut self) {
+        let due = self.next_copy().is_some_and(|due| due <= Instant::now());
+        let (Some(epoch), Some(local)) = (self.ownership.epoch, self.tiers.local_history()) else {
+            return;
+        };
+        let local = local.clone();
+        let interval = self.tiers.remote_interval;
+        let way = self.tiers.remote_collector.way(Duration::ZERO);
+        if let Some(replication) = self.tiers.replication.as_mut().filter(|_| due) {
+            replication.policy.begin(replication.now());
+            self.tiers.remote_encoding.checkpoint_begins(interval);
+            let copy = copy(local, self.job.clone(), epoch, way);
+            replication.task = Some(tokio::spawn(copy));
+        }
+    }
+
+    /// Takes note of how a copy ended.
+    ///
+    /// # Errors
+    /// Another node has the job.
+    pub(in crate::engine) fn copy_ended(
+        &mut self,
+        outcome: Option<Outcome>,
+    ) -> Result<(), EngineError> {
+        let (Some(replication), Some(epoch)) = (&mut self.tiers.replication, self.ownership.epoch)
+        else {
+            return Ok(());
+        };
+        replication.task = None;
+        let now = replication.now();
+        match &outcome {
+            Some(Ok(None)) => replication.policy.had_nothing_to_do(),
+            other => (replication.policy).ended(Some(matches!(other, Some(Ok(_)))), now),
+        }
+        match outcome {
+            Some(Ok(Some(copied))) => self.copied(&copied, epoch),
+            Some(Ok(None)) => self.status.lock().remote_failure = None,
+            None => {}
+            Some(Err(e)) if e.is_fenced() => return Err(EngineError::Fenced(e.to_string())),
+            Some(Err(e)) => {
+                tracing::error!(
+                    error = %e,
+                    "a checkpoint of this machine could not be copied to the store; it is tried again"
+                );
+                self.status.lock().remote_failure = Some(e.to_string());
+                if let (CopyError::Read(e), Some(local)) = (&e, &mut self.tiers.local)
+                    && e.is_permanent()
+                {
+                    // The next one goes to the store, whole; until there is one here again, there is nothing to copy.
+                    local.not_stored();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn copied(&mut self, copied: &Copied, epoch: Epoch) {
+        let local = CheckpointId {
+            tier: Tier::Local,
+            number: copied.local,
+        };
+        tracing::info!(
+            %local,
+            id = copied.number.0,
+            sent = copied.sent,
+            seconds = (copied.took.as_secs_f64() * 10.0).round() / 10.0,
+            "a checkpoint of this machine is in the store"
+        );
+        {
+            let mut status = self.status.lock();
+            status.remote = Some(RemoteReport {
+                id: copied.number.0,
+                local: copied.local.0,
+                taken_ms: copied.created,
+                sent_bytes: copied.sent,
+                seconds: copied.took.as_secs_f64(),
+            });
+            status.remote_failure = None;
+        }
+        self.remember();
+        let collector = &mut self.tiers.remote_collector;
+        collector.committed(&self.job, epoch, &self.status);
+    }
+
+    /// Makes what is left to copy urgent: the job is over, and this process or this machine may be next.
+    pub(in crate::engine) fn hurry_copies(&mut self) {
+        if let Some(replication) = &mut self.tiers.replication {
+            replication.policy.hurry();
+        }
+    }
+
+    /// Whether a copy runs or can be made.
+    pub(in crate::engine) fn has_copies_to_make(&self) -> bool {
+        let open = self.tiers.local_history().is_some();
+        let replication = self.tiers.replication.as_ref();
+        let pending = replication.is_some_and(|replication| replication.policy.is_pending());
+        open && pending && self.ownership.epoch.is_some()
+    }
+}
