@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use phos_policies::restart::RestartBudget;
 use phos_policies::retention::Retention;
 use phos_storage::s3::{ChecksumChoice, S3Options, StorageClass};
@@ -66,39 +66,70 @@ pub struct Cli {
     pub job_command: Vec<OsString>,
 }
 
+/// Subcommands that write to a store: only their help shows how objects are written to S3.
+const WRITERS: [&str; 5] = ["restore", "init", "prune", "verify", "doctor"];
+
+/// The command line, with each option in the help of those for whom it matters.
+pub fn command() -> clap::Command {
+    let mut command = Cli::command();
+    // Only now the options of all are those of each.
+    command.build();
+    let others: Vec<String> = (command.get_subcommands())
+        .map(|subcommand| subcommand.get_name().to_owned())
+        .filter(|name| !WRITERS.contains(&name.as_str()))
+        .collect();
+    for name in others {
+        command = command.mut_subcommand(name, |subcommand| {
+            subcommand.mut_args(|arg| match arg.get_help_heading() {
+                Some(S3) => arg.hide(true),
+                _ => arg,
+            })
+        });
+    }
+    command
+}
+
 fn const_format_help() -> String {
     format!("{EXAMPLES}\n{}", exit::HELP)
 }
+
+/// Headings of the help.
+const JOB: &str = "Job";
+const STORE: &str = "Store";
+const SCHEDULE: &str = "Schedule";
+const RESUME: &str = "Resume";
+const LIMITS: &str = "Limits";
+const S3: &str = "Amazon S3";
 
 /// Options of every subcommand.
 #[derive(Debug, Clone, Args)]
 pub struct Common {
     /// Name of the job: its history in the store, and how agent and sidecar find each other.
-    #[arg(long, global = true, default_value = "default", value_name = "NAME", env = "PHOS_JOB", value_parser = job_name)]
+    #[arg(long, help_heading = JOB, global = true, default_value = "default", value_name = "NAME", env = "PHOS_JOB", value_parser = job_name)]
     pub job: JobName,
     /// Where checkpoints go: a directory, file:///path, s3://bucket/prefix, gs://…, az://…. Without encryption, who may write there
     /// can run programs on the machine that resumes the job next, and who may read there has the job's memory.
     /// [default: the directory `store` in the state directory]
-    #[arg(long, global = true, value_name = "URL", env = "PHOS_STORE")]
+    #[arg(long, help_heading = STORE, global = true, value_name = "URL", env = "PHOS_STORE")]
     pub store: Option<String>,
     /// Encrypt the job's checkpoints with the key in this file (`phos-ft keygen` makes one), and believe none that is not
     /// encrypted with it. The store never sees it: who loses it has lost the checkpoints. [default: not encrypted]
     #[arg(
-        long,
+        long, help_heading = STORE,
         global = true,
         value_name = "FILE",
         env = "PHOS_ENCRYPTION_KEY_FILE"
     )]
     pub encryption_key_file: Option<PathBuf>,
     /// Refuse to open a store without --encryption-key-file.
-    #[arg(long, global = true, env = "PHOS_REQUIRE_ENCRYPTION")]
+    #[arg(long, help_heading = STORE, global = true, env = "PHOS_REQUIRE_ENCRYPTION")]
     pub require_encryption: bool,
     /// How objects are written to S3.
     #[command(flatten)]
     pub s3: S3Args,
     /// Where phos-ft keeps what is its own.
     #[arg(
-        long,
+        long, help_heading = STORE,
         global = true,
         default_value = "/var/lib/phos-ft",
         value_name = "DIR",
@@ -107,7 +138,7 @@ pub struct Common {
     pub state_dir: PathBuf,
     /// Directory shared by agent and sidecar, for their sockets.
     #[arg(
-        long,
+        long, help_heading = JOB,
         global = true,
         default_value = "/run/phos",
         value_name = "DIR",
@@ -149,7 +180,7 @@ impl Common {
 pub struct S3Args {
     /// Storage class of packs in S3, such as INTELLIGENT_TIERING or STANDARD_IA. [default: the bucket's]
     #[arg(
-        long,
+        long, help_heading = S3,
         global = true,
         value_name = "CLASS",
         env = "PHOS_S3_STORAGE_CLASS"
@@ -157,12 +188,12 @@ pub struct S3Args {
     pub s3_storage_class: Option<StorageClass>,
     /// Key (id, ARN or alias) of the key management service with which S3 encrypts what phos-ft writes.
     /// [default: as the bucket is set]
-    #[arg(long, global = true, value_name = "KEY", env = "PHOS_S3_SSE_KMS_KEY", value_parser = key)]
+    #[arg(long, help_heading = S3, global = true, value_name = "KEY", env = "PHOS_S3_SSE_KMS_KEY", value_parser = key)]
     pub s3_sse_kms_key: Option<String>,
     /// Checksum kept with each object in S3: auto, none, sha256 or crc64nvme. "auto" is sha256 on AWS and none
     /// elsewhere, where some servers refuse it.
     #[arg(
-        long,
+        long, help_heading = S3,
         global = true,
         default_value = "auto",
         value_name = "KIND",
@@ -246,59 +277,59 @@ pub enum LogFormat {
 pub struct SidecarArgs {
     /// Time between checkpoints, such as 30s, 5m or 1h; "never" for checkpoints on demand only. Longer where stops
     /// would otherwise take more than a tenth of the job's time.
-    #[arg(long, default_value = "60s", value_name = "TIME", value_parser = interval)]
+    #[arg(long, help_heading = SCHEDULE, default_value = "60s", value_name = "TIME", value_parser = interval)]
     pub interval: Interval,
     /// Most host memory, pinned, for GPU memory on its way to or from the store.
-    #[arg(long, default_value = "4GiB", value_name = "SIZE", value_parser = host_buffer)]
+    #[arg(long, help_heading = LIMITS, default_value = "4GiB", value_name = "SIZE", value_parser = host_buffer)]
     pub host_buffer: u64,
     /// How long a checkpoint may take to begin while GPU work is in flight: in tries of a quarter second with the job running
     /// in between, longer ones only where its queued work was seen to end by itself.
-    #[arg(long, default_value = "10s", value_name = "TIME", value_parser = some_time)]
+    #[arg(long, help_heading = SCHEDULE, default_value = "10s", value_name = "TIME", value_parser = some_time)]
     pub quiesce_timeout: Duration,
     /// How often a crashed job is brought back within the window before phos-ft gives up.
-    #[arg(long, default_value_t = 5, value_name = "N")]
+    #[arg(long, help_heading = RESUME, default_value_t = 5, value_name = "N")]
     pub max_restarts: u32,
     /// The window for --max-restarts.
-    #[arg(long, default_value = "1h", value_name = "TIME", value_parser = duration)]
+    #[arg(long, help_heading = RESUME, default_value = "1h", value_name = "TIME", value_parser = duration)]
     pub restart_window: Duration,
     /// Resume from this checkpoint instead of the newest one. Later ones are left behind as a branch of the history: a crash
     /// resumes from what is taken from here on, or from this one. It counts each time the job is started, so take it out of a
     /// compose file or a unit when the job has gone back.
-    #[arg(long, value_name = "ID", value_parser = checkpoint)]
+    #[arg(long, help_heading = RESUME, value_name = "ID", value_parser = checkpoint)]
     pub from: Option<CheckpointId>,
     /// Begin with the job's first step, whatever checkpoints it has. They are kept as a branch of its history (`phos-ft list`).
     /// Also where the store does not show the checkpoints that this machine knows of, which is waited for without this flag.
     /// Counts once: where the history already began anew like this, it is resumed.
-    #[arg(long, conflicts_with = "from")]
+    #[arg(long, help_heading = RESUME, conflicts_with = "from")]
     pub start_fresh: bool,
     /// The job does not use these features of CPUs (names of /proc/cpuinfo), although it was started where it could find them:
     /// resume it also on a machine without. Where that is wrong, it dies of SIGILL.
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    #[arg(long, help_heading = RESUME, value_name = "NAME,…", value_delimiter = ',')]
     pub without_cpu_features: Vec<String>,
     /// How long a node that starts waits for the current holder of the job, which missed its renewals: two nodes with the same job do
     /// not take it from each other, and when one is lost the other goes on. What starts on the same machine never waits. "0s":
     /// the job is taken over at once.
-    #[arg(long, default_value = "30s", value_name = "TIME", value_parser = lease)]
+    #[arg(long, help_heading = RESUME, default_value = "30s", value_name = "TIME", value_parser = lease)]
     pub lease: Duration,
     /// What this machine is called in the lease. [default: its host name, and when it was started]
-    #[arg(long, env = "PHOS_NODE_NAME", value_name = "NAME", value_parser = node_name)]
+    #[arg(long, help_heading = RESUME, env = "PHOS_NODE_NAME", value_name = "NAME", value_parser = node_name)]
     pub node_name: Option<String>,
     /// Most that uploads to the store may take of the link, a second, such as 100MB or 1GiB. Checkpoints take longer
     /// then, also the last one before the job ends. [default: no limit]
-    #[arg(long, value_name = "SIZE", value_parser = upload_limit)]
+    #[arg(long, help_heading = STORE, value_name = "SIZE", value_parser = upload_limit)]
     pub upload_limit: Option<u64>,
     /// Most host memory for copies of what is stored: a resume reads them there before any disk. It is the sidecar's own
     /// memory and gives way when the machine runs short. [default: none are kept]
-    #[arg(long, value_name = "SIZE", value_parser = cache_size)]
+    #[arg(long, help_heading = STORE, value_name = "SIZE", value_parser = cache_size)]
     pub host_cache: Option<u64>,
     /// Most disk space, in the state directory, for copies of what goes to a remote store and comes from there: a resume
     /// on this machine reads them there. [default: none are kept]
-    #[arg(long, value_name = "SIZE", value_parser = cache_size)]
+    #[arg(long, help_heading = STORE, value_name = "SIZE", value_parser = cache_size)]
     pub cache_size: Option<u64>,
     /// Send a checkpoint to the (remote) store this often, the newest at the time; those between stay on this machine, in
     /// the state directory, the newest two. A crash then costs at most --interval, the loss of the machine this. A
     /// checkpoint on demand and the last one before the job ends are sent at once. [default: each is sent]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, help_heading = STORE, value_name = "TIME", value_parser = duration)]
     pub remote_interval: Option<Duration>,
     /// Which checkpoints to keep.
     #[command(flatten)]
@@ -310,13 +341,13 @@ pub struct SidecarArgs {
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub struct RetentionArgs {
     /// Keep the newest N checkpoints. Without any --keep-… all are kept.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, help_heading = STORE, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub keep_last: Option<u32>,
     /// Keep the newest checkpoint of each of the newest N hours that have one.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, help_heading = STORE, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub keep_hourly: Option<u32>,
     /// Keep the newest checkpoint of each of the newest N days (UTC) that have one.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, help_heading = STORE, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub keep_daily: Option<u32>,
 }
 
@@ -365,43 +396,43 @@ impl SidecarArgs {
 #[derive(Debug, Clone, Args)]
 pub struct AgentArgs {
     /// The criu program (4.1 or newer). [default: beside phos-ft, else from PATH]
-    #[arg(long, value_name = "PATH", env = "PHOS_CRIU")]
+    #[arg(long, help_heading = JOB, value_name = "PATH", env = "PHOS_CRIU")]
     pub criu: Option<PathBuf>,
     /// The shim to preload into the job. [default: beside phos-ft, ../lib or /opt/phos/lib]
-    #[arg(long, value_name = "PATH", env = "PHOS_SHIM")]
+    #[arg(long, help_heading = JOB, value_name = "PATH", env = "PHOS_SHIM")]
     pub shim: Option<PathBuf>,
     /// On SIGTERM: time for a last checkpoint and for the job to end.
-    #[arg(long, default_value = "30s", value_name = "TIME", value_parser = duration)]
+    #[arg(long, help_heading = JOB, default_value = "30s", value_name = "TIME", value_parser = duration)]
     pub grace: Duration,
     /// Files that the job has open for writing are kept in the image up to this size; of larger ones
     /// only the length. Shared memory (/dev/shm) is kept whatever its size.
-    #[arg(long, default_value = "64MiB", value_name = "SIZE", value_parser = size::parse)]
+    #[arg(long, help_heading = LIMITS, default_value = "64MiB", value_name = "SIZE", value_parser = size::parse)]
     pub max_file_size: u64,
     /// Most memory for the CPU image of one checkpoint. [default: half of the machine's]
-    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
+    #[arg(long, help_heading = LIMITS, value_name = "SIZE", value_parser = size::parse)]
     pub image_limit: Option<u64>,
     /// Start the job without a sidecar after waiting this long for one; "forever" to wait.
-    #[arg(long, default_value = "30s", value_name = "TIME", value_parser = wait)]
+    #[arg(long, help_heading = JOB, default_value = "30s", value_name = "TIME", value_parser = wait)]
     pub sidecar_wait: Wait,
     /// Start the job unprotected, instead of refusing, where privileges are missing.
-    #[arg(long)]
+    #[arg(long, help_heading = JOB)]
     pub allow_unprotected: bool,
     /// Run the job as this user: USER, USER:GROUP or USER:GROUP,GROUP,…, names of the image's /etc/passwd and /etc/group or numbers.
     /// phos-ft itself needs root. [default: as phos-ft]
-    #[arg(long, value_name = "USER", env = "PHOS_USER")]
+    #[arg(long, help_heading = JOB, value_name = "USER", env = "PHOS_USER")]
     pub user: Option<String>,
     /// With --user: let set-user-ID programs and those with capabilities (sudo, ping) give the job what they give elsewhere. A job is
     /// not checkpointed while one of its processes has more than its user. Without: let the job, which is root, have NET_ADMIN,
     /// SYS_PTRACE, SYS_ADMIN and SYS_TIME as phos-ft has them; in a container such a job is root of the machine.
-    #[arg(long)]
+    #[arg(long, help_heading = JOB)]
     pub allow_new_privileges: bool,
     /// Let the job have this variable of the environment although it is phos-ft's: PHOS_*, and with `phos-ft … -- CMD`, where job
     /// and sidecar are started with one environment, AWS_*, GOOGLE_* and AZURE_*. What the job has is in its checkpoints.
     /// [default: none of them]
-    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = variable)]
+    #[arg(long, help_heading = JOB, value_name = "NAME", value_delimiter = ',', value_parser = variable)]
     pub keep_env: Vec<String>,
     /// TCP connections of the job at a restore.
-    #[arg(long, default_value = "auto", value_name = "HOW")]
+    #[arg(long, help_heading = JOB, default_value = "auto", value_name = "HOW")]
     pub tcp: TcpArg,
 }
 
@@ -676,19 +707,51 @@ fn checkpoint(text: &str) -> Result<CheckpointId, String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
+    use clap::FromArgMatches;
     use rstest::rstest;
 
     use super::*;
 
     fn parse(line: &str) -> Result<Cli, String> {
-        Cli::try_parse_from(line.split_whitespace())
+        (command().try_get_matches_from(line.split_whitespace()))
+            .and_then(|matches| Cli::from_arg_matches(&matches))
             .map_err(|e| e.to_string().lines().next().unwrap_or_default().to_owned())
     }
 
     #[test]
     fn it_is_sound() {
         Cli::command().debug_assert();
+    }
+
+    fn help(line: &str) -> String {
+        let outcome = command().try_get_matches_from(line.split_whitespace());
+        outcome.unwrap_err().to_string()
+    }
+
+    #[test]
+    fn help_is_grouped_and_shows_what_matters() {
+        let text = help("phos-ft --help");
+        let headings: Vec<&str> = [JOB, STORE, SCHEDULE, RESUME, LIMITS, S3].into();
+        for heading in headings {
+            assert!(
+                text.contains(&format!("\n{heading}:\n")),
+                "{heading}:\n{text}"
+            );
+        }
+        for (line, shown) in [
+            ("phos-ft --help", true),
+            ("phos-ft prune --help", true),
+            ("phos-ft init --help", true),
+            ("phos-ft list --help", false),
+            ("phos-ft keygen --help", false),
+            ("phos-ft run --help", false),
+        ] {
+            let text = help(line);
+            assert_eq!(text.contains("--s3-checksum"), shown, "{line}:\n{text}");
+        }
+        // Hidden is not refused.
+        let cli = parse("phos-ft list --s3-checksum none").unwrap();
+        assert_eq!(cli.common.s3.s3_checksum, ChecksumChoice::None);
     }
 
     #[test]

@@ -24,7 +24,7 @@ mod verify;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::FromArgMatches;
 use phos_policies::retention::Retention;
 use phos_storage::VerifyOptions;
 use tracing_subscriber::EnvFilter;
@@ -36,7 +36,8 @@ use crate::heap;
 
 /// Parses the command line and does what it says.
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let parsed = args::command().try_get_matches();
+    let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(e) => {
             let _ = e.print();
