@@ -169,6 +169,7 @@ mod tests {
     use phos_protocol::types::GpuUuid;
 
     use super::*;
+    use crate::gpu::control::ControlMeaning;
 
     /// A driver of one process, which does with locks what the test says.
     #[derive(Default)]
@@ -189,6 +190,11 @@ mod tests {
             result,
             name: "x".into(),
             hint: "",
+            // As the driver's are understood.
+            meaning: match result {
+                801 => ControlMeaning::Unsupported,
+                _ => ControlMeaning::Other,
+            },
         }
     }
 

@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 
 use phos_protocol::types::{GpuUuid, ProcessId};
 
-use crate::gpu::control::{ControlError, ControlState, Driver, ProcessState};
-use crate::gpu::usage::Usage;
+use crate::gpu;
+use crate::gpu::control::{ControlError, ControlState, DeviceUsage, ProcessState};
 
 /// The driver's calls and NVML, each opened once, at the first use or by [`Control::warm`].
 #[derive(Clone, Default)]
 pub struct Control {
     driver: Arc<OnceLock<Result<Arc<dyn ControlState>, ControlError>>>,
-    usage: Arc<OnceLock<Usage>>,
+    usage: Arc<OnceLock<Box<dyn DeviceUsage>>>,
 }
 
 impl std::fmt::Debug for Control {
@@ -46,14 +46,12 @@ impl Control {
     /// # Errors
     /// Why there are none; the same every time.
     pub fn get(&self) -> Result<Arc<dyn ControlState>, ControlError> {
-        self.driver
-            .get_or_init(|| Driver::open().map(|d| Arc::new(d) as Arc<dyn ControlState>))
-            .clone()
+        self.driver.get_or_init(gpu::control).clone()
     }
 
     /// Device memory that the processes hold, in bytes; none: that cannot be told.
     pub fn held(&self, processes: &[ProcessId]) -> Option<u64> {
-        self.usage.get_or_init(Usage::open).of(processes)
+        self.usage.get_or_init(gpu::usage).of(processes)
     }
 }
 
@@ -183,6 +181,7 @@ mod tests {
     use std::sync::Mutex;
 
     use super::*;
+    use crate::gpu::control::ControlMeaning;
 
     /// A driver whose calls fail where told.
     #[derive(Default)]
@@ -215,6 +214,7 @@ mod tests {
                     result: 999,
                     name: "x".into(),
                     hint: "",
+                    meaning: ControlMeaning::Other,
                 });
             }
             *state = to;

@@ -115,15 +115,8 @@ impl ReviveError {
     /// Whether it would be no different at another try: the driver refuses to restore a process that is there. Without
     /// memory for it, or without a GPU that is ready, it may.
     pub fn is_final(&self) -> bool {
-        const MAY_PASS: [u32; 4] = [2, 46, 100, 802];
         match self {
-            Self::Control(ControlError::Call {
-                call, pid, result, ..
-            }) => {
-                call.starts_with("cuCheckpointProcessRestore")
-                    && !MAY_PASS.contains(result)
-                    && tree::is_alive(*pid)
-            }
+            Self::Control(e) => e.lost_process().is_some_and(tree::is_alive),
             _ => false,
         }
     }

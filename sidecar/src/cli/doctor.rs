@@ -259,7 +259,7 @@ fn check_criu(lines: &mut Lines, explicit: Option<PathBuf>) {
 
 fn driver(lines: &mut Lines) {
     let remedy = "install driver 570 or newer; in a container: --gpus all";
-    let driver = match gpu::Driver::load() {
+    let driver = match gpu::discover() {
         Ok(driver) => driver,
         Err(e) => return lines.add(Verdict::Fail, "driver", e.to_string(), remedy),
     };
@@ -272,7 +272,7 @@ fn driver(lines: &mut Lines) {
         ),
         Err(e) => lines.add(Verdict::Fail, "driver", e.to_string(), remedy),
     }
-    match gpu::control::Driver::open() {
+    match gpu::control() {
         Ok(_) => lines.add(Verdict::Ok, "checkpoint calls", "there", ""),
         Err(e) => lines.add(Verdict::Fail, "checkpoint calls", e.to_string(), remedy),
     }

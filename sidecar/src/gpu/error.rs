@@ -2,6 +2,17 @@
 
 use phos_protocol::types::GpuUuid;
 
+/// What a failed call of the driver means for the caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallKind {
+    /// Device memory ran out; less may work.
+    OutOfMemory,
+    /// The context is unusable from now on: the process must be replaced.
+    Sticky,
+    /// Anything else.
+    Other,
+}
+
 /// Why a GPU operation failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum GpuError {
@@ -19,11 +30,16 @@ pub enum GpuError {
     Call {
         /// The entry point.
         call: &'static str,
-        /// Its `CUresult`.
+        /// The driver's number for the result.
         code: u32,
         /// Its name.
         text: String,
+        /// What it means.
+        kind: CallKind,
     },
+    /// What was asked for does not fit the memory that it was asked of.
+    #[error("{0}")]
+    OutOfBounds(String),
     /// No GPU with this UUID.
     #[error(
         "GPU {0} is not visible to this process: give the sidecar the same GPUs as the job \
@@ -39,27 +55,18 @@ pub enum GpuError {
 }
 
 impl GpuError {
-    /// The `CUresult`, if a call failed.
-    pub fn code(&self) -> Option<u32> {
-        match self {
-            GpuError::Call { code, .. } => Some(*code),
-            _ => None,
-        }
-    }
-
     /// Device memory ran out; less may work.
     pub fn is_out_of_memory(&self) -> bool {
-        self.code() == Some(2)
+        self.has(CallKind::OutOfMemory)
     }
 
     /// The context is unusable from now on: the process must be replaced. The job has a context of
     /// its own and is not harmed.
     pub fn is_sticky(&self) -> bool {
-        // Deinitialised, device unavailable, invalid context, ECC and NVLink errors, and everything
-        // from illegal address to launch failure; 999 is "unknown".
-        matches!(
-            self.code(),
-            Some(4 | 46 | 201 | 214 | 220 | 226 | 700 | 702 | 709 | 710 | 714..=719 | 721 | 999)
-        )
+        self.has(CallKind::Sticky)
+    }
+
+    fn has(&self, wanted: CallKind) -> bool {
+        matches!(self, GpuError::Call { kind, .. } if *kind == wanted)
     }
 }

@@ -14,14 +14,13 @@
 //!   the last clone of that `Bytes` is gone. Whoever stores the chunk needs no copy.
 //! * Waiting for a slot is how the pipeline slows down. It ends when the wait is cancelled.
 
-use std::ffi::c_void;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::device::Gpu;
 use super::error::GpuError;
+use super::platform::{Gpu, PinnedMemory};
 
 /// Bytes of a slot: the largest chunk.
 pub const SLOT: usize = 1 << 20;
@@ -31,14 +30,12 @@ pub const MAX_RUN: usize = 16;
 
 const SEGMENT_SLOTS: usize = 64;
 
+/// Pinned memory of [`SEGMENT_SLOTS`] slots. It lives until the pool is dropped; who may touch which slot is decided by `used`
+/// under the pool's lock.
 struct Segment {
-    base: *mut u8,
+    memory: Box<dyn PinnedMemory>,
     used: u64,
 }
-
-// SAFETY: the pointer is to pinned memory that lives until the pool is dropped; who may touch which
-// slot is decided by `used` under the pool's lock.
-unsafe impl Send for Segment {}
 
 struct State {
     segments: Vec<Segment>,
@@ -51,7 +48,7 @@ struct State {
 
 /// The pool.
 pub struct HostPool {
-    gpu: Arc<Gpu>,
+    gpu: Arc<dyn Gpu>,
     state: Mutex<State>,
     freed: Condvar,
     max_segments: usize,
@@ -60,7 +57,7 @@ pub struct HostPool {
 impl HostPool {
     /// A pool of at most `bytes` (at least one segment), pinned through this GPU's context and
     /// usable with all.
-    pub fn new(gpu: &Arc<Gpu>, bytes: u64) -> Arc<HostPool> {
+    pub fn new(gpu: &Arc<dyn Gpu>, bytes: u64) -> Arc<HostPool> {
         let segment = (SLOT * SEGMENT_SLOTS) as u64;
         Arc::new(HostPool {
             gpu: Arc::clone(gpu),
@@ -119,24 +116,13 @@ impl HostPool {
     }
 
     fn pin(&self) -> Result<Segment, GpuError> {
-        let api = self.gpu.api;
-        self.gpu.make_current()?;
-        let mut base: *mut c_void = std::ptr::null_mut();
-        // SAFETY: the pointer is valid for the call. 1 is CU_MEMHOSTALLOC_PORTABLE.
-        api.check("cuMemHostAlloc", unsafe {
-            (api.host_alloc)(&raw mut base, SLOT * SEGMENT_SLOTS, 1)
-        })?;
-        Ok(Segment {
-            base: base.cast(),
-            used: 0,
-        })
+        let memory = Arc::clone(&self.gpu).pin(SLOT * SEGMENT_SLOTS)?;
+        Ok(Segment { memory, used: 0 })
     }
 
     /// Takes a new segment in; gives it back if the pool has grown to its bound meanwhile.
     fn add(&self, state: &mut State, segment: Segment) {
         if state.segments.len() >= self.max_segments {
-            // SAFETY: allocated by `pin`, and nobody has seen it.
-            let _ = unsafe { (self.gpu.api.host_free)(segment.base.cast()) };
             return;
         }
         state.segments.push(segment);
@@ -236,7 +222,7 @@ impl HostPool {
             segment: index,
             start,
             len,
-            base: segment.base,
+            base: segment.memory.base(),
         })
     }
 
@@ -270,17 +256,6 @@ fn mask(start: usize, len: usize) -> u64 {
         (1_u64 << len) - 1
     };
     ones << start
-}
-
-impl Drop for HostPool {
-    fn drop(&mut self) {
-        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        for segment in &state.segments {
-            // SAFETY: allocated by `grow`; every slot's owner holds an `Arc` of the pool, so none is
-            // left.
-            let _ = unsafe { (self.gpu.api.host_free)(segment.base.cast()) };
-        }
-    }
 }
 
 /// While it lives, see [`HostPool::pause_pinning`].

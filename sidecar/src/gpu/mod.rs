@@ -1,8 +1,9 @@
-//! The CUDA layer: everything that calls the driver, and all `unsafe` of the sidecar.
+//! The GPU layer: what the engine and the agent ask of a driver, and CUDA behind it.
 //!
-//! * [`device`]: the driver, a GPU, its context; [`memory`]: device memory by fd;
-//! * [`host`]: pinned slots; [`stream`]: copies in flight; [`digest`]: the BLAKE3 kernel;
-//! * [`control`]: the driver's checkpoint calls, and [`usage`]: what processes hold, for the agent, which has no context.
+//! * [`platform`]: the traits of a driver, a GPU and its memory; [`stream`]: copies in flight; [`host`]: pinned slots;
+//! * [`control`]: what the agent asks of a driver, without a context of its own;
+//! * [`cuda`]: the implementation, and with it all calls of the driver. Another vendor's stands beside it, and nothing outside
+//!   this folder names either.
 //!
 //! # Rules
 //!
@@ -11,19 +12,40 @@
 //!   starts another; the job has its own context and does not notice.
 //! * Methods block. The engine calls them from threads made for that.
 
-mod api;
 pub mod control;
-pub mod device;
-pub mod digest;
+mod cuda;
 pub mod error;
 pub mod host;
-pub mod memory;
+pub mod platform;
 pub mod stream;
-pub mod usage;
 
-pub use device::{Driver, Gpu, GpuInfo, MemoryInfo};
-pub use digest::{Digest, Digester};
-pub use error::GpuError;
-pub use host::{HostPool, HostRun, Quiet};
-pub use memory::{DeviceMemory, Range};
-pub use stream::{Pending, Stream};
+use std::sync::Arc;
+
+pub use self::control::{ControlError, ControlState, DeviceUsage, ProcessState};
+pub use self::error::{CallKind, GpuError};
+pub use self::host::{HostPool, HostRun, Quiet};
+pub use self::platform::{
+    DeviceMemory, Digest, Digester, Gpu, GpuInfo, MemoryInfo, PinnedMemory, Platform, Range,
+};
+pub use self::stream::{Event, Pending, Queue, Stream};
+
+/// The driver of this machine.
+///
+/// # Errors
+/// There is none, or it lacks an entry point that is needed.
+pub fn discover() -> Result<Arc<dyn Platform>, GpuError> {
+    Ok(Arc::new(cuda::Driver::load()?))
+}
+
+/// The checkpoint calls of the driver of this machine. Takes 0.1 s to seconds.
+///
+/// # Errors
+/// There is no driver, or one without these calls.
+pub fn control() -> Result<Arc<dyn ControlState>, ControlError> {
+    Ok(Arc::new(cuda::Control::open()?))
+}
+
+/// What says how much device memory processes hold. Takes some milliseconds.
+pub fn usage() -> Box<dyn DeviceUsage> {
+    Box::new(cuda::Usage::open())
+}

@@ -1,4 +1,4 @@
-//! Copies between device and pinned host memory, and on the device, on a non-blocking stream.
+//! Copies between device and pinned host memory, and on the device, in the order in which they are issued.
 //!
 //! # Rules
 //!
@@ -6,65 +6,85 @@
 //!   outlive the copy whatever the caller does. Dropping it waits.
 //! * Two or more copies are kept in flight by the callers; here is no policy.
 
-use std::sync::Arc;
-
-use cudarc::driver::sys;
-
-use super::device::Gpu;
 use super::error::GpuError;
 use super::host::{HostRun, SLOT};
-use super::memory::Range;
+use super::platform::Range;
 
-/// CU_STREAM_NON_BLOCKING.
-const NON_BLOCKING: u32 = 1;
-/// CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING.
-const EVENT_FLAGS: u32 = 3;
+/// What issues copies on one GPU. Every call only issues; an [`Event`] tells the end.
+pub trait Queue: Send + Sync {
+    /// Device → host.
+    ///
+    /// # Safety
+    /// Both sides are valid for so many bytes until the copy has ended.
+    ///
+    /// # Errors
+    /// The call failed.
+    unsafe fn to_host(&self, from: u64, to: *mut u8, bytes: usize) -> Result<(), GpuError>;
 
-/// A stream of copies on one GPU.
-pub struct Stream {
-    gpu: Arc<Gpu>,
-    pub(super) raw: sys::CUstream,
+    /// Host → device.
+    ///
+    /// # Safety
+    /// As for [`Queue::to_host`].
+    ///
+    /// # Errors
+    /// The call failed.
+    unsafe fn to_device(&self, from: *const u8, to: u64, bytes: usize) -> Result<(), GpuError>;
+
+    /// Device → device.
+    ///
+    /// # Safety
+    /// As for [`Queue::to_host`].
+    ///
+    /// # Errors
+    /// The call failed.
+    unsafe fn on_device(&self, from: u64, to: u64, bytes: usize) -> Result<(), GpuError>;
+
+    /// A mark for what will be issued, not set yet.
+    ///
+    /// # Errors
+    /// The call failed.
+    fn event(&self) -> Result<Box<dyn Event>, GpuError>;
+
+    /// Waits for everything issued so far.
+    ///
+    /// # Errors
+    /// Work failed.
+    fn synchronize(&self) -> Result<(), GpuError>;
 }
 
-// SAFETY: streams may be used from any thread; the driver serialises.
-unsafe impl Send for Stream {}
-// SAFETY: as above.
-unsafe impl Sync for Stream {}
+/// A mark between what is issued to a queue.
+pub trait Event: Send {
+    /// Sets it behind what was issued so far.
+    ///
+    /// # Errors
+    /// The call failed.
+    fn record(&mut self) -> Result<(), GpuError>;
+
+    /// Waits until everything before it has ended.
+    ///
+    /// # Errors
+    /// Work failed.
+    fn wait(&self) -> Result<(), GpuError>;
+}
+
+/// A stream of copies on one GPU. Dropping it waits for all of them.
+pub struct Stream(Box<dyn Queue>);
 
 /// Work in flight.
 #[must_use]
 pub struct Pending {
-    gpu: Arc<Gpu>,
-    event: sys::CUevent,
+    event: Box<dyn Event>,
     run: Option<HostRun>,
     _memory: Vec<Range>,
     waited: bool,
 }
 
-// SAFETY: events may be used from any thread.
-unsafe impl Send for Pending {}
+/// A copy between a range of device memory and slots of a run: address, first slot, bytes.
+type Transfer = (u64, usize, usize);
 
 impl Stream {
-    /// A new stream.
-    ///
-    /// # Errors
-    /// The driver call failed.
-    pub fn new(gpu: &Arc<Gpu>) -> Result<Stream, GpuError> {
-        gpu.make_current()?;
-        let mut raw: sys::CUstream = std::ptr::null_mut();
-        // SAFETY: the pointer is valid for the call.
-        gpu.api.check("cuStreamCreate", unsafe {
-            (gpu.api.stream_create)(&raw mut raw, NON_BLOCKING)
-        })?;
-        Ok(Stream {
-            gpu: Arc::clone(gpu),
-            raw,
-        })
-    }
-
-    /// The GPU.
-    pub fn gpu(&self) -> &Arc<Gpu> {
-        &self.gpu
+    pub(super) fn new(queue: Box<dyn Queue>) -> Stream {
+        Stream(queue)
     }
 
     /// Device → host: range `i` into slot `i` of the run. Neighbouring full ranges become one copy.
@@ -73,9 +93,9 @@ impl Stream {
     /// A range does not fit, or the driver refused; then the run is given back when the copies
     /// issued before have ended.
     pub fn read(&self, ranges: Vec<Range>, run: HostRun) -> Result<Pending, GpuError> {
-        self.transfer(ranges, run, |api, device, host, bytes, stream| {
+        self.transfer(ranges, run, |queue, device, host, bytes| {
             // SAFETY: `transfer` checked both sides' bounds and keeps both alive until the event.
-            unsafe { (api.copy_to_host)(host.cast(), device, bytes, stream) }
+            unsafe { queue.to_host(device, host, bytes) }
         })
     }
 
@@ -84,9 +104,9 @@ impl Stream {
     /// # Errors
     /// As for [`Stream::read`].
     pub fn write(&self, ranges: Vec<Range>, run: HostRun) -> Result<Pending, GpuError> {
-        self.transfer(ranges, run, |api, device, host, bytes, stream| {
+        self.transfer(ranges, run, |queue, device, host, bytes| {
             // SAFETY: as in `read`.
-            unsafe { (api.copy_to_device)(device, host.cast_const().cast(), bytes, stream) }
+            unsafe { queue.to_device(host, device, bytes) }
         })
     }
 
@@ -94,17 +114,17 @@ impl Stream {
         &self,
         ranges: Vec<Range>,
         run: HostRun,
-        copy: impl Fn(&super::api::Api, u64, *mut u8, usize, sys::CUstream) -> u32,
+        copy: impl Fn(&dyn Queue, u64, *mut u8, usize) -> Result<(), GpuError>,
     ) -> Result<Pending, GpuError> {
         let fits = ranges.len() <= run.slots() && ranges.iter().all(|r| r.len <= SLOT as u64);
         if !fits {
-            return Err(GpuError::Call {
-                call: "slot check",
-                code: 1,
-                text: format!("{} ranges for {} slots", ranges.len(), run.slots()),
-            });
+            return Err(GpuError::OutOfBounds(format!(
+                "{} ranges for {} slots",
+                ranges.len(),
+                run.slots()
+            )));
         }
-        let mut copies: Vec<(u64, usize, usize)> = Vec::new();
+        let mut copies: Vec<Transfer> = Vec::new();
         for (slot, range) in ranges.iter().enumerate() {
             let address = range.address()?;
             match copies.last_mut() {
@@ -122,10 +142,7 @@ impl Stream {
         let issued = copies.iter().try_for_each(|&(address, slot, bytes)| {
             // SAFETY: slot < run.slots(), so the pointer stays inside the run.
             let host = unsafe { base.add(slot * SLOT) };
-            self.gpu.api.check(
-                "cuMemcpyAsync",
-                copy(self.gpu.api, address, host, bytes, self.raw),
-            )
+            copy(&*self.0, address, host, bytes)
         });
         let recorded = self.record(&mut pending);
         issued.and(recorded).map(|()| pending)
@@ -155,24 +172,15 @@ impl Stream {
         let mut pending = self.pending(None, held)?;
         let issued = copies.iter().try_for_each(|&(source, target, bytes)| {
             // SAFETY: bounds were checked by `Range::address`, `pending` keeps both sides mapped.
-            self.gpu.api.check("cuMemcpyDtoDAsync", unsafe {
-                (self.gpu.api.copy_on_device)(target, source, bytes, self.raw)
-            })
+            unsafe { self.0.on_device(source, target, bytes) }
         });
         let recorded = self.record(&mut pending);
         issued.and(recorded).map(|()| pending)
     }
 
     fn pending(&self, run: Option<HostRun>, memory: Vec<Range>) -> Result<Pending, GpuError> {
-        self.gpu.make_current()?;
-        let mut event: sys::CUevent = std::ptr::null_mut();
-        // SAFETY: the pointer is valid for the call.
-        self.gpu.api.check("cuEventCreate", unsafe {
-            (self.gpu.api.event_create)(&raw mut event, EVENT_FLAGS)
-        })?;
         Ok(Pending {
-            gpu: Arc::clone(&self.gpu),
-            event,
+            event: self.0.event()?,
             run,
             _memory: memory,
             waited: false,
@@ -181,36 +189,18 @@ impl Stream {
 
     /// Records the event behind what was issued; if that fails, waits for the stream instead.
     fn record(&self, pending: &mut Pending) -> Result<(), GpuError> {
-        // SAFETY: both live as long as their owners.
-        let recorded = self.gpu.api.check("cuEventRecord", unsafe {
-            (self.gpu.api.event_record)(pending.event, self.raw)
-        });
+        let recorded = pending.event.record();
         if recorded.is_err() {
-            // SAFETY: the stream is ours.
-            let _ = unsafe { (self.gpu.api.stream_synchronize)(self.raw) };
+            let _ = self.0.synchronize();
             pending.waited = true;
         }
         recorded
-    }
-
-    /// Waits for everything issued so far.
-    ///
-    /// # Errors
-    /// Work failed.
-    pub fn synchronize(&self) -> Result<(), GpuError> {
-        self.gpu.make_current()?;
-        // SAFETY: the stream is ours.
-        self.gpu.api.check("cuStreamSynchronize", unsafe {
-            (self.gpu.api.stream_synchronize)(self.raw)
-        })
     }
 }
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        let _ = self.synchronize();
-        // SAFETY: ours, and idle.
-        let _ = unsafe { (self.gpu.api.stream_destroy)(self.raw) };
+        let _ = self.0.synchronize();
     }
 }
 
@@ -229,18 +219,12 @@ impl Pending {
             return Ok(());
         }
         self.waited = true;
-        self.gpu.make_current()?;
-        // SAFETY: the event was recorded.
-        self.gpu.api.check("cuEventSynchronize", unsafe {
-            (self.gpu.api.event_synchronize)(self.event)
-        })
+        self.event.wait()
     }
 }
 
 impl Drop for Pending {
     fn drop(&mut self) {
         let _ = self.settle();
-        // SAFETY: ours, and no longer waited for.
-        let _ = unsafe { (self.gpu.api.event_destroy)(self.event) };
     }
 }

@@ -93,7 +93,7 @@ fn name(
             Described {
                 allocation: held.allocation,
                 requested: held.requested,
-                gpu: held.memory.gpu().uuid(),
+                gpu: held.memory.gpu(),
                 digests: rest.by_ref().take(count).collect(),
             }
         })

@@ -14,22 +14,22 @@ use phos_protocol::types::GpuUuid;
 use phos_storage::Naming;
 
 use crate::gpu::{
-    Digest, Digester, Driver, Gpu, GpuError, GpuInfo, HostPool, Quiet, Range, Stream,
+    self, Digest, Digester, Gpu, GpuError, GpuInfo, HostPool, Platform, Quiet, Range, Stream,
 };
 
 /// A GPU with what the engine needs on it.
 pub(in crate::engine) struct OpenGpu {
-    gpu: Arc<Gpu>,
-    digester: Mutex<Digester>,
+    gpu: Arc<dyn Gpu>,
+    digester: Mutex<Box<dyn Digester>>,
     /// For copies.
     pub(in crate::engine) stream: Stream,
 }
 
 impl OpenGpu {
-    fn new(driver: &Driver, info: &GpuInfo) -> Result<OpenGpu, GpuError> {
+    fn new(driver: &dyn Platform, info: &GpuInfo) -> Result<OpenGpu, GpuError> {
         let gpu = driver.open(info)?;
-        let digester = Mutex::new(Digester::new(&gpu)?);
-        let stream = Stream::new(&gpu)?;
+        let digester = Mutex::new(Arc::clone(&gpu).digester()?);
+        let stream = Arc::clone(&gpu).stream()?;
         Ok(OpenGpu {
             gpu,
             digester,
@@ -38,7 +38,7 @@ impl OpenGpu {
     }
 
     /// The GPU itself.
-    pub(in crate::engine) fn gpu(&self) -> &Arc<Gpu> {
+    pub(in crate::engine) fn gpu(&self) -> &Arc<dyn Gpu> {
         &self.gpu
     }
 
@@ -61,7 +61,7 @@ type Numbered = (Vec<usize>, Vec<Digest>);
 /// See the module.
 #[derive(Clone)]
 pub(in crate::engine) struct Gpus {
-    driver: Result<Driver, GpuError>,
+    driver: Result<Arc<dyn Platform>, GpuError>,
     infos: Vec<GpuInfo>,
     open: BTreeMap<GpuUuid, Arc<OpenGpu>>,
     host: Option<Arc<HostPool>>,
@@ -73,7 +73,7 @@ pub(in crate::engine) struct Gpus {
 impl Gpus {
     /// Looks for the driver and its GPUs. No driver is no error yet: a job may use none. Blocks.
     pub(in crate::engine) fn discover(host_bytes: u64) -> Gpus {
-        let driver = Driver::load();
+        let driver = gpu::discover();
         let (driver, infos) = match driver {
             Ok(driver) => match driver.gpus() {
                 Ok(infos) => (Ok(driver), infos),
@@ -120,7 +120,7 @@ impl Gpus {
     }
 
     /// The driver.
-    pub(in crate::engine) fn driver(&self) -> Result<Driver, GpuError> {
+    pub(in crate::engine) fn driver(&self) -> Result<Arc<dyn Platform>, GpuError> {
         self.driver.clone()
     }
 
@@ -150,7 +150,7 @@ impl Gpus {
                 .iter()
                 .find(|info| info.uuid == uuid)
                 .ok_or(GpuError::NoSuchGpu(uuid))?;
-            let open = Arc::new(OpenGpu::new(&driver, info)?);
+            let open = Arc::new(OpenGpu::new(&*driver, info)?);
             if self.host.is_none() {
                 let pool = HostPool::new(open.gpu(), self.host_bytes);
                 pool.fill_in_background();
@@ -190,10 +190,7 @@ impl Gpus {
     ) -> Result<Vec<Digest>, GpuError> {
         let mut per_gpu: BTreeMap<GpuUuid, Vec<usize>> = BTreeMap::new();
         for (i, range) in ranges.iter().enumerate() {
-            per_gpu
-                .entry(range.memory.gpu().uuid())
-                .or_default()
-                .push(i);
+            per_gpu.entry(range.memory.gpu()).or_default().push(i);
         }
         // The job is held meanwhile, and the usual case needs none of what follows.
         if let (1, Some(&uuid)) = (per_gpu.len(), per_gpu.keys().next()) {

@@ -24,7 +24,7 @@ use crate::gpu::{DeviceMemory, GpuError};
 pub(in crate::engine) struct Held {
     pub(in crate::engine) allocation: Allocation,
     pub(in crate::engine) requested: u64,
-    pub(in crate::engine) memory: Arc<DeviceMemory>,
+    pub(in crate::engine) memory: Arc<dyn DeviceMemory>,
 }
 
 /// Why a table could not be taken over.
@@ -186,14 +186,14 @@ fn import(
     processes: &[Process],
     allocation: &Allocation,
     fd: OwnedFd,
-) -> Result<Arc<DeviceMemory>, TableError> {
+) -> Result<Arc<dyn DeviceMemory>, TableError> {
     let key = allocation.key;
     let uuid = gpu_of(processes, allocation).ok_or(TableError::Device {
         key,
         device: allocation.device,
     })?;
     let open = gpus.get(gpus.resolve(uuid))?;
-    open.gpu()
+    Arc::clone(open.gpu())
         .import(fd, allocation.bytes)
         .map_err(|source| TableError::Import { key, source })
 }

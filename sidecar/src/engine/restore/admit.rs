@@ -230,7 +230,7 @@ impl Session<'_> {
         &self,
         image: &Image,
         assigned: &BTreeMap<GpuUuid, GpuUuid>,
-        reusable: &HashMap<AllocationKey, Arc<DeviceMemory>>,
+        reusable: &HashMap<AllocationKey, Arc<dyn DeviceMemory>>,
     ) -> Result<(), RestoreError> {
         let deadline = Instant::now() + RECLAIM;
         loop {

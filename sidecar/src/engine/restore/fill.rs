@@ -56,7 +56,7 @@ pub(super) async fn fill(
     reader: &Reader,
     manifest: &Manifest,
     image: &Image,
-    reusable: HashMap<AllocationKey, Arc<DeviceMemory>>,
+    reusable: HashMap<AllocationKey, Arc<dyn DeviceMemory>>,
     target: Target<'_>,
 ) -> Result<Filled, RestoreError> {
     let Target {
@@ -127,7 +127,7 @@ struct Made {
     present: Vec<Vec<bool>>,
 }
 
-fn ranges(wanted: &Wanted, memory: &Arc<DeviceMemory>) -> impl Iterator<Item = Range> {
+fn ranges(wanted: &Wanted, memory: &Arc<dyn DeviceMemory>) -> impl Iterator<Item = Range> {
     wanted.chunks.iter().map(|c| Range {
         memory: Arc::clone(memory),
         offset: c.offset,
@@ -140,7 +140,7 @@ fn ranges(wanted: &Wanted, memory: &Arc<DeviceMemory>) -> impl Iterator<Item = R
 fn make(
     image: &[Wanted],
     assigned: &BTreeMap<GpuUuid, GpuUuid>,
-    reusable: &HashMap<AllocationKey, Arc<DeviceMemory>>,
+    reusable: &HashMap<AllocationKey, Arc<dyn DeviceMemory>>,
     gpus: &Gpus,
     naming: &Naming,
 ) -> Result<Made, RestoreError> {
@@ -154,8 +154,7 @@ fn make(
             }
             None => {
                 let uuid = assigned.get(&wanted.gpu).copied().unwrap_or(wanted.gpu);
-                gpus.get(uuid)?
-                    .gpu()
+                Arc::clone(gpus.get(uuid)?.gpu())
                     .create(wanted.allocation.bytes, wanted.allocation.rdma)?
             }
         };
@@ -285,7 +284,7 @@ async fn transfer(
                 Place::File(number, offset) => {
                     to_files.send((number, offset, bytes.clone())).await.is_ok()
                 }
-                Place::Device(range) => match to_gpus.get(&range.memory.gpu().uuid()) {
+                Place::Device(range) => match to_gpus.get(&range.memory.gpu()) {
                     Some(sender) => sender.send((range, bytes.clone())).await.is_ok(),
                     None => false,
                 },

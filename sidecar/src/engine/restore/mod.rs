@@ -430,7 +430,7 @@ impl Session<'_> {
         &mut self,
         image: &Image,
         assigned: &BTreeMap<GpuUuid, GpuUuid>,
-    ) -> HashMap<AllocationKey, Arc<DeviceMemory>> {
+    ) -> HashMap<AllocationKey, Arc<dyn DeviceMemory>> {
         let keys: HashMap<AllocationKey, u64> = image
             .memory
             .iter()
@@ -444,7 +444,7 @@ impl Session<'_> {
                 let held = self.registry.get(&w.allocation.key)?;
                 let same = held.allocation.bytes == w.allocation.bytes
                     && held.allocation.rdma == w.allocation.rdma
-                    && Some(&held.memory.gpu().uuid()) == assigned.get(&w.gpu)
+                    && Some(&held.memory.gpu()) == assigned.get(&w.gpu)
                     && held.memory.fd().is_some();
                 same.then(|| (w.allocation.key, Arc::clone(&held.memory)))
             })

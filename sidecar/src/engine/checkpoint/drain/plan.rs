@@ -94,7 +94,7 @@ pub(in crate::engine) fn divide(
 pub(in crate::engine) fn by_gpu(items: Vec<Item>) -> Vec<(GpuUuid, Vec<Item>)> {
     let mut groups: Vec<(GpuUuid, Vec<Item>)> = Vec::new();
     for item in items {
-        let uuid = item.range.memory.gpu().uuid();
+        let uuid = item.range.memory.gpu();
         match groups.iter_mut().find(|(u, _)| *u == uuid) {
             Some((_, group)) => group.push(item),
             None => groups.push((uuid, vec![item])),

@@ -156,7 +156,7 @@ impl Drain {
                 overflow.extend_from_slice(group);
                 continue;
             }
-            let memory = match self.open.gpu().scratch(needed) {
+            let memory = match Arc::clone(self.open.gpu()).scratch(needed) {
                 Ok(memory) => memory,
                 Err(e) if e.is_out_of_memory() => {
                     tracing::debug!(bytes = needed, "no room for a snapshot piece");

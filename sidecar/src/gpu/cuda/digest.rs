@@ -12,15 +12,15 @@ use std::sync::Arc;
 
 use cudarc::driver::sys;
 
-use super::device::Gpu;
-use super::error::GpuError;
-use super::memory::{DeviceMemory, Range};
-use super::stream::Stream;
+use super::device::CudaGpu;
+use super::memory::Allocation;
+use super::pinned::Pinned;
+use super::stream::CudaStream;
+use crate::gpu::error::GpuError;
+use crate::gpu::platform::{Digest, Digester, PinnedMemory as _, Range};
+use crate::gpu::stream::Queue as _;
 
-/// A BLAKE3 digest.
-pub type Digest = [u8; 32];
-
-const PTX: &str = concat!(include_str!("../../kernels/blake3.ptx"), "\0");
+const PTX: &str = concat!(include_str!("../../../kernels/blake3.ptx"), "\0");
 const ENTRY: &std::ffi::CStr = c"phos_blake3_chunks";
 /// Threads of a block, one block a chunk.
 const THREADS: u32 = 256;
@@ -77,41 +77,37 @@ impl KernelKey {
 }
 
 /// Digests chunks on one GPU.
-pub struct Digester {
-    stream: Stream,
+pub(super) struct Kernel {
+    stream: CudaStream,
     module: sys::CUmodule,
     function: sys::CUfunction,
-    device: Arc<DeviceMemory>,
-    host: *mut u8,
+    device: Arc<Allocation>,
+    /// Descriptors, and the digests behind them.
+    host: Pinned,
 }
 
 // SAFETY: module and function may be used from any thread; the host buffer is used under `&mut self`.
-unsafe impl Send for Digester {}
+unsafe impl Send for Kernel {}
 
 const DESC_BYTES: usize = BATCH * size_of::<ChunkDesc>();
 const DIGEST_BYTES: usize = BATCH * 32;
 
-impl Digester {
+impl Kernel {
     /// Loads the kernel. Compiling it for the GPU takes up to a second the first time.
     ///
     /// # Errors
     /// A driver call failed.
-    pub fn new(gpu: &Arc<Gpu>) -> Result<Digester, GpuError> {
-        let stream = Stream::new(gpu)?;
-        let device = gpu.scratch((DESC_BYTES + DIGEST_BYTES) as u64)?;
+    pub(super) fn new(gpu: &Arc<CudaGpu>) -> Result<Kernel, GpuError> {
+        let stream = CudaStream::new(gpu)?;
+        let device = Allocation::scratch(gpu, (DESC_BYTES + DIGEST_BYTES) as u64)?;
+        let host = Pinned::new(gpu, DESC_BYTES + DIGEST_BYTES, 0)?;
         let api = gpu.api;
-        gpu.make_current()?;
-        let mut host: *mut c_void = std::ptr::null_mut();
-        // SAFETY: the pointer is valid for the call.
-        api.check("cuMemHostAlloc", unsafe {
-            (api.host_alloc)(&raw mut host, DESC_BYTES + DIGEST_BYTES, 0)
-        })?;
-        let mut digester = Digester {
+        let mut digester = Kernel {
             stream,
             module: std::ptr::null_mut(),
             function: std::ptr::null_mut(),
             device,
-            host: host.cast(),
+            host,
         };
         // SAFETY: PTX is a NUL-terminated text.
         api.check("cuModuleLoadData", unsafe {
@@ -124,22 +120,6 @@ impl Digester {
         Ok(digester)
     }
 
-    /// The digest of each range, in order, keyed if there is a key. Ranges are at most a chunk long and 16-byte aligned.
-    ///
-    /// # Errors
-    /// A driver call failed, or a range is outside its memory.
-    pub fn digest(
-        &mut self,
-        ranges: &[&Range],
-        key: Option<&[u8; 32]>,
-    ) -> Result<Vec<Digest>, GpuError> {
-        let mut digests = Vec::with_capacity(ranges.len());
-        for batch in ranges.chunks(BATCH) {
-            self.batch(batch, KernelKey::of(key), &mut digests)?;
-        }
-        Ok(digests)
-    }
-
     fn batch(
         &mut self,
         ranges: &[&Range],
@@ -149,7 +129,8 @@ impl Digester {
         let gpu = Arc::clone(self.stream.gpu());
         let api = gpu.api;
         gpu.make_current()?;
-        let descs: *mut ChunkDesc = self.host.cast();
+        let host = self.host.base();
+        let descs: *mut ChunkDesc = host.cast();
         for (i, range) in ranges.iter().enumerate() {
             let desc = ChunkDesc {
                 addr: range.address()?,
@@ -168,9 +149,9 @@ impl Digester {
         api.check("cuMemcpyHtoDAsync", unsafe {
             (api.copy_to_device)(
                 device_descs,
-                self.host.cast_const().cast(),
+                host.cast_const().cast(),
                 ranges.len() * size_of::<ChunkDesc>(),
-                self.stream.raw,
+                self.stream.raw(),
             )
         })?;
         let mut count = ranges.len() as u32;
@@ -193,7 +174,7 @@ impl Digester {
                 1,
                 1,
                 0,
-                self.stream.raw,
+                self.stream.raw(),
                 arguments.as_mut_ptr(),
                 std::ptr::null_mut(),
             )
@@ -202,10 +183,10 @@ impl Digester {
             // SAFETY: the host buffer has DIGEST_BYTES behind the descriptors.
             api.check("cuMemcpyDtoHAsync", unsafe {
                 (api.copy_to_host)(
-                    self.host.add(DESC_BYTES).cast(),
+                    host.add(DESC_BYTES).cast(),
                     device_digests,
                     ranges.len() * 32,
-                    self.stream.raw,
+                    self.stream.raw(),
                 )
             })
         });
@@ -213,14 +194,27 @@ impl Digester {
         let finished = self.stream.synchronize();
         copied.and(finished)?;
         // SAFETY: the copy above filled that many bytes and has ended.
-        let bytes =
-            unsafe { std::slice::from_raw_parts(self.host.add(DESC_BYTES), ranges.len() * 32) };
+        let bytes = unsafe { std::slice::from_raw_parts(host.add(DESC_BYTES), ranges.len() * 32) };
         digests.extend(bytes.as_chunks::<32>().0);
         Ok(())
     }
 }
 
-impl Drop for Digester {
+impl Digester for Kernel {
+    fn digest(
+        &mut self,
+        ranges: &[&Range],
+        key: Option<&[u8; 32]>,
+    ) -> Result<Vec<Digest>, GpuError> {
+        let mut digests = Vec::with_capacity(ranges.len());
+        for batch in ranges.chunks(BATCH) {
+            self.batch(batch, KernelKey::of(key), &mut digests)?;
+        }
+        Ok(digests)
+    }
+}
+
+impl Drop for Kernel {
     fn drop(&mut self) {
         let _ = self.stream.synchronize();
         let gpu = self.stream.gpu();
@@ -229,7 +223,6 @@ impl Drop for Digester {
             if !self.module.is_null() {
                 let _ = (gpu.api.module_unload)(self.module);
             }
-            let _ = (gpu.api.host_free)(self.host.cast());
         }
     }
 }

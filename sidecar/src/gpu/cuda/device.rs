@@ -4,42 +4,26 @@
 //!
 //! * The sidecar uses each GPU's primary context with lowered limits, so that it costs the job as
 //!   little device memory as possible.
-//! * Every method makes the context current itself: a [`Gpu`] may be used from any thread.
+//! * Every method makes the context current itself: a [`CudaGpu`] may be used from any thread.
 //! * Nothing here is called by the agent, which has no context.
 
 use std::ffi::{c_char, c_int};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use cudarc::driver::sys;
 use phos_protocol::types::GpuUuid;
 
 use super::api::{Api, Context, DevicePointer, Handle};
-use super::error::GpuError;
-use super::memory::DeviceMemory;
-
-/// A GPU as the driver lists it, before a context exists.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GpuInfo {
-    /// The driver's ordinal in this process.
-    pub ordinal: i32,
-    /// Its UUID.
-    pub uuid: GpuUuid,
-    /// Model name.
-    pub name: String,
-    /// Total memory in bytes.
-    pub total_bytes: u64,
-    /// Compute capability, major and minor.
-    pub compute: (u32, u32),
-}
-
-/// Free and total memory of a GPU, in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MemoryInfo {
-    /// Free now.
-    pub free: u64,
-    /// In all.
-    pub total: u64,
-}
+use super::digest::Kernel;
+use super::memory::Allocation;
+use super::pinned::Pinned;
+use super::stream::CudaStream;
+use crate::gpu::error::GpuError;
+use crate::gpu::platform::{
+    DeviceMemory, Digester, Gpu, GpuInfo, MemoryInfo, PinnedMemory, Platform,
+};
+use crate::gpu::stream::Stream;
 
 /// The initialised driver.
 #[derive(Clone, Copy)]
@@ -57,33 +41,6 @@ impl Driver {
         // SAFETY: cuInit may be called any number of times.
         api.check("cuInit", unsafe { (api.init)(0) })?;
         Ok(Driver { api })
-    }
-
-    /// `cuDriverGetVersion`: 13000 for CUDA 13.0.
-    ///
-    /// # Errors
-    /// The call failed.
-    pub fn version(&self) -> Result<u32, GpuError> {
-        let mut version: c_int = 0;
-        // SAFETY: the pointer is valid for the call.
-        self.api.check("cuDriverGetVersion", unsafe {
-            (self.api.driver_get_version)(&raw mut version)
-        })?;
-        Ok(u32::try_from(version).unwrap_or(0))
-    }
-
-    /// Every GPU this process sees.
-    ///
-    /// # Errors
-    /// A driver call failed.
-    pub fn gpus(&self) -> Result<Vec<GpuInfo>, GpuError> {
-        let api = self.api;
-        let mut count: c_int = 0;
-        // SAFETY: the pointer is valid for the call.
-        api.check("cuDeviceGetCount", unsafe {
-            (api.device_get_count)(&raw mut count)
-        })?;
-        (0..count).map(|ordinal| self.info(ordinal)).collect()
     }
 
     fn info(&self, ordinal: i32) -> Result<GpuInfo, GpuError> {
@@ -139,12 +96,29 @@ impl Driver {
         })?;
         Ok(device)
     }
+}
 
-    /// Opens a context on the GPU. Takes 0.1 s to seconds.
-    ///
-    /// # Errors
-    /// A driver call failed.
-    pub fn open(&self, info: &GpuInfo) -> Result<Arc<Gpu>, GpuError> {
+impl Platform for Driver {
+    fn version(&self) -> Result<u32, GpuError> {
+        let mut version: c_int = 0;
+        // SAFETY: the pointer is valid for the call.
+        self.api.check("cuDriverGetVersion", unsafe {
+            (self.api.driver_get_version)(&raw mut version)
+        })?;
+        Ok(u32::try_from(version).unwrap_or(0))
+    }
+
+    fn gpus(&self) -> Result<Vec<GpuInfo>, GpuError> {
+        let api = self.api;
+        let mut count: c_int = 0;
+        // SAFETY: the pointer is valid for the call.
+        api.check("cuDeviceGetCount", unsafe {
+            (api.device_get_count)(&raw mut count)
+        })?;
+        (0..count).map(|ordinal| self.info(ordinal)).collect()
+    }
+
+    fn open(&self, info: &GpuInfo) -> Result<Arc<dyn Gpu>, GpuError> {
         let api = self.api;
         let device = self.device(info.ordinal)?;
         let mut context: Context = std::ptr::null_mut();
@@ -152,7 +126,7 @@ impl Driver {
         api.check("cuDevicePrimaryCtxRetain", unsafe {
             (api.primary_retain)(&raw mut context, device)
         })?;
-        let mut gpu = Gpu {
+        let mut gpu = CudaGpu {
             api,
             device,
             context,
@@ -169,7 +143,7 @@ impl Driver {
             let _ = unsafe { (api.ctx_set_limit)(limit, value) };
         }
         let mut granularity = 0_usize;
-        let prop = gpu.allocation_prop(true, false);
+        let prop = gpu.allocation_prop(Export::Fd { rdma: false });
         // SAFETY: pointers are valid for the call; 0 asks for the minimum granularity.
         api.check("cuMemGetAllocationGranularity", unsafe {
             (api.mem_get_granularity)(&raw mut granularity, &raw const prop, 0)
@@ -179,23 +153,34 @@ impl Driver {
     }
 }
 
+/// Whether memory that is created can be given to another process.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Export {
+    /// It cannot.
+    None,
+    /// By a file descriptor; and network cards reach it.
+    Fd { rdma: bool },
+}
+
 /// A GPU with the sidecar's context on it.
-pub struct Gpu {
+pub(super) struct CudaGpu {
     pub(super) api: &'static Api,
     device: sys::CUdevice,
     context: Context,
     info: GpuInfo,
-    granularity: u64,
+    /// The unit in which memory is created, in bytes.
+    pub(super) granularity: u64,
+    /// Whether network cards reach memory that is created for that.
     rdma: bool,
 }
 
 // SAFETY: the driver's contexts and handles may be used from any thread; every method makes the
 // context current on the calling thread first, and nothing else in here is mutable.
-unsafe impl Send for Gpu {}
+unsafe impl Send for CudaGpu {}
 // SAFETY: as above; the driver serialises calls itself.
-unsafe impl Sync for Gpu {}
+unsafe impl Sync for CudaGpu {}
 
-impl std::fmt::Debug for Gpu {
+impl std::fmt::Debug for CudaGpu {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Gpu")
             .field("info", &self.info)
@@ -203,14 +188,9 @@ impl std::fmt::Debug for Gpu {
     }
 }
 
-impl Gpu {
-    /// What the driver says about it.
-    pub fn info(&self) -> &GpuInfo {
-        &self.info
-    }
-
+impl CudaGpu {
     /// Its UUID.
-    pub fn uuid(&self) -> GpuUuid {
+    pub(super) fn uuid(&self) -> GpuUuid {
         self.info.uuid
     }
 
@@ -221,65 +201,15 @@ impl Gpu {
         })
     }
 
-    /// Free and total memory now.
-    ///
-    /// # Errors
-    /// The call failed.
-    pub fn memory(&self) -> Result<MemoryInfo, GpuError> {
-        self.make_current()?;
-        let (mut free, mut total) = (0_usize, 0_usize);
-        // SAFETY: pointers are valid for the call.
-        self.api.check("cuMemGetInfo", unsafe {
-            (self.api.mem_get_info)(&raw mut free, &raw mut total)
-        })?;
-        Ok(MemoryInfo {
-            free: free as u64,
-            total: total as u64,
-        })
-    }
-
-    /// Maps memory that another process exported.
-    ///
-    /// # Errors
-    /// A driver call failed; nothing is left mapped and the fd is closed.
-    pub fn import(
-        self: &Arc<Self>,
-        fd: std::os::fd::OwnedFd,
-        bytes: u64,
-    ) -> Result<Arc<DeviceMemory>, GpuError> {
-        DeviceMemory::import(self, fd, bytes)
-    }
-
-    /// Creates exportable memory, for a restore.
-    ///
-    /// # Errors
-    /// A driver call failed, also for lack of memory.
-    pub fn create(self: &Arc<Self>, bytes: u64, rdma: bool) -> Result<Arc<DeviceMemory>, GpuError> {
-        DeviceMemory::create(self, bytes, true, rdma && self.rdma)
-    }
-
-    /// Creates memory for this process alone; the size is rounded up.
-    ///
-    /// # Errors
-    /// A driver call failed, also for lack of memory.
-    pub fn scratch(self: &Arc<Self>, bytes: u64) -> Result<Arc<DeviceMemory>, GpuError> {
-        let bytes = bytes.max(1).div_ceil(self.granularity) * self.granularity;
-        DeviceMemory::create(self, bytes, false, false)
-    }
-
-    /// The unit in which memory is created.
-    pub fn granularity(&self) -> u64 {
-        self.granularity
-    }
-
-    pub(super) fn allocation_prop(&self, exportable: bool, rdma: bool) -> sys::CUmemAllocationProp {
+    pub(super) fn allocation_prop(&self, export: Export) -> sys::CUmemAllocationProp {
+        use sys::CUmemAllocationHandleType as Type;
+        let (handle_type, rdma) = match export {
+            Export::None => (Type::CU_MEM_HANDLE_TYPE_NONE, false),
+            Export::Fd { rdma } => (Type::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, rdma),
+        };
         sys::CUmemAllocationProp {
             type_: sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
-            requestedHandleTypes: if exportable {
-                sys::CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
-            } else {
-                sys::CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_NONE
-            },
+            requestedHandleTypes: handle_type,
             location: self.location(),
             win32HandleMetaData: std::ptr::null_mut(),
             allocFlags: sys::CUmemAllocationProp_st__bindgen_ty_1 {
@@ -343,7 +273,51 @@ impl Gpu {
     }
 }
 
-impl Drop for Gpu {
+impl Gpu for CudaGpu {
+    fn info(&self) -> &GpuInfo {
+        &self.info
+    }
+
+    fn memory(&self) -> Result<MemoryInfo, GpuError> {
+        self.make_current()?;
+        let (mut free, mut total) = (0_usize, 0_usize);
+        // SAFETY: pointers are valid for the call.
+        self.api.check("cuMemGetInfo", unsafe {
+            (self.api.mem_get_info)(&raw mut free, &raw mut total)
+        })?;
+        Ok(MemoryInfo {
+            free: free as u64,
+            total: total as u64,
+        })
+    }
+
+    fn import(self: Arc<Self>, fd: OwnedFd, bytes: u64) -> Result<Arc<dyn DeviceMemory>, GpuError> {
+        Ok(Allocation::import(&self, fd, bytes)?)
+    }
+
+    fn create(self: Arc<Self>, bytes: u64, rdma: bool) -> Result<Arc<dyn DeviceMemory>, GpuError> {
+        let rdma = rdma && self.rdma;
+        Ok(Allocation::exportable(&self, bytes, rdma)?)
+    }
+
+    fn scratch(self: Arc<Self>, bytes: u64) -> Result<Arc<dyn DeviceMemory>, GpuError> {
+        Ok(Allocation::scratch(&self, bytes)?)
+    }
+
+    fn stream(self: Arc<Self>) -> Result<Stream, GpuError> {
+        Ok(Stream::new(Box::new(CudaStream::new(&self)?)))
+    }
+
+    fn digester(self: Arc<Self>) -> Result<Box<dyn Digester>, GpuError> {
+        Ok(Box::new(Kernel::new(&self)?))
+    }
+
+    fn pin(self: Arc<Self>, bytes: usize) -> Result<Box<dyn PinnedMemory>, GpuError> {
+        Ok(Box::new(Pinned::new(&self, bytes, Pinned::PORTABLE)?))
+    }
+}
+
+impl Drop for CudaGpu {
     fn drop(&mut self) {
         // SAFETY: retained in `open`; everything made in the context holds an `Arc` of this.
         let _ = unsafe { (self.api.primary_release)(self.device) };

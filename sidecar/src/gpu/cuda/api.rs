@@ -5,14 +5,14 @@
 //! * Results are received as `u32`: a newer driver may return a code that cudarc's enum lacks.
 //! * A missing library or symbol is an error with a remedy, never a panic: cudarc's own functions
 //!   panic, so only its types and its library handle are used.
-//! * Nothing outside `gpu/` sees this module.
+//! * Nothing outside `gpu/cuda/` sees this module.
 
 use std::ffi::{c_char, c_int, c_uint, c_ulonglong, c_void};
 use std::sync::OnceLock;
 
 use cudarc::driver::sys;
 
-use super::error::GpuError;
+use crate::gpu::error::{CallKind, GpuError};
 
 pub(super) type Context = sys::CUcontext;
 pub(super) type DevicePointer = sys::CUdeviceptr;
@@ -117,6 +117,25 @@ impl Api {
                 String::from("unknown error")
             }
         };
-        Err(GpuError::Call { call, code, text })
+        let kind = kind_of(code);
+        Err(GpuError::Call {
+            call,
+            code,
+            text,
+            kind,
+        })
+    }
+}
+
+/// What a result means for the caller.
+fn kind_of(code: u32) -> CallKind {
+    match code {
+        2 => CallKind::OutOfMemory,
+        // Deinitialised, device unavailable, invalid context, ECC and NVLink errors, and everything
+        // from illegal address to launch failure; 999 is "unknown".
+        4 | 46 | 201 | 214 | 220 | 226 | 700 | 702 | 709 | 710 | 714..=719 | 721 | 999 => {
+            CallKind::Sticky
+        }
+        _ => CallKind::Other,
     }
 }

@@ -11,15 +11,17 @@ use nvml_wrapper::enums::device::UsedGpuMemory;
 use nvml_wrapper::error::NvmlError;
 use phos_protocol::types::ProcessId;
 
+use crate::gpu::control::DeviceUsage;
+
 /// The name that containers have as well: without a version, it is there for development only.
 const LIBRARY: &str = "libnvidia-ml.so.1";
 
 /// NVML, if it is there.
-pub struct Usage(Option<Nvml>);
+pub(in crate::gpu) struct Usage(Option<Nvml>);
 
 impl Usage {
     /// Opens it, which takes some milliseconds.
-    pub fn open() -> Self {
+    pub(in crate::gpu) fn open() -> Self {
         match Nvml::builder().lib_path(OsStr::new(LIBRARY)).init() {
             Ok(nvml) => Self(Some(nvml)),
             Err(e) => {
@@ -28,9 +30,10 @@ impl Usage {
             }
         }
     }
+}
 
-    /// Bytes that the processes hold on all devices together; none: that cannot be told.
-    pub fn of(&self, processes: &[ProcessId]) -> Option<u64> {
+impl DeviceUsage for Usage {
+    fn of(&self, processes: &[ProcessId]) -> Option<u64> {
         let nvml = self.0.as_ref()?;
         let count = || -> Result<Option<u64>, NvmlError> {
             let mut total = 0_u64;
