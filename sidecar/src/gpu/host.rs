@@ -29,6 +29,8 @@ pub const SLOT: usize = 1 << 20;
 pub const MAX_RUN: usize = 16;
 
 const SEGMENT_SLOTS: usize = 64;
+// A bit of `Segment::used` for each.
+const _: () = assert!(SEGMENT_SLOTS == u64::BITS as usize && MAX_RUN <= SEGMENT_SLOTS);
 
 /// Pinned memory of [`SEGMENT_SLOTS`] slots. It lives until the pool is dropped; who may touch which slot is decided by `used`
 /// under the pool's lock.

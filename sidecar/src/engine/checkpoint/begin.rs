@@ -80,7 +80,7 @@ impl Session<'_> {
             Ok(work) => {
                 let control = Arc::clone(&work.control);
                 let task = tokio::spawn(work.store());
-                self.engine.in_progress.flight = Some(Flight { control, task });
+                self.engine.in_progress.fly(Flight { control, task });
                 self.attempt.storing = Some(seq);
                 Ok(())
             }

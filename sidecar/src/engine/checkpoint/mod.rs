@@ -76,6 +76,16 @@ impl InProgress {
         self.flight.is_some()
     }
 
+    /// The job runs again; the rest is stored beside it.
+    fn fly(&mut self, flight: Flight) {
+        // The pinned memory, the store's order and `Finish` are all made for one.
+        assert!(
+            self.flight.is_none(),
+            "a checkpoint was begun while another is being stored"
+        );
+        self.flight = Some(flight);
+    }
+
     /// What the workers share of the checkpoint that is being made.
     fn controls(&self) -> impl Iterator<Item = &Arc<Control>> {
         let storing = self.flight.iter().map(|flight| &flight.control);

@@ -11,6 +11,9 @@ use phos_storage::Digest;
 use crate::gpu::Range;
 use crate::gpu::host::SLOT;
 
+// A chunk of device memory lies in one slot, and is one chunk of the store.
+const _: () = assert!(SLOT <= phos_storage::MAX_CHUNK_SIZE);
+
 /// A chunk with its name.
 #[derive(Debug, Clone)]
 pub(in crate::engine) struct Item {
