@@ -547,7 +547,8 @@ pub(crate) async fn connect(address: &str, options: &StoreOptions) -> Result<Bac
         "s3" | "s3a" => {
             bucket("bucket")?;
             let connection = s3::Connection::new(address, retry, &options.s3).await;
-            let builder = connection.map_err(invalid)?.builder;
+            let connection = connection.map_err(|error| invalid(error.to_string()))?;
+            let builder = connection.builder;
             let store = Arc::new(builder.clone().build().map_err(refused)?);
             let uploads = Uploads::s3(&builder, store.clone());
             let backend = Backend::new(store, base()?, options, Medium::Remote);

@@ -190,7 +190,8 @@ impl fmt::Debug for StoreFault {
 impl std::error::Error for StoreFault {}
 
 /// Messages of servers come as pages of XML: one line of at most 400 bytes is enough to know them again.
-pub(crate) fn one_line(text: &str) -> String {
+#[must_use]
+pub fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len().min(400));
     for word in text.split_whitespace() {
         if line.len() + word.len() > 400 {

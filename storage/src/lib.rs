@@ -88,7 +88,7 @@ pub use crypt::{Key, KeyError, KeyId, Naming};
 pub use diff::{AllocationDiff, Change, Diff, FileDiff};
 pub use digest::Digest;
 pub use envelope::EnvelopeError;
-pub use fault::{FaultKind, StoreFault};
+pub use fault::{FaultKind, StoreFault, one_line};
 pub use head::{HeadRecord, RecordKind};
 pub use hold::{Hold, RENEW_EVERY};
 pub use job::{

@@ -144,7 +144,7 @@ const BUCKET: &str = "phos-test";
 
 /// The S3 server, with the bucket made.
 fn s3_endpoint() -> String {
-    let endpoint = crate::common::s3_endpoint();
+    let endpoint = crate::common::s3_server::s3_endpoint();
     let host = endpoint
         .trim_start_matches("http://")
         .trim_end_matches('/')
