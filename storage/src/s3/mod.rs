@@ -25,8 +25,9 @@ use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey, Checksum};
 use object_store::{Attribute, Attributes, ClientConfigKey};
 
 use self::credentials::CredentialsChain;
-pub use self::credentials::{CredentialsError, CredentialsInfo};
+pub use self::credentials::CredentialsInfo;
 use self::http::Http;
+pub use crate::fault::CredentialsError;
 use crate::retry::RetryPolicy;
 
 /// Objects smaller than this are billed as if they had this size in the classes for rare access.
@@ -254,7 +255,7 @@ impl Connection {
         if let Some(chain) = &credentials {
             builder = builder.with_credentials(Arc::new(chain.clone()));
         }
-        builder = options.apply(builder, endpoint.is_none());
+        builder = options.apply(builder, endpoint.as_deref());
         Ok(Self {
             builder,
             region,
@@ -340,7 +341,7 @@ fn metadata_service(
 }
 
 impl S3Options {
-    fn apply(&self, mut builder: AmazonS3Builder, is_aws: bool) -> AmazonS3Builder {
+    fn apply(&self, mut builder: AmazonS3Builder, endpoint: Option<&str>) -> AmazonS3Builder {
         if let Some(key) = &self.sse_kms_key {
             // With a key for the bucket, the key service is not asked (and paid) for each object.
             builder = builder.with_sse_kms_encryption(key).with_bucket_key(true);
@@ -348,7 +349,7 @@ impl S3Options {
         match self.checksum {
             // Whoever set AWS_CHECKSUM_ALGORITHM has chosen.
             ChecksumChoice::Auto
-                if is_aws
+                if endpoint.is_none()
                     && builder
                         .get_config_value(&AmazonS3ConfigKey::Checksum)
                         .is_none() =>

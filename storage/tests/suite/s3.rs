@@ -444,7 +444,8 @@ fn a_store_that_asks_for_no_signature() {
         ],
     );
     assert_eq!(recorder.seen(), [""; 0]);
-    assert!(recorder.requests.load(Ordering::SeqCst) >= 8);
+    // The marker is read and created, and the jobs are listed.
+    assert!(recorder.requests.load(Ordering::SeqCst) >= 3);
 }
 
 #[tokio::test]

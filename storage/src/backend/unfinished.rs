@@ -24,7 +24,7 @@ use object_store::{ClientConfigKey, ClientOptions};
 use serde::Deserialize;
 use url::Url;
 
-use crate::directory::{self, StagedFile, blocking};
+use super::directory::{self, StagedFile, blocking};
 use crate::fault::{FaultKind, StoreFault};
 
 /// Most bytes of one page of a listing: a thousand entries of a few hundred bytes.

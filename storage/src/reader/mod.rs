@@ -17,6 +17,8 @@
 //! A chunk that a [nearer](Reader::nearer) checkpoint has as well is read there, and from this one if that fails. What this
 //! one has lost is read from [further](Reader::further) ones. Whose bytes they are makes no difference: all are checked.
 
+mod places;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -25,6 +27,7 @@ use bytes::{Bytes, BytesMut};
 use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
 
+use self::places::{Order, Places, Span};
 use crate::Digest;
 use crate::chunk_list::ChunkList;
 use crate::codec::{self, Codec};
@@ -33,7 +36,6 @@ use crate::fault::{FaultKind, StoreFault};
 use crate::job::{Job, JobError};
 use crate::manifest::{ChunkEntry, Manifest};
 use crate::names::{CheckpointNumber, PackId};
-use crate::places::{Places, Span};
 
 /// Why chunks could not be read.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -159,8 +161,16 @@ impl std::fmt::Debug for Reader {
     }
 }
 
+impl Job {
+    /// Reads the chunks of a checkpoint.
+    pub fn reader(&self, manifest: &Manifest) -> Result<Reader, JobError> {
+        self.refuse_discard()?;
+        Ok(Reader::new(self.clone(), manifest))
+    }
+}
+
 impl Reader {
-    pub(crate) fn new(job: Job, manifest: &Manifest) -> Self {
+    fn new(job: Job, manifest: &Manifest) -> Self {
         Self {
             checkpoint: manifest.number,
             places: Arc::new(Places::of(job, manifest)),
@@ -172,14 +182,14 @@ impl Reader {
     /// no use and ignored.
     #[must_use]
     pub fn nearer(mut self, job: &Job, manifest: &Manifest) -> Self {
-        Arc::make_mut(&mut self.places).add(job, manifest, true);
+        Arc::make_mut(&mut self.places).add(job, manifest, Order::Nearer);
         self
     }
 
     /// What is damaged or missing is read from a checkpoint of another store, if that has it.
     #[must_use]
     pub fn further(mut self, job: &Job, manifest: &Manifest) -> Self {
-        Arc::make_mut(&mut self.places).add(job, manifest, false);
+        Arc::make_mut(&mut self.places).add(job, manifest, Order::Further);
         self
     }
 

@@ -35,21 +35,11 @@ use object_store::{
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use crate::backend::make_private;
+use crate::fault::NotAFile;
+use crate::private::make_private;
 
 /// Objects deleted at once.
 const DELETES: usize = 10;
-
-/// What has the name of an object or of a directory on the way to one, and is none.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum NotAFile {
-    #[error("{name} is {kind}, which is not read")]
-    Object { name: String, kind: &'static str },
-    #[error(
-        "{name} is {kind}, which is not followed: put a directory in its place (a mount, if what is in it has to lie elsewhere)"
-    )]
-    Way { name: String, kind: &'static str },
-}
 
 /// A directory as a store.
 #[derive(Debug)]

@@ -21,7 +21,7 @@ const GAP: u64 = 256 << 10;
 
 /// One place: the packs of one checkpoint.
 #[derive(Clone)]
-pub(crate) struct Place {
+pub(super) struct Place {
     pub job: Job,
     packs: Arc<[PackEntry]>,
     /// For each cache of packs of the job.
@@ -42,7 +42,7 @@ impl Place {
 }
 
 /// Chunks of one pack that are fetched together.
-pub(crate) struct Span {
+pub(super) struct Span {
     /// Number of the place.
     pub place: usize,
     pub pack: PackId,
@@ -54,9 +54,18 @@ pub(crate) struct Span {
     pub chunks: Vec<(u32, ChunkEntry)>,
 }
 
+/// When a place is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    /// Before the checkpoint's own packs.
+    Nearer,
+    /// For what the checkpoint's own packs have lost.
+    Further,
+}
+
 /// All places of one checkpoint, in the order in which they are asked.
 #[derive(Clone)]
-pub(crate) struct Places {
+pub(super) struct Places {
     all: Vec<Place>,
     /// Which of them is the checkpoint's own.
     own: usize,
@@ -64,7 +73,7 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    pub(crate) fn of(job: Job, manifest: &Manifest) -> Places {
+    pub(super) fn of(job: Job, manifest: &Manifest) -> Places {
         Places {
             all: vec![Place::new(job, &manifest.packs, HashMap::new())],
             own: 0,
@@ -72,8 +81,8 @@ impl Places {
         }
     }
 
-    /// Adds one that is asked before the own, or only after it.
-    pub(crate) fn add(&mut self, job: &Job, manifest: &Manifest, nearer: bool) {
+    /// Adds one.
+    pub(super) fn add(&mut self, job: &Job, manifest: &Manifest, order: Order) {
         let (there, here) = (job.naming(), self.job().naming());
         if there.of(b"") != here.of(b"") {
             return;
@@ -85,45 +94,46 @@ impl Places {
             .map(|c| (c.digest, *c))
             .collect();
         let place = Place::new(job.clone(), &manifest.packs, shared);
-        if nearer {
-            self.all.insert(self.own, place);
-            self.own += 1;
-        } else {
-            self.all.push(place);
+        match order {
+            Order::Nearer => {
+                self.all.insert(self.own, place);
+                self.own += 1;
+            }
+            Order::Further => self.all.push(place),
         }
     }
 
     /// Whose checkpoint it is.
-    pub(crate) fn job(&self) -> &Job {
+    pub(super) fn job(&self) -> &Job {
         // There is always the own one.
         #[expect(clippy::indexing_slicing, reason = "`own` is one of them")]
         &self.all[self.own].job
     }
 
-    pub(crate) fn get(&self, number: usize) -> Option<&Place> {
+    pub(super) fn get(&self, number: usize) -> Option<&Place> {
         self.all.get(number)
     }
 
-    pub(crate) const fn is_own(&self, number: usize) -> bool {
+    pub(super) const fn is_own(&self, number: usize) -> bool {
         number == self.own
     }
 
-    pub(crate) const fn is_nearer(&self, number: usize) -> bool {
+    pub(super) const fn is_nearer(&self, number: usize) -> bool {
         number < self.own
     }
 
     /// The chunk's entry in the checkpoint's own table.
-    pub(crate) fn chunk(&self, index: u32) -> Option<ChunkEntry> {
+    pub(super) fn chunk(&self, index: u32) -> Option<ChunkEntry> {
         self.chunks.get(index as usize).copied()
     }
 
-    pub(crate) fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.chunks.len()
     }
 
     /// What to fetch for these chunks, none of them zeros, asking no place before number `from`. `None`: one of them is at
     /// no such place.
-    pub(crate) fn plan(&self, wanted: &[u32], from: usize) -> Option<Vec<Span>> {
+    pub(super) fn plan(&self, wanted: &[u32], from: usize) -> Option<Vec<Span>> {
         let mut found = Vec::with_capacity(wanted.len());
         for &index in wanted {
             let own = self.chunk(index)?;

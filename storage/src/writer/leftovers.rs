@@ -35,8 +35,9 @@ use crate::Digest;
 use crate::codec::Codec;
 use crate::fault::StoreFault;
 use crate::job::{Job, JobError};
-use crate::manifest::{Location, PackEntry};
+use crate::manifest::PackEntry;
 use crate::names::{Epoch, Nonce, PackId};
+use crate::pack::Location;
 
 /// Most writers that are taken from at once: each name stands in the adopter's note.
 const MAX_WRITERS: usize = 256;
@@ -61,7 +62,7 @@ impl Leftovers {
 }
 
 impl Job {
-    /// What unfinished checkpoints left that may be leaned on, as of the record `horizon`. It only saves work: what
+    /// What unfinished checkpoints left that may be referenced, as of the record `horizon`. It only saves work: what
     /// cannot be read is left out.
     pub(crate) async fn leftovers(&self, epoch: Epoch, horizon: u64) -> Leftovers {
         match self.find_leftovers(epoch, horizon).await {

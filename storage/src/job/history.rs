@@ -9,20 +9,21 @@
 //! been in it. Those before the newest collection that it does not keep are missed by nobody.
 //!
 //! If the newest collection itself cannot be read, nobody knows any more what it gave up for deletion: older checkpoints
-//! are still shown and restored as far as they are whole (every chunk is checked), but no writer leans on them. Of those that
+//! are still shown and restored as far as they are whole (every chunk is checked), but no writer references them. Of those that
 //! it repacked only it says where their manifests are: they are found among the manifests that there are. The next collection
-//! goes past it, and says from where on checkpoints may be leaned on again.
+//! goes past it, and says from where on checkpoints may be referenced again.
 
 use std::collections::VecDeque;
 
 use futures::{StreamExt, TryStreamExt, stream};
 
+use super::Job;
+use super::log::{Log, ReadRecord};
 use crate::branch::{Fork, Forks};
 use crate::collection::{self, Collection, ManifestRef};
-use crate::fault::{FaultKind, StoreFault};
+use crate::fault::StoreFault;
 use crate::head::{self, HeadRecord, RecordKind};
 use crate::index::PackSet;
-use crate::job::{Job, Log, ReadRecord};
 use crate::names::{Epoch, UnixMillis};
 
 /// Goes through the records that count, newest first.
@@ -354,56 +355,5 @@ impl Job {
             return Ok(None);
         }
         Ok(self.record(number).await?.ok().map(|record| record.epoch))
-    }
-
-    /// The collection that a record names, or why it cannot be used.
-    pub(crate) async fn collection_of(
-        &self,
-        record: &HeadRecord,
-    ) -> Result<Result<Collection, String>, StoreFault> {
-        let RecordKind::Collected {
-            collection: name,
-            digest,
-            ..
-        } = &record.kind
-        else {
-            return Ok(Err(format!("record {} is no collection", record.number)));
-        };
-        if name.contains('/') {
-            return Ok(Err(format!(
-                "its record names the collection {name:?}, which is no name"
-            )));
-        }
-        let key = self.key(&format!("collections/{name}"));
-        let read = (self.backend()).read_checked(&key, collection::KIND.max_object(), |bytes| {
-            Collection::decode(self.crypt(), self.name(), record.number, *digest, bytes)
-        });
-        match read.await {
-            Ok(collection) => Ok(collection),
-            Err(fault) if matches!(fault.kind(), FaultKind::NotFound | FaultKind::Foreign) => {
-                Ok(Err(fault.to_string()))
-            }
-            Err(fault) => Err(fault),
-        }
-    }
-
-    /// Whether there are records after `tail`. What was named there and is gone may have been collected or repacked since:
-    /// who finds something missing asks this before calling it damage, and looks again.
-    pub(crate) async fn grew_beyond(&self, tail: u64) -> Result<bool, StoreFault> {
-        Ok(self.find_record(tail + 1).await?.is_some())
-    }
-
-    /// The records after `tail`, oldest first. As no record is ever deleted, the first number without one is the end.
-    pub(crate) async fn records_after(
-        &self,
-        tail: u64,
-    ) -> Result<Vec<(u64, ReadRecord)>, StoreFault> {
-        let mut records = Vec::new();
-        let mut number = tail + 1;
-        while let Some(record) = self.find_record(number).await? {
-            records.push((number, record));
-            number += 1;
-        }
-        Ok(records)
     }
 }

@@ -1,5 +1,5 @@
 //! The object store as the rest of the crate sees it: a few whole operations, each retried, each failing with a
-//! [`StoreFault`] that names the key. Also: which store a URL means.
+//! [`StoreFault`] that names the key.
 //!
 //! # Consistency
 //!
@@ -12,32 +12,30 @@
 //! A request that takes too long is given up with all that it sent, so many at once over a slow link may all be given up,
 //! each time anew. Once one was, objects go up in one part after the other, until that is seen to be fast.
 
+mod directory;
+mod unfinished;
+
 use std::ops::Range;
-use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path as FilePath, PathBuf};
+use std::path::Path as FilePath;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt};
-use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
-use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
-use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{
-    Attributes, ClientConfigKey, GetOptions, ObjectStore, ObjectStoreExt, PutMode,
-    PutMultipartOptions, PutOptions, PutPayload, WriteMultipart,
+    Attributes, GetOptions, ObjectStore, ObjectStoreExt, PutMode, PutMultipartOptions, PutOptions,
+    PutPayload, WriteMultipart,
 };
-use url::Url;
 
-use crate::directory::Directory;
+pub(crate) use self::directory::Directory;
+pub(crate) use self::unfinished::{Unfinished, Uploads};
 use crate::fault::{FaultKind, StoreFault};
-use crate::medium::{self, Medium};
+use crate::medium::Medium;
+use crate::options::{Pacer, StoreOptions};
 use crate::retry::RetryPolicy;
-use crate::s3::{self, S3Options};
-use crate::store::{OpenError, Pacer, StoreOptions};
-use crate::unfinished::{Unfinished, Uploads};
+use crate::s3::S3Options;
 
 /// Parts of a multipart upload in flight at once, for one object.
 const PARTS_IN_FLIGHT: usize = 4;
@@ -114,8 +112,15 @@ impl Backend {
         }
     }
 
-    fn with_uploads(mut self, uploads: Uploads) -> Self {
+    /// Of a store in which unfinished uploads can be found.
+    pub(crate) fn with_uploads(mut self, uploads: Uploads) -> Self {
         self.uploads = uploads;
+        self
+    }
+
+    /// Of a store other than S3: those refuse what is said of packs there.
+    pub(crate) fn without_s3(mut self) -> Self {
+        self.s3 = S3Options::default();
         self
     }
 
@@ -477,13 +482,6 @@ impl Backend {
     }
 }
 
-/// Whether the address means a directory of this machine that is not there.
-pub(crate) fn is_missing_directory(address: &str) -> bool {
-    let path = medium::directory_of(address);
-    // Any other error is told by opening it.
-    path.is_some_and(|path| matches!(path.try_exists(), Ok(false)))
-}
-
 /// Cuts pieces into parts of a size; the last one may be smaller.
 fn parts(pieces: &[Bytes], size: usize) -> Vec<Vec<Bytes>> {
     let mut parts = Vec::new();
@@ -506,118 +504,8 @@ fn parts(pieces: &[Bytes], size: usize) -> Vec<Vec<Bytes>> {
     parts
 }
 
-/// Opens the store that an address means.
-pub(crate) async fn connect(address: &str, options: &StoreOptions) -> Result<Backend, OpenError> {
-    let retry = &options.retry;
-    // Other stores than S3 refuse what is said of packs there.
-    let backend = |store: Arc<dyn ObjectStore>, base, medium| Backend {
-        s3: S3Options::default(),
-        ..Backend::new(store, base, options, medium)
-    };
-    if !address.contains("://") {
-        let path = PathBuf::from(address);
-        let (store, uploads) = directory(address, path.clone())?;
-        return Ok(backend(store, Path::default(), Medium::of(&path)).with_uploads(uploads));
-    }
-    let invalid = |detail: String| OpenError::Address {
-        address: address.to_owned(),
-        detail,
-    };
-    let url = Url::parse(address).map_err(|error| invalid(error.to_string()))?;
-    let base = || Path::from_url_path(url.path()).map_err(|error| invalid(error.to_string()));
-    let bucket = |what: &str| match url.host_str() {
-        Some(host) if !host.is_empty() => Ok(()),
-        _ => Err(invalid(format!(
-            "it names no {what}, as in {}://{what}/prefix",
-            url.scheme()
-        ))),
-    };
-    let refused = |error: object_store::Error| invalid(error.to_string());
-    let timeout = format!("{} seconds", retry.request_timeout.as_secs().max(1));
-    match url.scheme() {
-        "file" => {
-            let path = url
-                .to_file_path()
-                .map_err(|()| invalid("write it as file:///absolute/path".into()))?;
-            let (store, uploads) = directory(address, path.clone())?;
-            Ok(backend(store, Path::default(), Medium::of(&path)).with_uploads(uploads))
-        }
-        "memory" => Ok(backend(Arc::new(InMemory::new()), base()?, Medium::Local)),
-        "discard" => Ok(backend(Arc::new(InMemory::new()), base()?, Medium::Discard)),
-        "s3" | "s3a" => {
-            bucket("bucket")?;
-            let connection = s3::Connection::new(address, retry, &options.s3).await;
-            let connection = connection.map_err(|error| invalid(error.to_string()))?;
-            let builder = connection.builder;
-            let store = Arc::new(builder.clone().build().map_err(refused)?);
-            let uploads = Uploads::s3(&builder, store.clone());
-            let backend = Backend::new(store, base()?, options, Medium::Remote);
-            Ok(backend.with_uploads(uploads))
-        }
-        "gs" => {
-            bucket("bucket")?;
-            let store = GoogleCloudStorageBuilder::from_env()
-                .with_url(address)
-                .with_config(GoogleConfigKey::Client(ClientConfigKey::Timeout), timeout)
-                .with_retry(retry.client())
-                .build()
-                .map_err(refused)?;
-            Ok(backend(Arc::new(store), base()?, Medium::Remote))
-        }
-        "az" | "azure" => {
-            bucket("container")?;
-            let store = MicrosoftAzureBuilder::from_env()
-                .with_url(address)
-                .with_config(AzureConfigKey::Client(ClientConfigKey::Timeout), timeout)
-                .with_retry(retry.client())
-                .build()
-                .map_err(refused)?;
-            Ok(backend(Arc::new(store), base()?, Medium::Remote))
-        }
-        scheme => Err(OpenError::Scheme {
-            address: address.to_owned(),
-            scheme: scheme.to_owned(),
-        }),
-    }
-}
-
-fn directory(address: &str, path: PathBuf) -> Result<(Arc<dyn ObjectStore>, Uploads), OpenError> {
-    let failed = |path: &FilePath, error: &std::io::Error| OpenError::Directory {
-        path: path.to_owned(),
-        detail: error.to_string(),
-    };
-    if path.as_os_str().is_empty() {
-        return Err(OpenError::Address {
-            address: address.to_owned(),
-            detail: "it is empty".into(),
-        });
-    }
-    let path = std::path::absolute(&path).map_err(|error| failed(&path, &error))?;
-    make_private(&path).map_err(|error| failed(&path, &error))?;
-    let store = Directory::new(path.clone());
-    Ok((Arc::new(store), Uploads::Directory(path)))
-}
-
-/// Makes a directory that only its owner can look into: images hold what the job has in memory. One that is there stays
-/// as it is, and those above it are made as any other.
-pub(crate) fn make_private(path: &FilePath) -> std::io::Result<()> {
-    if path.is_dir() {
-        return Ok(());
-    }
-    if let Some(above) = path.parent() {
-        std::fs::create_dir_all(above)?;
-    }
-    match std::fs::DirBuilder::new().mode(0o700).create(path) {
-        // Another process made it meanwhile.
-        Err(_) if path.is_dir() => Ok(()),
-        made => made,
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
 
     #[test]
@@ -636,18 +524,5 @@ mod tests {
             assert_eq!(all[..], bytes[..]);
         }
         assert!(parts(&[], 3).is_empty());
-    }
-
-    #[test]
-    fn a_directory_that_is_made_is_its_owners_alone_and_another_stays_as_it_is() {
-        let root = tempfile::tempdir().unwrap();
-        let mode = |path: &FilePath| std::fs::metadata(path).unwrap().permissions().mode();
-        let path = root.path().join("a/b");
-        make_private(&path).unwrap();
-        assert_eq!(mode(&path) & 0o777, 0o700);
-        assert_ne!(mode(path.parent().unwrap()) & 0o700, 0);
-        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
-        make_private(&path).unwrap();
-        assert_eq!(mode(&path) & 0o777, 0o755);
     }
 }

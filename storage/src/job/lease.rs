@@ -138,11 +138,7 @@ impl Job {
         }
         // What stands behind a record that cannot be read is for the next commit to find out.
         if now.epoch.is_some_and(|other| other != epoch) {
-            return Err(JobError::Fenced {
-                job: self.name().clone(),
-                epoch,
-                by: self.usurper(now.tail).await,
-            });
+            return Err(self.fenced(epoch, now.tail).await);
         }
         Ok(())
     }
