@@ -95,8 +95,8 @@ pub use envelope::EnvelopeError;
 pub use fault::{FaultKind, StoreFault, one_line};
 pub use head::{HeadRecord, RecordKind};
 pub use job::{
-    CheckpointSummary, Durability, HistoryId, Hold, Job, JobError, JobState, Known, Lease, Listing,
-    RENEW_EVERY, Restorable, Rollback, SkippedCheckpoint, TakenOver,
+    CheckpointSummary, Durability, HistoryId, Hold, Holder, Job, JobError, JobState, Known, Lease,
+    Listing, RENEW_EVERY, Restorable, Rollback, SkippedCheckpoint, TakenOver,
 };
 pub use manifest::{
     Allocation, Body, ChunkEntry, Extent, FileContent, FilePath, Gpu, GpuUuid, ImageFile, JobFile,

@@ -47,7 +47,7 @@ pub(crate) use self::manifests::FoundCheckpoint;
 use self::notes::Ended;
 pub(crate) use self::notes::Note;
 pub use self::restorable::Restorable;
-pub use self::take_over::TakenOver;
+pub use self::take_over::{Holder, TakenOver};
 use crate::Digest;
 use crate::backend::Backend;
 use crate::crypt::{Crypt, Naming};

@@ -21,10 +21,53 @@ pub struct TakenOver {
     pub previous: Option<Epoch>,
 }
 
+/// Who takes a job over, as the record of the take-over says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Holder {
+    /// For people: host and process. Of more than 200 characters the first ones are kept.
+    pub name: String,
+    /// The agent whose job it is: a number that no other agent has.
+    pub agent: Option<u64>,
+    /// The tier on the holder's machine, by its name.
+    pub tier: Option<String>,
+}
+
+impl From<&str> for Holder {
+    /// One that names neither agent nor tier.
+    fn from(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            agent: None,
+            tier: None,
+        }
+    }
+}
+
+impl From<&String> for Holder {
+    fn from(name: &String) -> Self {
+        name.as_str().into()
+    }
+}
+
+impl Holder {
+    /// The one that a record names, if it is that of a take-over.
+    fn of(record: HeadRecord) -> Option<Self> {
+        match record.kind {
+            RecordKind::TakenOver {
+                holder: name,
+                agent,
+                tier,
+                ..
+            } => Some(Self { name, agent, tier }),
+            _ => None,
+        }
+    }
+}
+
 /// The record of a take-over.
 struct TakeOver<'a> {
     job: &'a Job,
-    holder: &'a str,
+    holder: &'a Holder,
     now: UnixMillis,
     after: Option<u64>,
     /// The epoch that it ends.
@@ -41,7 +84,9 @@ impl Append for TakeOver<'_> {
             created: self.now,
             nonce: self.job.nonce(),
             kind: RecordKind::TakenOver {
-                holder: self.holder.chars().take(200).collect(),
+                holder: self.holder.name.chars().take(200).collect(),
+                agent: self.holder.agent,
+                tier: self.holder.tier.clone(),
                 after: (self.after).filter(|&after| after < seen.tail || after == 0),
             },
         })
@@ -73,28 +118,32 @@ impl Append for Completion<'_> {
 }
 
 impl Job {
-    /// Takes the job over: from here on all others are fenced. `holder` says who we are, for people.
+    /// Takes the job over: from here on all others are fenced.
     ///
     /// Safe whatever else is running. Every start of a sidecar takes its job over, also from its own dead self.
-    pub async fn take_over(&self, holder: &str, now: UnixMillis) -> Result<TakenOver, JobError> {
-        self.take_over_after(holder, now, None).await
+    pub async fn take_over(
+        &self,
+        holder: impl Into<Holder>,
+        now: UnixMillis,
+    ) -> Result<TakenOver, JobError> {
+        self.take_over_after(&holder.into(), now, None).await
     }
 
     /// Takes the job over to go on from an older checkpoint than the newest: what was made after it is left behind, as a branch
     /// of its own. `None`: from the job's beginning.
     pub async fn take_over_from(
         &self,
-        holder: &str,
+        holder: impl Into<Holder>,
         now: UnixMillis,
         checkpoint: Option<CheckpointNumber>,
     ) -> Result<TakenOver, JobError> {
         let after = checkpoint.map_or(0, |number| number.0);
-        self.take_over_after(holder, now, Some(after)).await
+        self.take_over_after(&holder.into(), now, Some(after)).await
     }
 
     async fn take_over_after(
         &self,
-        holder: &str,
+        holder: &Holder,
         now: UnixMillis,
         after: Option<u64>,
     ) -> Result<TakenOver, JobError> {
@@ -167,16 +216,29 @@ impl Job {
         String::new()
     }
 
-    /// Who began an epoch, as it said itself; `None` if there is no such record.
+    /// Who began an epoch, for people; `None` if there is no such record.
     pub async fn holder_of(&self, epoch: Epoch) -> Result<Option<String>, JobError> {
+        Ok(self.began_by(epoch).await?.map(|holder| holder.name))
+    }
+
+    /// Who began an epoch, as it said itself; `None` if there is no such record.
+    pub async fn began_by(&self, epoch: Epoch) -> Result<Option<Holder>, JobError> {
         // An epoch has the number of the record that began it.
-        Ok(match self.find_record(epoch.0).await? {
-            Some(Ok(HeadRecord {
-                kind: RecordKind::TakenOver { holder, .. },
-                ..
-            })) => Some(holder),
-            _ => None,
-        })
+        let record = self.find_record(epoch.0).await?;
+        Ok(record.and_then(Result::ok).and_then(Holder::of))
+    }
+
+    /// As [`Self::holders_between`], for people.
+    pub async fn take_overs_between(
+        &self,
+        after: Epoch,
+        upto: Epoch,
+    ) -> Result<(Vec<String>, Option<String>), JobError> {
+        let (holders, reason) = self.holders_between(after, upto).await?;
+        Ok((
+            holders.into_iter().map(|holder| holder.name).collect(),
+            reason,
+        ))
     }
 
     /// Who took the job over after the epoch `after`, up to the epoch `upto`, newest first; and why older ones of them
@@ -184,11 +246,11 @@ impl Job {
     ///
     /// Two records are read for each one: every record says which epoch is in force, so that before a take-over says
     /// which one it ended.
-    pub async fn take_overs_between(
+    pub async fn holders_between(
         &self,
         after: Epoch,
         upto: Epoch,
-    ) -> Result<(Vec<String>, Option<String>), JobError> {
+    ) -> Result<(Vec<Holder>, Option<String>), JobError> {
         let mut holders = Vec::new();
         let mut epoch = upto;
         while epoch > after {
@@ -196,12 +258,9 @@ impl Job {
                 let reason = format!("the job was taken over {READS} times since");
                 return Ok((holders, Some(reason)));
             }
-            match self.record(epoch.0).await? {
-                Ok(HeadRecord {
-                    kind: RecordKind::TakenOver { holder, .. },
-                    ..
-                }) => holders.push(holder),
-                Ok(_) => {
+            match self.record(epoch.0).await?.map(Holder::of) {
+                Ok(Some(holder)) => holders.push(holder),
+                Ok(None) => {
                     let reason = format!("record {epoch} of the store is no take-over");
                     return Ok((holders, Some(reason)));
                 }
