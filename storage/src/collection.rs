@@ -73,7 +73,7 @@ pub(crate) struct Collection {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub forks: Vec<Fork>,
     /// The newest record before this one that could not be read, or whose collection could not: what it gave up for deletion is
-    /// not known, so nobody leans on the checkpoints before it that this one keeps.
+    /// not known, so nobody references the checkpoints before it that this one keeps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<u64>,
 }
@@ -167,7 +167,7 @@ pub(crate) fn number_in(name: &str) -> Option<u64> {
     (number.len() == 20).then(|| number.parse().ok()).flatten()
 }
 
-/// The writer in the name of a manifest: `Ok(None)` for one that was written with its record.
+/// The writer in the name of a manifest: `None` for one that was written with its record.
 pub(crate) fn writer_in(manifest: &str) -> Option<Nonce> {
     let nonce = manifest.split('-').nth(2)?;
     let mut bytes = [0; 16];
@@ -184,12 +184,13 @@ pub(crate) struct WriterNote {
     /// The newest record that it knew.
     pub seen: u64,
     /// The manifests whose chunks it may name.
-    pub leans_on: Vec<ManifestRef>,
+    #[serde(rename = "leans_on")]
+    pub references: Vec<ManifestRef>,
     /// It leaves its packs to collection, whatever becomes of it; so others may take them. One of an older phos-ft
     /// deletes them when it fails.
     #[serde(default)]
     pub keeps_packs: bool,
-    /// Writers that ended and whose packs it may name (see `leftovers`).
+    /// Writers that ended and whose packs it may name (see `writer::leftovers`).
     #[serde(default)]
     pub adopts: Vec<Nonce>,
 }
@@ -278,9 +279,9 @@ mod tests {
         }
 
         #[test]
-        fn a_note_comes_back(epoch in any::<u64>(), seen in any::<u64>(), leans_on in prop::collection::vec(manifest_ref(), 0..4), keeps_packs in any::<bool>(), adopts in prop::collection::vec(any::<[u8; 16]>(), 0..3)) {
+        fn a_note_comes_back(epoch in any::<u64>(), seen in any::<u64>(), references in prop::collection::vec(manifest_ref(), 0..4), keeps_packs in any::<bool>(), adopts in prop::collection::vec(any::<[u8; 16]>(), 0..3)) {
             let adopts = adopts.into_iter().map(Nonce).collect();
-            let note = WriterNote { epoch: Epoch(epoch), seen, leans_on, keeps_packs, adopts };
+            let note = WriterNote { epoch: Epoch(epoch), seen, references, keeps_packs, adopts };
             let (writer, other) = (Nonce([1; 16]), Nonce([2; 16]));
             for crypt in [Crypt::PLAIN, crypt(1, "job")] {
                 let bytes = note.encode(&crypt, &writer).unwrap();

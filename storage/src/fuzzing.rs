@@ -8,8 +8,7 @@ use crate::codec::{self, Codec, Encoding, EncodingPolicy, Sample};
 use crate::collection::{self, Collection, Kept, ManifestRef, WriterNote};
 use crate::crypt::{Crypt, Key};
 use crate::envelope::{self, Kind};
-use crate::hold::{self, ReaderNote};
-use crate::lease::{self, Lease};
+use crate::job::{LEASE_KIND, Lease, READER_NOTE_KIND, ReaderNote};
 use crate::manifest::{self, Manifest, ManifestError};
 use crate::names::{Epoch, JobName, Nonce, NonceSource, UnixMillis};
 use crate::pack::{self, PackError, PackIndex};
@@ -74,9 +73,9 @@ impl SmallObject {
     pub const fn magic(self) -> [u8; 8] {
         match self {
             Self::WriterNote => collection::NOTE_KIND.magic,
-            Self::ReaderNote => hold::KIND.magic,
+            Self::ReaderNote => READER_NOTE_KIND.magic,
             Self::Collection => collection::KIND.magic,
-            Self::Lease => lease::KIND.magic,
+            Self::Lease => LEASE_KIND.magic,
         }
     }
 
@@ -118,7 +117,7 @@ impl SmallObject {
             Self::WriterNote => WriterNote {
                 epoch: Epoch(3),
                 seen: 7,
-                leans_on: vec![manifest],
+                references: vec![manifest],
                 keeps_packs: true,
                 adopts: vec![Nonce([7; 16])],
             }

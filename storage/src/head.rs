@@ -54,6 +54,12 @@ pub enum RecordKind {
     TakenOver {
         /// Who: host and process, for people.
         holder: String,
+        /// The agent whose job it is, by its number; absent if none was named, as in records of an older phos-ft.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent: Option<u64>,
+        /// The tier on the holder's machine, by its name; absent as before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tier: Option<String>,
         /// Set if the job goes on from an older checkpoint than the newest, or from its beginning: the record after which
         /// nothing of what was there belongs to the job's current branch; 0 for its beginning.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -170,8 +176,18 @@ mod tests {
 
     fn kind() -> impl Strategy<Value = RecordKind> {
         prop_oneof![
-            ("[ -~]{0,30}", prop::option::of(any::<u64>()))
-                .prop_map(|(holder, after)| RecordKind::TakenOver { holder, after }),
+            (
+                "[ -~]{0,30}",
+                prop::option::of(any::<u64>()),
+                prop::option::of("[ -~]{0,30}"),
+                prop::option::of(any::<u64>())
+            )
+                .prop_map(|(holder, agent, tier, after)| RecordKind::TakenOver {
+                    holder,
+                    agent,
+                    tier,
+                    after
+                }),
             any::<i32>().prop_map(|exit_code| RecordKind::Completed { exit_code }),
             (
                 "[ -~]{0,60}",
@@ -201,6 +217,65 @@ mod tests {
                     }
                 }),
         ]
+    }
+
+    /// The record of a take-over before it said which agent and tier.
+    #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+    struct Before {
+        number: u64,
+        epoch: Epoch,
+        created: UnixMillis,
+        nonce: Nonce,
+        kind: BeforeKind,
+    }
+
+    #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    enum BeforeKind {
+        TakenOver { holder: String },
+    }
+
+    #[test]
+    fn who_took_over_is_read_by_an_older_phos_ft_and_of_one() {
+        let nonce = Nonce([7; 16]);
+        let record = |agent, tier| HeadRecord {
+            number: 3,
+            epoch: Epoch(3),
+            created: UnixMillis(1),
+            nonce,
+            kind: RecordKind::TakenOver {
+                holder: "host".into(),
+                agent,
+                tier,
+                after: None,
+            },
+        };
+        let before = Before {
+            number: 3,
+            epoch: Epoch(3),
+            created: UnixMillis(1),
+            nonce,
+            kind: BeforeKind::TakenOver {
+                holder: "host".into(),
+            },
+        };
+        let named = record(Some(u64::MAX), Some("t".into()));
+        let bytes = named.encode(&Crypt::PLAIN).unwrap();
+        assert_eq!(HeadRecord::decode(&Crypt::PLAIN, 3, &bytes).unwrap(), named);
+        let (version, payload) = envelope::open(&WITHOUT_BRANCH, &bytes).unwrap();
+        assert_eq!(version, WITHOUT_BRANCH.version);
+        let read: Before = envelope::from_cbor(KIND.what, &payload).unwrap();
+        assert_eq!(read, before);
+
+        let payload = envelope::to_cbor(KIND.what, &before).unwrap();
+        let bytes = envelope::seal(&WITHOUT_BRANCH, &payload).unwrap();
+        let unnamed = record(None, None);
+        assert_eq!(
+            HeadRecord::decode(&Crypt::PLAIN, 3, &bytes).unwrap(),
+            unnamed
+        );
+        // Nobody named leaves the bytes as they were.
+        assert_eq!(unnamed.encode(&Crypt::PLAIN).unwrap()[..], bytes[..]);
     }
 
     proptest! {

@@ -1,18 +1,19 @@
 //! Which chunks are stored already, and where.
 //!
 //! Filled from the newest visible manifests. A chunk counts only if its pack is there with the length that the manifest
-//! says and is not quarantined: a checkpoint must never lean on what another one has lost.
+//! says and is not quarantined: a checkpoint must never reference what another one has lost.
 //!
 //! An index is true as of a place in the log, its horizon: nothing that it names was given up for deletion up to there.
-//! Whoever leans on it looks at what was collected since (see `collect`).
+//! Whoever references what it names looks at what was collected since (see `collect`).
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use crate::Digest;
 use crate::collection::{Collection, ManifestRef};
-use crate::manifest::{Location, Manifest, PackEntry};
+use crate::manifest::{Manifest, PackEntry};
 use crate::names::PackId;
+use crate::pack::Location;
 
 /// What is said of a pack or manifest that a note keeps from being used, and what to do about it.
 pub(crate) const QUARANTINED: &str =
@@ -103,7 +104,7 @@ impl Index {
     }
 
     /// The manifests whose chunks it knows.
-    pub(crate) fn leans_on(&self) -> Vec<ManifestRef> {
+    pub(crate) fn references(&self) -> Vec<ManifestRef> {
         self.generations
             .iter()
             .map(|generation| generation.manifest.clone())

@@ -6,6 +6,17 @@
 //! back. It knows nothing of GPUs, processes or CRIU: the caller hands it chunks of memory by digest and a
 //! [`ManifestBody`] that says what they were, and gets both back later, whole, or an error that says what is damaged.
 //!
+//! # Layers
+//!
+//! Each depends on those after it alone:
+//!
+//! * What is done with a history: `copy`, `writer`, `reader`, `collect`, `verify`.
+//! * A job's history: `job`.
+//! * A store: `store`, `probe`.
+//! * Requests to it, and how they are made: `backend`, `options`, `s3`, `retry`, `fault`.
+//!
+//! What is stored (`manifest`, `pack`, `head`, `collection`, `envelope`, …) depends on none of them, and is used by all.
+//!
 //! # Consistency
 //!
 //! * A checkpoint is visible if and only if its record stands in the job's log (`head/<number>`). The record is
@@ -48,32 +59,25 @@ mod copy;
 mod crypt;
 mod diff;
 mod digest;
-mod directory;
 mod envelope;
 mod fault;
 #[doc(hidden)]
 pub mod fuzzing;
 mod head;
-mod history;
-mod hold;
 mod index;
 mod job;
-mod known;
-mod lease;
-mod leftovers;
 mod manifest;
 mod medium;
 mod names;
+mod options;
 mod pack;
-mod places;
+mod private;
 mod probe;
 mod reader;
 mod retry;
 pub mod s3;
 mod secret;
-mod slabs;
 mod store;
-mod unfinished;
 mod verify;
 mod writer;
 
@@ -88,15 +92,12 @@ pub use crypt::{Key, KeyError, KeyId, Naming};
 pub use diff::{AllocationDiff, Change, Diff, FileDiff};
 pub use digest::Digest;
 pub use envelope::EnvelopeError;
-pub use fault::{FaultKind, StoreFault};
+pub use fault::{FaultKind, StoreFault, one_line};
 pub use head::{HeadRecord, RecordKind};
-pub use hold::{Hold, RENEW_EVERY};
 pub use job::{
-    CheckpointSummary, Durability, Job, JobError, JobState, Listing, Restorable, SkippedCheckpoint,
-    TakenOver,
+    CheckpointSummary, Durability, HistoryId, Hold, Holder, Job, JobError, JobState, Known, Lease,
+    Listing, RENEW_EVERY, Restorable, Rollback, SkippedCheckpoint, TakenOver,
 };
-pub use known::{HistoryId, Known, Rollback};
-pub use lease::Lease;
 pub use manifest::{
     Allocation, Body, ChunkEntry, Extent, FileContent, FilePath, Gpu, GpuUuid, ImageFile, JobFile,
     JobFileKind, Manifest, ManifestBody, ManifestError, PackEntry, Process, ProcessDevice, Timings,
@@ -105,11 +106,12 @@ pub use medium::{is_on_another_disk, is_on_network, is_remote};
 pub use names::{
     CheckpointNumber, Epoch, JobName, JobNameError, Nonce, NonceSource, PackId, UnixMillis,
 };
+pub use options::{Compute, Pacer, StoreOptions};
 pub use pack::{PackError, PackIndex, PackIndexEntry};
 pub use probe::ProbeError;
 pub use reader::{ReadError, Reader};
 pub use retry::RetryPolicy;
-pub use store::{Compute, OpenError, Pacer, Store, StoreOptions};
+pub use store::{OpenError, Store};
 pub use verify::{DamagedPack, Verified, VerifyOptions, VerifyProgress};
 pub use writer::{
     CheckpointWriter, Commit, CommitError, PutError, PutOutcome, Resumed, WriteStats,

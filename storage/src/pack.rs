@@ -9,12 +9,11 @@
 
 use bytes::Bytes;
 
-use crate::Digest;
 use crate::codec::Codec;
 use crate::crypt::{Crypt, KeyId, OVERHEAD};
 use crate::envelope::{EnvelopeError, FLAG_SEALED, SEALED_VERSION, array};
-use crate::manifest::Location;
 use crate::names::{Nonce, PackId};
+use crate::{Digest, MAX_CHUNK_SIZE};
 
 const MAGIC: [u8; 8] = *b"PHOSPACK";
 const INDEX_MAGIC: [u8; 8] = *b"PHOSPIDX";
@@ -32,6 +31,27 @@ pub(crate) const MAX_CHUNKS: u32 = 1 << 17;
 /// Length in bytes of a pack of so many chunks that take so many bytes.
 pub(crate) fn length_of(crypt: &Crypt, chunks: u64, stored: u64) -> u64 {
     HEADER + stored + chunks * ENTRY + u64::from(crypt.overhead()) + TRAILER
+}
+
+/// Where a chunk lies, whatever manifest or index says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Location {
+    /// The pack; `None` if nothing is stored.
+    pub pack: Option<PackId>,
+    /// Where its stored bytes begin, from the beginning of the pack.
+    pub offset: u64,
+    /// Stored bytes.
+    pub stored: u32,
+    /// Bytes once decoded.
+    pub raw: u32,
+    pub codec: Codec,
+}
+
+impl Location {
+    /// Where its stored bytes end.
+    pub(crate) const fn end(&self) -> u64 {
+        self.offset + self.stored as u64
+    }
 }
 
 /// One chunk of a pack.
@@ -183,6 +203,12 @@ impl PackBuilder {
         let before = self.pieces.len();
         self.pieces.extend(stored);
         let stored: usize = self.pieces.iter().skip(before).map(Bytes::len).sum();
+        // Readers allocate by what the index and manifests say.
+        assert!(
+            raw as usize <= MAX_CHUNK_SIZE && stored <= raw as usize + OVERHEAD,
+            "a chunk of {raw} bytes takes {stored} in a pack"
+        );
+        assert!(self.count < MAX_CHUNKS, "pack {} is full", self.id);
         let location = Location {
             pack: Some(self.id),
             offset: self.length,
@@ -319,7 +345,7 @@ pub(crate) fn read_index(
                 .and_then(|&codec| Codec::from_u8(codec))
                 .ok_or_else(bad)?,
         };
-        if read.offset != at || read.raw as usize > crate::MAX_CHUNK_SIZE {
+        if read.offset != at || read.raw as usize > MAX_CHUNK_SIZE {
             return Err(bad());
         }
         at += u64::from(read.stored);

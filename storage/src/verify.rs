@@ -9,7 +9,7 @@
 //! # Rules
 //!
 //! * What is damaged is named and, unless asked otherwise, quarantined: no checkpoint that needs it is restored any more
-//!   and no new one leans on it, so that the next checkpoint stores its chunks again.
+//!   and no new one references it, so that the next checkpoint stores its chunks again.
 //! * What is in quarantine counts as damaged. A deep look reads it again and, unless asked otherwise, takes the note back
 //!   from what is sound: damage may be mended (an older version put back), or have been that of a machine.
 //! * What is missing gets no note: whoever looks finds that out from a listing, and it counts again should it come back.
@@ -38,9 +38,9 @@ use crate::crypt::Crypt;
 use crate::fault::{FaultKind, StoreFault};
 use crate::index::{PackSet, QUARANTINED};
 use crate::job::{FoundCheckpoint, Job, JobError, SkippedCheckpoint};
-use crate::manifest::{Location, Manifest, PackEntry};
+use crate::manifest::{Manifest, PackEntry};
 use crate::names::{CheckpointNumber, PackId, UnixMillis};
-use crate::pack::{PackIndex, PackIndexEntry};
+use crate::pack::{Location, PackIndex, PackIndexEntry};
 
 /// How to verify.
 #[derive(Debug, Clone, Copy)]
@@ -182,6 +182,13 @@ impl Said {
     }
 }
 
+impl VerifyOptions {
+    /// Whether the quarantine of what is sound is lifted.
+    const fn lifts(self) -> bool {
+        self.deep && self.quarantine
+    }
+}
+
 /// Why what is in quarantine still is.
 fn still_quarantined(options: VerifyOptions) -> String {
     if options.deep {
@@ -206,85 +213,14 @@ impl Job {
             .fold_checkpoints(|said: &mut Said, found| said.take(crypt, found))
             .await?;
         let packs = self.packs().await?;
-        let lifts = options.deep && options.quarantine;
-        for seen in said.checkpoints.values_mut() {
-            let noted = (seen.name.as_ref()).filter(|name| packs.manifests.contains(*name));
-            let Some(name) = noted else {
-                continue;
-            };
-            if seen.damage.is_none() && lifts {
-                self.lift_quarantine(name).await?;
-                verified.lifted.push(name.clone());
-                continue;
-            }
-            seen.noted = true;
-            seen.damage
-                .get_or_insert_with(|| still_quarantined(options));
-        }
-        let expected = &said.packs;
-        verified.packs = expected.len() as u64;
-        verified.pack_bytes = expected.values().map(|pack| pack.length).sum();
-        let total_bytes = verified.pack_bytes;
-        let done = |bytes| progress(VerifyProgress { total_bytes, bytes });
-        let fetches = self.options().fetches.max(1);
-        let checks = stream::iter(expected).map(|(id, pack)| {
-            let (packs, done) = (&packs, &done);
-            async move {
-                let outcome = self
-                    .verify_pack(id, pack, packs, options.deep, done)
-                    .await?;
-                Ok::<_, JobError>((id, pack, outcome))
-            }
-        });
-        // A deep check reads one pack with several requests itself.
-        let width = if options.deep { 1 } else { fetches };
-        let mut checks = checks.buffered(width);
-        let mut damaged = Vec::new();
-        while let Some((id, pack, outcome)) = checks.try_next().await? {
-            let damage: Damage = match outcome {
-                Ok(chunks) => {
-                    verified.chunks += chunks;
-                    if !packs.quarantined.contains(id) {
-                        continue;
-                    }
-                    if lifts {
-                        // Now, and not when all is read: what is noted from here on is news.
-                        let name = id.to_string();
-                        self.lift_quarantine(&name).await?;
-                        verified.lifted.push(name);
-                        continue;
-                    }
-                    still_quarantined(options).into()
-                }
-                Err(damage) => damage,
-            };
-            let found = DamagedPack {
-                pack: *id,
-                reason: damage.reason,
-                checkpoints: pack.checkpoints.iter().copied().collect(),
-            };
-            damaged.push((found, damage.missing));
-        }
-        drop(checks);
-
+        self.verify_manifests(&mut said, &packs, options, &mut verified)
+            .await?;
+        let mut damaged = self
+            .verify_packs(&said.packs, &packs, options, progress, &mut verified)
+            .await?;
         let mut seen = said.checkpoints;
         if !damaged.is_empty() || seen.values().any(|seen| seen.damage.is_some()) {
-            // Only what is named now as it was then: the rest was removed or repacked meanwhile.
-            let matters: BTreeSet<PackId> = damaged.iter().map(|(pack, _)| pack.pack).collect();
-            let again = self.look_again(&matters).await?;
-            for (pack, _) in &mut damaged {
-                let id = pack.pack;
-                pack.checkpoints.retain(|number| {
-                    (again.get(number)).is_some_and(|again| again.packs.contains(&id))
-                });
-            }
-            damaged.retain(|(pack, _)| !pack.checkpoints.is_empty());
-            seen.retain(|number, seen| {
-                (again.get(number)).is_some_and(|again| {
-                    seen.damage.is_none()
-                        || again.name == seen.name && (again.damaged || seen.noted)
-                })
-            });
+            self.leave_out_removed(&mut damaged, &mut seen).await?;
         }
         if options.quarantine {
             for (pack, missing) in &damaged {
@@ -305,6 +241,107 @@ impl Job {
         }
         verified.damaged_packs = damaged.into_iter().map(|(pack, _)| pack).collect();
         Ok(verified)
+    }
+
+    /// Finds which manifests are in quarantine, and lifts that of those that are sound if the options say so.
+    async fn verify_manifests(
+        &self,
+        said: &mut Said,
+        packs: &PackSet,
+        options: VerifyOptions,
+        verified: &mut Verified,
+    ) -> Result<(), JobError> {
+        for seen in said.checkpoints.values_mut() {
+            let noted = (seen.name.as_ref()).filter(|name| packs.manifests.contains(*name));
+            let Some(name) = noted else {
+                continue;
+            };
+            if seen.damage.is_none() && options.lifts() {
+                self.lift_quarantine(name).await?;
+                verified.lifted.push(name.clone());
+                continue;
+            }
+            seen.noted = true;
+            seen.damage
+                .get_or_insert_with(|| still_quarantined(options));
+        }
+        Ok(())
+    }
+
+    /// Verifies the packs that manifests name: those that are damaged, and whether each is missing.
+    async fn verify_packs(
+        &self,
+        expected: &BTreeMap<PackId, Expected>,
+        packs: &PackSet,
+        options: VerifyOptions,
+        progress: &(dyn Fn(VerifyProgress) + Send + Sync),
+        verified: &mut Verified,
+    ) -> Result<Vec<(DamagedPack, bool)>, JobError> {
+        verified.packs = expected.len() as u64;
+        verified.pack_bytes = expected.values().map(|pack| pack.length).sum();
+        let total_bytes = verified.pack_bytes;
+        let done = |bytes| progress(VerifyProgress { total_bytes, bytes });
+        let fetches = self.options().fetches.max(1);
+        let checks = stream::iter(expected).map(|(id, pack)| {
+            let done = &done;
+            async move {
+                let outcome = self.verify_pack(id, pack, packs, options, done).await?;
+                Ok::<_, JobError>((id, pack, outcome))
+            }
+        });
+        // A deep check reads one pack with several requests itself.
+        let width = if options.deep { 1 } else { fetches };
+        let mut checks = checks.buffered(width);
+        let mut damaged = Vec::new();
+        while let Some((id, pack, outcome)) = checks.try_next().await? {
+            let damage: Damage = match outcome {
+                Ok(chunks) => {
+                    verified.chunks += chunks;
+                    if !packs.quarantined.contains(id) {
+                        continue;
+                    }
+                    if options.lifts() {
+                        // Now, and not when all is read: what is noted from here on is news.
+                        let name = id.to_string();
+                        self.lift_quarantine(&name).await?;
+                        verified.lifted.push(name);
+                        continue;
+                    }
+                    still_quarantined(options).into()
+                }
+                Err(damage) => damage,
+            };
+            let found = DamagedPack {
+                pack: *id,
+                reason: damage.reason,
+                checkpoints: pack.checkpoints.iter().copied().collect(),
+            };
+            damaged.push((found, damage.missing));
+        }
+        Ok(damaged)
+    }
+
+    /// Leaves out what is not named now as it was then: it was removed or repacked meanwhile.
+    async fn leave_out_removed(
+        &self,
+        damaged: &mut Vec<(DamagedPack, bool)>,
+        seen: &mut BTreeMap<CheckpointNumber, Seen>,
+    ) -> Result<(), JobError> {
+        let matters: BTreeSet<PackId> = damaged.iter().map(|(pack, _)| pack.pack).collect();
+        let again = self.look_again(&matters).await?;
+        for (pack, _) in damaged.iter_mut() {
+            let id = pack.pack;
+            pack.checkpoints.retain(|number| {
+                (again.get(number)).is_some_and(|again| again.packs.contains(&id))
+            });
+        }
+        damaged.retain(|(pack, _)| !pack.checkpoints.is_empty());
+        seen.retain(|number, seen| {
+            (again.get(number)).is_some_and(|again| {
+                seen.damage.is_none() || again.name == seen.name && (again.damaged || seen.noted)
+            })
+        });
+        Ok(())
     }
 
     /// The visible checkpoints as they are now, and who needs one of these packs.
@@ -382,7 +419,7 @@ impl Job {
         id: &PackId,
         expected: &Expected,
         packs: &PackSet,
-        deep: bool,
+        options: VerifyOptions,
         done: &(dyn Fn(u64) + Send + Sync),
     ) -> Result<Result<u64, Damage>, JobError> {
         let entry = PackEntry {
@@ -427,7 +464,7 @@ impl Job {
                 return Ok(Err(reason.into()));
             }
         }
-        if !deep {
+        if !options.deep {
             done(expected.length);
             return Ok(Ok(0));
         }

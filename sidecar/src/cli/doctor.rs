@@ -6,8 +6,9 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use phos_s3_admin::{Administration, BucketError, Look, Versioning};
 use phos_storage::Key;
-use phos_storage::s3::{Administration, BucketError, Look, S3Options, StorageClass, Versioning};
+use phos_storage::s3::{S3Options, StorageClass};
 use serde::Serialize;
 
 use super::args::Common;

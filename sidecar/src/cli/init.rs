@@ -3,8 +3,8 @@
 //! Of an S3 bucket it shows what is set and sets what is asked for; any store gets its marker. Everything may be done
 //! again: what is as asked stays.
 
+use phos_s3_admin::{Administration, BucketError, BucketSetup, Outcome, SetupLine, SetupMode};
 use phos_storage::Store;
-use phos_storage::s3::{Administration, BucketError, BucketSetup, Outcome, SetupLine};
 use serde::Serialize;
 
 use super::args::{Common, InitArgs};
@@ -51,10 +51,11 @@ async fn init(common: &Common, args: &InitArgs) -> Result<u8, u8> {
     let mut there = true;
     match bucket {
         Some(bucket) => {
-            let set = bucket
-                .set_up(&args.setup(), args.dry_run)
-                .await
-                .map_err(failed)?;
+            let mode = match args.dry_run {
+                true => SetupMode::DryRun,
+                false => SetupMode::Apply,
+            };
+            let set = bucket.set_up(&args.setup(), mode).await.map_err(failed)?;
             there = !args.dry_run
                 || set
                     .iter()

@@ -52,7 +52,7 @@ pub(super) struct Disk {
 impl Disk {
     /// With what is there.
     pub(super) fn open(directory: &Path, spare: u64) -> io::Result<(Self, Pieces)> {
-        crate::backend::make_private(directory)?;
+        crate::private::make_private(directory)?;
         let mut found: Vec<(SystemTime, (String, u64), u64)> = Vec::new();
         for entry in fs::read_dir(directory)? {
             let entry = entry?;

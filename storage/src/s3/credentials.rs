@@ -22,7 +22,7 @@ use aws_smithy_async::time::SharedTimeSource;
 use object_store::CredentialProvider;
 use object_store::aws::AwsCredential;
 
-use crate::fault::one_line;
+use crate::fault::{CredentialsError, one_line};
 
 /// Most time for asking all sources. A process or a single sign-on service may take a while; metadata services have
 /// bounds of their own.
@@ -33,50 +33,6 @@ const RENEW_AHEAD: Duration = Duration::from_secs(300);
 const LOOK_AGAIN: Duration = Duration::from_secs(300);
 /// After a renewal that failed, while the old ones are good, at most so long until the next.
 const RENEW_AGAIN: Duration = Duration::from_secs(30);
-
-/// Why there are no credentials.
-#[derive(Debug, Clone, thiserror::Error)]
-pub enum CredentialsError {
-    /// No source is configured.
-    #[error(
-        "no credentials for S3: none of these has any: {tried}. Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, choose a \
-         profile with AWS_PROFILE (`aws configure`, `aws sso login`), or give this machine or container a role; \
-         AWS_SKIP_SIGNATURE=true for a store that asks for none"
-    )]
-    None {
-        /// The sources that were asked.
-        tried: String,
-    },
-    /// A source is configured wrongly.
-    #[error(
-        "the credentials for S3 from {from} cannot be used: {detail}: correct that configuration"
-    )]
-    Invalid {
-        /// The source.
-        from: String,
-        /// What is wrong with it.
-        detail: String,
-    },
-    /// A source failed, and may not the next time.
-    #[error(
-        "{from} gave no credentials for S3: {detail} (will be tried again; if it stays so: `aws sso login`, or see to that \
-         source)"
-    )]
-    Failed {
-        /// The source.
-        from: String,
-        /// What it said.
-        detail: String,
-    },
-}
-
-impl CredentialsError {
-    /// Whether trying again, with nothing changed, cannot help.
-    #[must_use]
-    pub fn is_permanent(&self) -> bool {
-        !matches!(self, Self::Failed { .. })
-    }
-}
 
 /// Which credentials are used. No secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]

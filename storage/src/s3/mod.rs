@@ -1,12 +1,12 @@
 //! S3 as phos-ft uses it: how a bucket is reached, with which credentials, and how objects are written there.
 //!
 //! Objects go through object_store, as those of every other store do. This module gives it what it lacks: credentials
-//! from every source of the AWS tools ([`credentials`]), region and endpoint from the AWS configuration files, and the
-//! bucket's own settings ([`bucket`]), through the AWS crates.
+//! from every source of the AWS tools (`credentials`), and region and endpoint from the AWS configuration files, both by
+//! `aws-config`, which opening a bucket needs and which does not bring the SDK of S3. The settings of a bucket are read and
+//! changed by the crate `phos-s3-admin`, through a [`Connection`] of this one.
 //!
 //! What the environment says (`AWS_*`) comes before what configuration files say; flags of phos-ft come before both.
 
-mod bucket;
 mod credentials;
 mod http;
 
@@ -16,18 +16,18 @@ use std::time::Duration;
 
 use aws_config::provider_config::ProviderConfig;
 use aws_config::{BehaviorVersion, Region};
+use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_smithy_async::rt::sleep::TokioSleep;
 use aws_smithy_async::time::SharedTimeSource;
+use aws_smithy_runtime_api::client::http::SharedHttpClient;
+use aws_smithy_runtime_api::shared::IntoShared;
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey, Checksum};
 use object_store::{Attribute, Attributes, ClientConfigKey};
 
-pub use self::bucket::{
-    Administration, BucketError, BucketSetup, BucketState, Encryption, Look, Outcome, Retention,
-    SetupLine, Versioning,
-};
 use self::credentials::CredentialsChain;
-pub use self::credentials::{CredentialsError, CredentialsInfo};
+pub use self::credentials::CredentialsInfo;
 use self::http::Http;
+pub use crate::fault::CredentialsError;
 use crate::retry::RetryPolicy;
 
 /// Objects smaller than this are billed as if they had this size in the classes for rare access.
@@ -125,8 +125,46 @@ impl std::fmt::Display for ChecksumChoice {
     }
 }
 
-/// How a bucket is reached.
-pub(crate) struct Connection {
+/// Why it cannot be said how a bucket is to be reached.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectionError {
+    /// There is no HTTP client: the machine's certificates or proxy settings cannot be used.
+    #[error("no HTTP client: {detail}")]
+    Http {
+        /// What is wrong.
+        detail: String,
+    },
+    /// The address of the metadata service is not one.
+    #[error("AWS_METADATA_ENDPOINT={endpoint}: {detail}")]
+    MetadataEndpoint {
+        /// As it was given.
+        endpoint: String,
+        /// What is wrong with it.
+        detail: String,
+    },
+}
+
+impl ConnectionError {
+    /// Whether trying again, with nothing changed, cannot help.
+    #[must_use]
+    pub const fn is_permanent(&self) -> bool {
+        match self {
+            Self::Http { .. } | Self::MetadataEndpoint { .. } => true,
+        }
+    }
+}
+
+/// Where the name of a bucket stands in the address of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Addressing {
+    /// In the path.
+    Path,
+    /// In the name of the host.
+    VirtualHosted,
+}
+
+/// How a bucket is reached: region, endpoint, credentials and HTTP client. Nothing is asked of the bucket.
+pub struct Connection {
     /// For object_store.
     pub(crate) builder: AmazonS3Builder,
     /// Region that requests are signed for.
@@ -138,21 +176,32 @@ pub(crate) struct Connection {
     http: Http,
 }
 
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Connection")
+            .field("region", &self.region)
+            .field("endpoint", &self.endpoint)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Connection {
     /// Reads environment and configuration files. The metadata service is asked for the region where nothing else says
     /// it, for a few seconds at most.
-    pub(crate) async fn new(
+    pub async fn new(
         address: &str,
         retry: &RetryPolicy,
         options: &S3Options,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, ConnectionError> {
         let timeout = format!("{} seconds", retry.request_timeout.as_secs().max(1));
         let mut builder = AmazonS3Builder::from_env()
             .with_url(address)
             .with_config(AmazonS3ConfigKey::Client(ClientConfigKey::Timeout), timeout)
             .with_retry(retry.client());
         let value = |builder: &AmazonS3Builder, key| builder.get_config_value(&key);
-        let http = Http::new().map_err(|error| format!("no HTTP client: {error}"))?;
+        let http = Http::new().map_err(|error| ConnectionError::Http {
+            detail: error.to_string(),
+        })?;
 
         let time = SharedTimeSource::default();
         let config = ProviderConfig::without_region()
@@ -206,7 +255,7 @@ impl Connection {
         if let Some(chain) = &credentials {
             builder = builder.with_credentials(Arc::new(chain.clone()));
         }
-        builder = options.apply(builder, endpoint.is_none());
+        builder = options.apply(builder, endpoint.as_deref());
         Ok(Self {
             builder,
             region,
@@ -214,6 +263,51 @@ impl Connection {
             credentials,
             http,
         })
+    }
+
+    /// Region that requests are signed for.
+    #[must_use]
+    pub fn region(&self) -> &str {
+        &self.region
+    }
+
+    /// The configured endpoint; `None`: AWS.
+    #[must_use]
+    pub fn endpoint(&self) -> Option<&str> {
+        self.endpoint.as_deref()
+    }
+
+    /// Where the name of the bucket stands in addresses.
+    #[must_use]
+    pub fn addressing(&self) -> Addressing {
+        let hosted = (self.builder)
+            .get_config_value(&AmazonS3ConfigKey::VirtualHostedStyleRequest)
+            .is_some_and(|hosted| is_true(&hosted));
+        match hosted {
+            true => Addressing::VirtualHosted,
+            false => Addressing::Path,
+        }
+    }
+
+    /// Which credentials are used; `None`: none, requests are not signed.
+    pub async fn credentials(&self) -> Result<Option<CredentialsInfo>, CredentialsError> {
+        match &self.credentials {
+            Some(chain) => chain.info().await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The same for another client of the AWS crates, renewed as those of the objects are.
+    #[must_use]
+    pub fn credentials_provider(&self) -> Option<SharedCredentialsProvider> {
+        let chain = self.credentials.as_ref()?;
+        Some(SharedCredentialsProvider::new(chain.clone()))
+    }
+
+    /// The HTTP client for another client of the AWS crates.
+    #[must_use]
+    pub fn http_client(&self) -> SharedHttpClient {
+        self.http.clone().into_shared()
     }
 }
 
@@ -228,22 +322,26 @@ fn is_true(text: &str) -> bool {
 fn metadata_service(
     config: &ProviderConfig,
     endpoint: Option<String>,
-) -> Result<aws_config::imds::Client, String> {
+) -> Result<aws_config::imds::Client, ConnectionError> {
     let mut builder = aws_config::imds::Client::builder()
         .configure(config)
         .max_attempts(2)
         .connect_timeout(Duration::from_secs(1))
         .read_timeout(Duration::from_secs(1));
     if let Some(endpoint) = endpoint {
-        builder = builder
-            .endpoint(&endpoint)
-            .map_err(|error| format!("AWS_METADATA_ENDPOINT={endpoint}: {error}"))?;
+        builder =
+            builder
+                .endpoint(&endpoint)
+                .map_err(|error| ConnectionError::MetadataEndpoint {
+                    endpoint,
+                    detail: error.to_string(),
+                })?;
     }
     Ok(builder.build())
 }
 
 impl S3Options {
-    fn apply(&self, mut builder: AmazonS3Builder, is_aws: bool) -> AmazonS3Builder {
+    fn apply(&self, mut builder: AmazonS3Builder, endpoint: Option<&str>) -> AmazonS3Builder {
         if let Some(key) = &self.sse_kms_key {
             // With a key for the bucket, the key service is not asked (and paid) for each object.
             builder = builder.with_sse_kms_encryption(key).with_bucket_key(true);
@@ -251,7 +349,7 @@ impl S3Options {
         match self.checksum {
             // Whoever set AWS_CHECKSUM_ALGORITHM has chosen.
             ChecksumChoice::Auto
-                if is_aws
+                if endpoint.is_none()
                     && builder
                         .get_config_value(&AmazonS3ConfigKey::Checksum)
                         .is_none() =>

@@ -84,7 +84,7 @@ async fn what_was_read_once_on_another_machine_is_there_the_next_time() {
 }
 
 #[tokio::test]
-async fn what_retention_removed_goes_and_what_is_leaned_on_stays() {
+async fn what_retention_removed_goes_and_what_is_referenced_stays() {
     let store = Arc::new(InMemory::new());
     // For about three checkpoints' own packs beside what they share.
     let memory = in_memory(160_000);

@@ -580,7 +580,7 @@ fn carry(mut from: TcpStream, mut to: TcpStream, mut fails: impl FnMut(usize) ->
 async fn a_read_that_stalls_or_breaks_off_is_asked_for_again(
     #[values(Failing::Stalls, Failing::Closes)] failing: Failing,
 ) {
-    let endpoint = crate::common::s3_endpoint();
+    let endpoint = crate::common::s3_server::s3_endpoint();
     let line = Line::to(endpoint.trim_start_matches("http://"), failing);
     let raw = through(line.address, Duration::from_millis(1500));
     let prefix = format!("line-{}-{failing:?}", std::process::id());
@@ -657,7 +657,7 @@ async fn over_a_slow_link_a_pack_goes_up_in_one_part_after_the_other() {
     const PART: usize = 5 << 20;
     // One part takes less than a third of the time that a request has; four at once take more.
     let (bytes_per_second, patience) = (8 << 20, Duration::from_secs(2));
-    let endpoint = crate::common::s3_endpoint();
+    let endpoint = crate::common::s3_server::s3_endpoint();
     let line = SlowLine::to(endpoint.trim_start_matches("http://"), bytes_per_second);
     let raw = through(line.address, patience);
     let slow = StoreOptions {

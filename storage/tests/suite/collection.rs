@@ -90,7 +90,7 @@ async fn what_is_not_kept_goes_and_what_is_kept_stays() {
 }
 
 #[tokio::test]
-async fn a_checkpoint_being_written_keeps_what_it_leans_on() {
+async fn a_checkpoint_being_written_keeps_what_it_references() {
     let store = Arc::new(InMemory::new());
     let (job, epoch) = taken(&store, 1).await;
     // What the writer will find again stands only in an old checkpoint by then.
@@ -385,7 +385,7 @@ async fn is_gone_past(at: usize) {
         "{done:?}"
     );
     assert_eq!(images(&fresh).await, [image(4), image(3)]);
-    // A new checkpoint leans on nothing that may be on its way out.
+    // A new checkpoint references nothing that may be on its way out.
     let commit = image(4).commit(&fresh, epoch).await.unwrap();
     assert_eq!(commit.reused_chunks, 0);
     let commit = image(4).commit(&fresh, epoch).await.unwrap();

@@ -144,7 +144,7 @@ const BUCKET: &str = "phos-test";
 
 /// The S3 server, with the bucket made.
 fn s3_endpoint() -> String {
-    let endpoint = crate::common::s3_endpoint();
+    let endpoint = crate::common::s3_server::s3_endpoint();
     let host = endpoint
         .trim_start_matches("http://")
         .trim_end_matches('/')
@@ -474,7 +474,7 @@ mod bodies {
             "{:?}",
             found.skipped
         );
-        // Later checkpoints do not lean on it, neither here nor in a new process.
+        // Later checkpoints do not reference it, neither here nor in a new process.
         let third = image(1).commit(&job, epoch).await.unwrap();
         assert!(third.stats.new_chunks > 0);
         let (other, epoch) = taken(&fresh, 1).await;
@@ -860,7 +860,7 @@ mod bodies {
         let sound = verified(&collector, true).await;
         assert!(sound.is_sound(), "{sound:?}");
         assert_eq!(sound.whole, [CheckpointNumber(4)]);
-        // Whoever wrote before goes on, and leans on what was kept.
+        // Whoever wrote before goes on, and references what was kept.
         let next = image(2).commit(&writer, epoch).await.unwrap();
         assert_eq!(next.stats.new_chunks, 0);
         assert_eq!(

@@ -27,13 +27,13 @@ const FENCED: i32 = 76;
 const LIMIT: Duration = Duration::from_secs(60);
 
 fn address(what: &str) -> String {
-    crate::common::s3_endpoint();
+    crate::common::s3_server::s3_endpoint();
     format!("s3://phos-test/kills-{}-{what}", std::process::id())
 }
 
 fn environment() -> [(&'static str, String); 5] {
     [
-        ("AWS_ENDPOINT_URL", crate::common::s3_endpoint()),
+        ("AWS_ENDPOINT_URL", crate::common::s3_server::s3_endpoint()),
         ("AWS_ALLOW_HTTP", "true".into()),
         ("AWS_REGION", "us-east-1".into()),
         ("AWS_ACCESS_KEY_ID", "test".into()),

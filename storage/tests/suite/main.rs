@@ -14,6 +14,7 @@ mod copying;
 mod encryption;
 mod faults;
 mod formats;
+mod holders;
 mod increments;
 mod kills;
 mod order;

@@ -189,7 +189,7 @@ async fn what_is_missing_gets_no_note_and_counts_again_when_it_is_back() {
         assert!(found.is_sound() && found.lifted.is_empty(), "{found:?}");
     }
 
-    // One whose restore found it missing notes nothing either, and leans on it no more.
+    // One whose restore found it missing notes nothing either, and references it no more.
     delete(&store, &key_of(&pack)).await;
     let lost = job.manifest(CheckpointNumber(3)).await.unwrap();
     let error = Image::read(&job, &lost).await.unwrap_err();

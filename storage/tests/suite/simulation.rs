@@ -673,7 +673,7 @@ async fn node(process: Process, mut rng: ChaCha8Rng, steps: u32) {
                     CommitError::PackLost { .. } | CommitError::Manifest(_)
                 );
                 if lost && !process.weather.stale {
-                    process.violation(format!("a living writer lost what it leaned on: {error}"));
+                    process.violation(format!("a living writer lost what it referenced: {error}"));
                 }
                 Told::Refused(error.to_string())
             }
@@ -823,7 +823,7 @@ enum Sabotage {
     Nothing,
     /// The store creates records over others.
     Conditions,
-    /// The first record of a checkpoint that retention removed is deleted, as a tidy person might want it.
+    /// The first record of a checkpoint that retention removed is deleted, as an orderly person might want it.
     Records,
     /// Nobody sees the notes of readers.
     Readers,

@@ -5,7 +5,9 @@
 //! checkpoint, to it; in the other, to the newest one there that was taken no later. Times order them, as everywhere where two
 //! places are compared.
 
-use phos_storage::{CheckpointNumber, CheckpointSummary, Job, JobError, TakenOver, UnixMillis};
+use phos_storage::{
+    CheckpointNumber, CheckpointSummary, Holder, Job, JobError, TakenOver, UnixMillis,
+};
 
 use crate::engine::Tier;
 use crate::engine::{CheckpointId, unix_millis};
@@ -61,14 +63,15 @@ pub(in crate::engine) async fn take_over(
     job: &Job,
     here: Tier,
     back: Option<GoBack>,
-    holder: &str,
+    holder: &Holder,
 ) -> Result<TakenOver, JobError> {
     let Some(back) = back else {
-        return job.take_over(holder, unix_millis()).await;
+        return job.take_over(holder.clone(), unix_millis()).await;
     };
     let listed = job.list().await?.checkpoints;
     let last = back.last(here, &listed);
-    job.take_over_from(holder, unix_millis(), last).await
+    job.take_over_from(holder.clone(), unix_millis(), last)
+        .await
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use super::Ownership;
 use super::lease::{self, Keeper};
 use crate::engine::Tier;
 use crate::engine::history::branch::{self, GoBack};
-use crate::engine::history::holder::Holder;
+use crate::engine::history::holder::{agent_of, this_process};
 use crate::engine::session::Session;
 use crate::engine::tiers::local::{LocalTier, LocalTierError};
 use crate::engine::{Engine, EngineError, no_local_tier};
@@ -38,9 +38,9 @@ impl Session<'_> {
         if now.0 == self.job_epoch {
             return Ok(None);
         }
-        let holder = job.holder_of(now).await?.unwrap_or_default();
-        let agent = Holder::parse(&holder).and_then(|holder| holder.agent);
-        Ok((agent != Some(self.agent)).then_some((now.0, holder)))
+        let holder = job.began_by(now).await?.unwrap_or_default();
+        let other = agent_of(&holder) != Some(self.agent);
+        Ok(other.then_some((now.0, holder.name)))
     }
 
     /// Whether a job that runs may be taken into the history. One that the agent started by itself, because no sidecar was here in
@@ -115,7 +115,7 @@ impl Engine {
         }
         let Before { back, state } = self.before_take_over().await?;
         let tier = self.tiers.local.as_ref().map(LocalTier::id);
-        let holder = Holder::new(agent, tier).to_string();
+        let holder = this_process(agent, tier);
         let taken = branch::take_over(&self.job, Tier::Remote, back, &holder)
             .await
             .map_err(EngineError::Job)?;
@@ -126,7 +126,7 @@ impl Engine {
         {
             without_tier(local, &e, back);
         }
-        self.taken(taken, &holder).await
+        self.taken(taken, &holder.name).await
     }
 
     /// Looks at both tiers: what is on this machine counts, is deleted or set aside from here on.

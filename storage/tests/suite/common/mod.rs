@@ -8,6 +8,7 @@
 )]
 
 pub mod cloud;
+pub mod s3_server;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -600,15 +601,4 @@ pub fn runtime() -> tokio::runtime::Runtime {
         .enable_all()
         .build()
         .unwrap()
-}
-
-/// The S3 server that the tests run with. A test that needs one fails without it, so that nobody takes its silence for
-/// success.
-pub fn s3_endpoint() -> String {
-    std::env::var("PHOS_TEST_S3_ENDPOINT").unwrap_or_else(|_| {
-        panic!(
-            "this test needs an S3 server, and PHOS_TEST_S3_ENDPOINT names none: run it under scripts/with-s3.sh, as \
-             `make test` does"
-        )
-    })
 }

@@ -40,15 +40,15 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use phos_storage::{
-    CheckpointNumber, Epoch, Job, JobError, JobName, JobState, Store, StoreOptions, TakenOver,
-    UnixMillis,
+    CheckpointNumber, Epoch, Holder, Job, JobError, JobName, JobState, Store, StoreOptions,
+    TakenOver, UnixMillis,
 };
 
 pub(in crate::engine) use self::lineage::LocalTierError;
 use self::lineage::{FILE, Lineage, move_aside, remove_all_but};
 use crate::engine::Tier;
 use crate::engine::history::branch::{GoBack, take_over};
-use crate::engine::history::holder::Holder;
+use crate::engine::history::holder::tier_of;
 use crate::engine::unix_millis;
 
 /// Checkpoints kept here: the newest, and one to fall back to.
@@ -301,10 +301,8 @@ impl LocalTier {
             return Ok(Standing::Others);
         }
         // Taken over by us, who died before we could note it?
-        let (holders, unread) = store.take_overs_between(last, now).await?;
-        let ours = |holder: &String| {
-            Holder::parse(holder).is_some_and(|holder| holder.tier.as_deref() == Some(self.id()))
-        };
+        let (holders, unread) = store.holders_between(last, now).await?;
+        let ours = |holder: &Holder| tier_of(holder) == Some(self.id());
         if !holders.iter().all(ours) {
             return Ok(Standing::Others);
         }
@@ -317,7 +315,7 @@ impl LocalTier {
         job: &JobName,
         before: &JobState,
         taken: TakenOver,
-        holder: &str,
+        holder: &Holder,
         back: Option<GoBack>,
     ) -> Result<(), LocalTierError> {
         if taken.previous != before.epoch {

@@ -6,6 +6,7 @@ use phos_storage::{Candidate, CheckpointNumber, CollectOptions};
 
 use super::lineage::{ASIDE, tiers_aside};
 use super::*;
+use crate::engine::history::holder::this_process;
 use crate::engine::store_options;
 
 const STORE: &str = "s3://bucket/prefix";
@@ -41,7 +42,10 @@ impl Machine {
     async fn start_with(&self, store: &Job, address: &str) -> (LocalTier, usize) {
         let mut tier = self.tier_of(address).unwrap();
         let (state, holder) = looked(&mut tier, store).await;
-        let taken = store.take_over(&holder, unix_millis()).await.unwrap();
+        let taken = store
+            .take_over(holder.clone(), unix_millis())
+            .await
+            .unwrap();
         tier.taken(&name(), &state, taken, &holder, None)
             .await
             .unwrap();
@@ -67,11 +71,11 @@ impl Machine {
 }
 
 /// All that is done before a take-over: what was seen of the store, and what the record is to say.
-async fn looked(tier: &mut LocalTier, store: &Job) -> (JobState, String) {
+async fn looked(tier: &mut LocalTier, store: &Job) -> (JobState, Holder) {
     let state = store.state().await.unwrap();
     let standing = tier.standing(store, &state).await.unwrap();
     tier.before(&name(), standing, &state).await.unwrap();
-    (state, Holder::new(7, Some(tier.id())).to_string())
+    (state, this_process(7, Some(tier.id())))
 }
 
 async fn checkpoint(tier: &LocalTier) {
@@ -143,12 +147,18 @@ async fn a_crash_in_the_middle_of_a_take_over_is_understood() {
     commit(&store, epoch).await;
     // Dies between the take-over and the note of it.
     let (_, holder) = looked(&mut here.tier(), &store).await;
-    store.take_over(&holder, unix_millis()).await.unwrap();
+    store
+        .take_over(holder.clone(), unix_millis())
+        .await
+        .unwrap();
     assert_eq!(here.start(&store).await.1, 1);
     // The same, but somebody else had the job between what it saw and what it took.
     let (_, holder) = looked(&mut here.tier(), &store).await;
     taken_by_another(&store).await;
-    store.take_over(&holder, unix_millis()).await.unwrap();
+    store
+        .take_over(holder.clone(), unix_millis())
+        .await
+        .unwrap();
     assert_eq!(here.start(&store).await.1, 0);
 }
 
@@ -160,13 +170,19 @@ async fn crashes_in_the_middle_of_take_overs_in_a_row_are_understood() {
     for dies_before_its_record in [false, true, false, false, true, true] {
         let (_, holder) = looked(&mut here.tier(), &store).await;
         if !dies_before_its_record {
-            store.take_over(&holder, unix_millis()).await.unwrap();
+            store
+                .take_over(holder.clone(), unix_millis())
+                .await
+                .unwrap();
         }
         assert_eq!(here.standing(&store).await, Standing::Ours);
     }
     // What a phos-ft left that did not note the first of two.
     let (state, holder) = looked(&mut here.tier(), &store).await;
-    store.take_over(&holder, unix_millis()).await.unwrap();
+    store
+        .take_over(holder.clone(), unix_millis())
+        .await
+        .unwrap();
     let mut lineage = here.tier().lineage;
     assert_eq!(lineage.epoch, state.epoch.map(|epoch| epoch.0));
     lineage.taking = Some(state.tail + 2);
@@ -189,7 +205,10 @@ async fn a_collection_before_our_record_is_nobody_else() {
     let collected = store.collect(&none, options, unix_millis()).await.unwrap();
     assert!(!collected.removed.is_empty());
     // Dies between the take-over and the note of it.
-    let taken = store.take_over(&holder, unix_millis()).await.unwrap();
+    let taken = store
+        .take_over(holder.clone(), unix_millis())
+        .await
+        .unwrap();
     assert!(taken.epoch.0 > state.tail + 1);
     assert_eq!(here.standing(&store).await, Standing::Ours);
     assert_eq!(here.start(&store).await.1, 1);
@@ -216,7 +235,10 @@ async fn with_a_damaged_newest_record_the_tier_is_set_aside() {
     let (state, holder) = looked(&mut tier, &store).await;
     assert!(tier.reading().is_some());
     damage(there.path(), state.tail);
-    let taken = store.take_over(&holder, unix_millis()).await.unwrap();
+    let taken = store
+        .take_over(holder.clone(), unix_millis())
+        .await
+        .unwrap();
     tier.taken(&name(), &state, taken, &holder, None)
         .await
         .unwrap();
@@ -238,7 +260,10 @@ async fn with_a_damaged_record_before_our_take_over_nothing_is_told() {
     let epoch = store.state().await.unwrap().epoch.unwrap();
     commit(&store, epoch).await;
     let (state, holder) = looked(&mut here.tier(), &store).await;
-    let taken = store.take_over(&holder, unix_millis()).await.unwrap();
+    let taken = store
+        .take_over(holder.clone(), unix_millis())
+        .await
+        .unwrap();
     assert_eq!(here.standing(&store).await, Standing::Ours);
     damage(there.path(), state.tail);
     let standing = here.standing(&store).await;
@@ -322,7 +347,10 @@ async fn somebody_who_was_faster_is_noticed() {
     let mut tier = here.tier();
     let (state, holder) = looked(&mut tier, &store).await;
     taken_by_another(&store).await;
-    let taken = store.take_over(&holder, unix_millis()).await.unwrap();
+    let taken = store
+        .take_over(holder.clone(), unix_millis())
+        .await
+        .unwrap();
     tier.taken(&name(), &state, taken, &holder, None)
         .await
         .unwrap();
@@ -345,7 +373,9 @@ async fn what_cannot_be_kept_up_to_date_is_read_now_and_not_believed_later() {
     tier.before(&name(), standing, &state).await.unwrap_err();
     tier.forget();
     let taken = store.take_over("this host", unix_millis()).await.unwrap();
-    let failed = tier.taken(&name(), &state, taken, "this host", None).await;
+    let failed = tier
+        .taken(&name(), &state, taken, &"this host".into(), None)
+        .await;
     failed.unwrap_err();
     tier.forget();
     assert!(tier.writing().is_none());
