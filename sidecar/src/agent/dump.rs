@@ -33,7 +33,7 @@ use super::image::{
 use super::places::{self, Around};
 use super::room::{self, Need};
 use super::spawn::InstalledShim;
-use super::survey::{self, Lasting};
+use super::survey::{self, Lasting, newcomer};
 use super::tree::{self, TcpUse};
 use super::{environment, failpoint, linked, netlock, shims, signals, temporary};
 
@@ -297,13 +297,6 @@ fn cancelled(plan: &DumpPlan) -> Result<(), AttemptError> {
     } else {
         Ok(())
     }
-}
-
-/// A process that began to use CUDA when it was too late for it to be in this image: it will be in the next.
-pub fn newcomer(pid: ProcessId) -> AttemptError {
-    AttemptError::Soon(format!(
-        "process {pid} began to use CUDA during the attempt"
-    ))
 }
 
 /// Processes with CUDA that no shim speaks for. Their memory is saved by the driver: slower, still right. One with

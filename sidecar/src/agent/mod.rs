@@ -57,7 +57,6 @@ mod netlink;
 mod netlock;
 mod paths;
 pub mod places;
-mod restore;
 mod revive;
 mod rights;
 mod room;

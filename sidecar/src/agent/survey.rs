@@ -50,9 +50,18 @@ pub struct Job<'a> {
     pub tcp: Tcp,
     /// `--user`, if that is another than the agent's.
     pub user: Option<&'a JobUser>,
-    /// Somebody waits for this checkpoint, or it is the last: what a stop showed before, and may be over, is not waited for. A device
+    /// Who wants the checkpoint.
+    pub urgency: Urgency,
+}
+
+/// Who wants a checkpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Urgency {
+    /// The schedule: what a stop showed before is waited for.
+    Scheduled,
+    /// Somebody waits for it, or it is the last: what a stop showed before, and may be over, is not waited for. A device
     /// that is seen to be there still is in the way all the same.
-    pub insist: bool,
+    Insisted,
 }
 
 /// A device that made a dump fail.
@@ -201,7 +210,7 @@ impl Survey {
             |shown| matches!(shown.what, Lasting::Process(pid) if !tree.processes.contains(&pid)),
         );
         if let Some(shown) = &self.shown
-            && !job.insist
+            && job.urgency == Urgency::Scheduled
             && now < shown.not_before
         {
             return Err(shown.why.clone());
@@ -329,6 +338,13 @@ pub fn stray(pid: ProcessId, name: &str) -> String {
     )
 }
 
+/// A process that began to use CUDA when it was too late for it to be in this image: it will be in the next.
+pub fn newcomer(pid: ProcessId) -> AttemptError {
+    AttemptError::Soon(format!(
+        "process {pid} began to use CUDA during the attempt"
+    ))
+}
+
 /// Whether the driver knows the process: then its checkpoint takes the devices away.
 fn uses_cuda(control: &Control, pid: ProcessId) -> bool {
     control.get().is_ok_and(|driver| driver.state(pid).is_ok())
@@ -352,7 +368,7 @@ mod tests {
             image_limit: None,
             tcp: Tcp::Auto,
             user: None,
-            insist: false,
+            urgency: Urgency::Scheduled,
         };
         survey.look(&job, now)
     }
@@ -380,7 +396,7 @@ mod tests {
                 image_limit: None,
                 tcp: Tcp::Auto,
                 user: Some(&job_user),
-                insist: false,
+                urgency: Urgency::Scheduled,
             };
             if let Ok(tree) = tree::collect(pid) {
                 signals::children().extend(tree.strays.iter().map(|(pid, _)| *pid));

@@ -15,20 +15,22 @@
 //! * The sidecar is not needed after `Restore`: should it vanish, the restore goes on.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Instant;
 
 use phos_protocol::agent::{JobState, RestoreTimes, ToSidecar};
 use phos_protocol::shim::{Refusal, Sequence, ToShim};
-use phos_protocol::types::{GpuUuid, ProcessId};
+use phos_protocol::types::{Allocation, GpuUuid, ProcessId};
 
-use super::gpus::{MoveError, complete, moved};
-use super::image::{AgentImage, ImageDirectory};
-use super::init::{Done, Init};
-use super::revive::{ReviveError, RevivePlan, revive};
-use super::shims::ConnectionId;
-use super::spawn::InstalledShim;
-use super::{AgentError, criu, failpoint, files};
+use super::Init;
+use super::worker::Done;
+use crate::agent::gpus::{MoveError, complete, moved};
+use crate::agent::image::{AgentImage, ImageDirectory};
+use crate::agent::revive::{ReviveError, RevivePlan, revive};
+use crate::agent::shims::ConnectionId;
+use crate::agent::spawn::InstalledShim;
+use crate::agent::{AgentError, criu, failpoint, files};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
@@ -45,6 +47,15 @@ enum Phase {
     Away,
     Sent,
     Back,
+}
+
+/// What the sidecar has brought for a restore.
+#[derive(Debug, Default)]
+pub(super) struct Incoming {
+    /// The directory that it fills.
+    pub(super) directory: Option<Arc<ImageDirectory>>,
+    /// The GPU memory of the image, with its contents.
+    pub(super) memory: Vec<(Allocation, OwnedFd)>,
 }
 
 /// See the module's documentation.
@@ -137,7 +148,11 @@ impl Init {
     /// `CheckFiles`: in a thread, because a file system may take its time. An image that cannot be read is no finding: the
     /// restore says so.
     pub(super) fn check_files(&mut self) {
-        let image = self.incoming.as_ref().map(|d| d.read_agent_image());
+        let image = self
+            .incoming
+            .directory
+            .as_ref()
+            .map(|d| d.read_agent_image());
         let Some(Ok(image)) = image else {
             self.sidecar.send(&ToSidecar::FilesChecked(Ok(())), &[]);
             return;
@@ -162,18 +177,18 @@ impl Init {
     }
 
     fn check_restore(&mut self, gpus: &[(GpuUuid, GpuUuid)]) -> Result<Checked, Refused> {
-        if self.restore.is_some() || self.attempt.is_some() {
+        if self.restore.is_some() || self.checkpoint.is_under_way() {
             let reason = "a checkpoint or another restore is under way: try again";
             return Err(Refused::Image(reason.into()));
         }
-        let Some(directory) = self.incoming.clone() else {
+        let Some(directory) = self.incoming.directory.clone() else {
             let reason = "no image was brought: ask for a directory first";
             return Err(Refused::Image(reason.into()));
         };
         let image = directory
             .read_agent_image()
             .map_err(|e| Refused::Image(e.to_string()))?;
-        let brought: BTreeSet<_> = self.incoming_memory.iter().map(|(a, _)| a.key).collect();
+        let brought: BTreeSet<_> = self.incoming.memory.iter().map(|(a, _)| a.key).collect();
         for wanted in &image.vault {
             let key = wanted.allocation.key;
             if !brought.contains(&key) {
@@ -184,7 +199,11 @@ impl Init {
             }
         }
         // Without CUDA in the image no driver is needed, and without a driver the worker says so.
-        let here = self.control.get().map_or_else(|_| Vec::new(), |d| d.gpus());
+        let here = self
+            .tools
+            .control
+            .get()
+            .map_or_else(|_| Vec::new(), |d| d.gpus());
         let pairs = if image.processes.is_empty() || here.is_empty() {
             gpus.to_vec()
         } else {
@@ -223,7 +242,7 @@ impl Init {
             .iter()
             .map(|v| (v.allocation.key, v.requested))
             .collect();
-        for (allocation, fd) in std::mem::take(&mut self.incoming_memory) {
+        for (allocation, fd) in std::mem::take(&mut self.incoming.memory) {
             let asked = requested.get(&allocation.key).copied();
             self.vault
                 .insert(allocation, asked.unwrap_or(allocation.bytes), fd);
@@ -252,10 +271,10 @@ impl Init {
             pairs,
             criu: self.config.criu.clone(),
             criu_patience: work,
-            control: self.control.clone(),
+            control: self.tools.control.clone(),
             ends,
-            pids: Arc::clone(&self.pids),
-            user: self.user.clone().filter(|user| user.is_another()),
+            pids: Arc::clone(&self.tools.pids),
+            user: self.tools.user.clone().filter(|user| user.is_another()),
             job_dir: self.config.job_dir(),
         };
         self.worker
@@ -431,7 +450,7 @@ impl Init {
         times.attach_ns =
             u64::try_from(restore.stage_began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.job.restarts += 1;
-        self.incoming = None;
+        self.incoming.directory = None;
         tracing::info!(
             pid = self.job.root,
             seq,
@@ -454,8 +473,8 @@ impl Init {
             return;
         };
         tracing::error!(reason, "the job was not restored");
-        self.incoming = None;
-        self.incoming_memory.clear();
+        self.incoming.directory = None;
+        self.incoming.memory.clear();
         if restore.stage != Stage::Clearing {
             self.job.root = None;
             self.kill_everything();

@@ -1,0 +1,871 @@
+//! What holds of an attempt whatever happens, in whichever order: a job of simulated processes, a sidecar and a worker that do what
+//! a random script says, and the machine between them. No process is started and no time passes.
+//!
+//! | property | checked |
+//! |---|---|
+//! | no attempt gets stuck: a deadline, or the end of a job that is being killed, always leads on | [`World::settle`] |
+//! | the gate of every process that was asked to close it is opened again, or the job ends | [`World::check_end`] |
+//! | every process that released its memory gets it back, or the job ends | [`World::check_end`] |
+//! | no memory is sent from the moment that the dump starts until it is over | [`World::note`] |
+//! | nothing is dumped but a job of which every process is detached | [`World::note`] |
+//! | no effect is issued twice: each step happens once in an attempt, and what concerns one process once for each reason | [`World::note`] |
+//! | at most one attempt at a time, with one answer to the sidecar for each thing it asked | [`World::note`] |
+//! | an attempt that only the sidecar or the time ended leaves the job running | [`an_abandoned_attempt_ends_with_the_job_running`] |
+//! | a farewell ends the job once, and gives nothing back | [`a_farewell_kills_the_job_once`] |
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::{Duration, Instant};
+
+use phos_protocol::agent::{AttemptError, DumpFacts, DumpTimes, ToSidecar};
+use phos_protocol::shim::{Refusal, Sequence};
+use phos_protocol::types::ProcessId;
+use proptest::prelude::*;
+
+use super::{Attempts, Effect, Input, Tables, Undumped};
+use crate::agent::config::Timeouts;
+
+/// Processes of the job at most.
+const PROCESSES: ProcessId = 4;
+/// How long a process may take to fall quiet, in milliseconds.
+const TIMEOUT_MS: u32 = 1000;
+/// Deadlines that an attempt can meet from any state on: one for each stage, and a few more.
+const DEADLINES: usize = 16;
+
+/// What a process does with the next thing it was told, or by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Does {
+    /// What it was told.
+    Obeys,
+    /// It says that it cannot.
+    Refuses,
+    /// Its connection ends.
+    Disconnects,
+    /// It connects again, or for the first time.
+    Connects,
+    /// It ends.
+    Dies,
+}
+
+/// One event of a script.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Event {
+    /// The sidecar asks for a checkpoint.
+    Begin,
+    /// The sidecar asks for the dump; `true`: of the attempt under way.
+    Dump(bool),
+    /// The sidecar has the job attached; `true`: of the attempt under way.
+    Attach(bool),
+    /// The sidecar gives the attempt up.
+    Abandon,
+    /// The sidecar disconnects, or connects again.
+    Sidecar(bool),
+    /// A process does something.
+    Process(ProcessId, Does),
+    /// A process says something that it was not asked for: the number of the message.
+    Babbles(ProcessId, u8),
+    /// The dump ends with an image.
+    Dumped,
+    /// The dump fails; `true`: a process could not be brought back.
+    DumpFails(bool),
+    /// From now on the agent itself fails at this: the tables, the image, the thread, the socket; 4: at nothing.
+    Agent(u8),
+    /// So many milliseconds pass.
+    Passes(u64),
+    /// Time passes until the deadline.
+    Deadline,
+    /// The job's main process ends.
+    JobEnds,
+}
+
+/// What was said to a process and waits for it to listen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Told {
+    Quiesce(Sequence),
+    Detach(Sequence),
+    Memory(Sequence),
+    Resume,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Memory {
+    /// Mapped where the process expects it.
+    There,
+    /// Released, wholly or in part, in this attempt.
+    Released(Sequence),
+}
+
+/// A process with a shim, as the agent sees it.
+#[derive(Debug)]
+struct Process {
+    is_connected: bool,
+    is_gate_open: bool,
+    memory: Memory,
+    inbox: VecDeque<Told>,
+}
+
+impl Process {
+    fn new() -> Self {
+        Self {
+            is_connected: true,
+            is_gate_open: true,
+            memory: Memory::There,
+            inbox: VecDeque::new(),
+        }
+    }
+}
+
+/// How far a job has gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Job {
+    Runs,
+    /// It was sent SIGKILL, or is about to be.
+    Condemned,
+    Ended,
+}
+
+/// Effects that happen once in an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Once {
+    TakeTables,
+    TellQuiesced,
+    Prepare,
+    StopListening,
+    StartDump,
+    CancelDump,
+    TellDumped,
+    Listen,
+    LoseJob,
+    Kill,
+    GiveUp,
+    CleanUp,
+    Detach(ProcessId),
+}
+
+struct World {
+    now: Instant,
+    attempts: Attempts,
+    job: Job,
+    processes: BTreeMap<ProcessId, Process>,
+    sidecar_is_there: bool,
+    is_listening: bool,
+    /// The dump that the worker is at.
+    dump: Option<Sequence>,
+    /// What the agent fails at.
+    agent_fails: u8,
+    seq: Sequence,
+    /// Events that follow from effects.
+    waiting: VecDeque<Input>,
+    /// Of the attempt under way.
+    done: BTreeSet<Once>,
+    /// Processes that got memory and have not been heard of since.
+    sent: BTreeSet<ProcessId>,
+    /// Answers that the sidecar is still to get: to `Quiesce`, to `Dump`.
+    owed: (usize, usize),
+    gave_up: bool,
+    is_farewell: bool,
+}
+
+impl World {
+    fn new(processes: ProcessId) -> Self {
+        Self {
+            now: Instant::now(),
+            attempts: Attempts::new(Timeouts::default()),
+            job: Job::Runs,
+            processes: (1..=processes).map(|pid| (pid, Process::new())).collect(),
+            sidecar_is_there: true,
+            is_listening: true,
+            dump: None,
+            agent_fails: u8::MAX,
+            seq: 0,
+            waiting: VecDeque::new(),
+            done: BTreeSet::new(),
+            sent: BTreeSet::new(),
+            owed: (0, 0),
+            gave_up: false,
+            is_farewell: false,
+        }
+    }
+
+    fn connected(&self) -> Vec<ProcessId> {
+        self.processes
+            .iter()
+            .filter(|(_, process)| process.is_connected)
+            .map(|(&pid, _)| pid)
+            .collect()
+    }
+
+    // ------------------------------------------------------------------------------------- the agent around it
+
+    /// As the main loop does: an event, its effects to the end, and the events that follow from them.
+    fn input(&mut self, input: Input) {
+        self.waiting.push_back(input);
+        while let Some(input) = self.waiting.pop_front() {
+            let effects = self.attempts.step(self.now, input);
+            self.carry_out(effects);
+        }
+    }
+
+    fn carry_out(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            self.note(&effect);
+            self.do_it(effect);
+        }
+        if !self.attempts.is_under_way() {
+            self.done.clear();
+            self.sent.clear();
+        }
+    }
+
+    fn once(&mut self, what: Once) {
+        assert!(self.done.insert(what), "twice in an attempt: {what:?}");
+    }
+
+    /// What must hold when an effect is issued.
+    fn note(&mut self, effect: &Effect) {
+        assert!(!self.gave_up, "after the agent has given up: {effect:?}");
+        if self.is_farewell {
+            let is_part_of_it = matches!(
+                effect,
+                Effect::Quiesce { .. }
+                    | Effect::TakeTables { .. }
+                    | Effect::StopListening
+                    | Effect::Detach { .. }
+                    | Effect::CleanUp(_)
+                    | Effect::SaveAndKill
+                    | Effect::RefuseDump { .. }
+            );
+            assert!(is_part_of_it, "in a farewell: {effect:?}");
+        }
+        match *effect {
+            Effect::TakeTables { .. } => self.once(Once::TakeTables),
+            Effect::TellQuiesced { .. } => self.once(Once::TellQuiesced),
+            Effect::Prepare { .. } => self.once(Once::Prepare),
+            Effect::StopListening => self.once(Once::StopListening),
+            Effect::Detach { pid, .. } => self.once(Once::Detach(pid)),
+            Effect::StartDump { .. } => {
+                self.once(Once::StartDump);
+                for (pid, process) in &self.processes {
+                    // One that connects late has not been asked for anything.
+                    let is_fine = match process.memory {
+                        Memory::There => process.is_gate_open,
+                        Memory::Released(_) => !process.is_connected,
+                    };
+                    assert!(is_fine, "process {pid} is dumped before it is detached");
+                }
+            }
+            Effect::CancelDump => {
+                assert!(self.dump.is_some(), "no dump to cancel");
+                self.once(Once::CancelDump);
+            }
+            Effect::TellDumped { .. } => self.once(Once::TellDumped),
+            Effect::Listen { .. } => self.once(Once::Listen),
+            Effect::SendMemory { pid, .. } => {
+                assert!(
+                    self.dump.is_none(),
+                    "memory is sent to {pid} during the dump"
+                );
+                assert!(self.sent.insert(pid), "memory is sent to {pid} twice");
+            }
+            Effect::Resume { pid, .. } => {
+                assert!(self.dump.is_none(), "{pid} goes on during the dump");
+            }
+            Effect::LoseJob(_) => self.once(Once::LoseJob),
+            Effect::KillEverything | Effect::SaveAndKill => self.once(Once::Kill),
+            Effect::GiveUpOnDriver => self.once(Once::GiveUp),
+            Effect::CleanUp(tables) => {
+                self.once(Once::CleanUp);
+                assert!(
+                    !self.attempts.is_under_way(),
+                    "tidied up while it is under way"
+                );
+                assert_eq!(
+                    tables == Tables::Drop,
+                    self.is_farewell || self.job == Job::Ended
+                );
+            }
+            Effect::Quiesce { .. }
+            | Effect::RefuseDump { .. }
+            | Effect::Answer(_)
+            | Effect::Failpoint(_) => {}
+        }
+    }
+
+    fn tell(&mut self, pid: ProcessId, told: Told) {
+        if let Some(process) = self.processes.get_mut(&pid)
+            && process.is_connected
+        {
+            process.inbox.push_back(told);
+        }
+    }
+
+    fn fails(&self, at: u8) -> Result<(), AttemptError> {
+        match self.agent_fails == at {
+            true => Err(AttemptError::Files("no room".into())),
+            false => Ok(()),
+        }
+    }
+
+    fn do_it(&mut self, effect: Effect) {
+        match effect {
+            Effect::Quiesce { pid, seq, .. } => {
+                if self.processes.get(&pid).is_some_and(|p| !p.is_connected) {
+                    self.waiting
+                        .push_back(Input::Disconnected { pid, why: None });
+                }
+                self.tell(pid, Told::Quiesce(seq));
+            }
+            Effect::TakeTables { seq, .. } => {
+                let outcome = self.fails(0);
+                self.waiting.push_back(Input::Collected { seq, outcome });
+            }
+            Effect::TellQuiesced { seq } => {
+                self.owed.0 -= 1;
+                if !self.sidecar_is_there {
+                    self.waiting.push_back(Input::Abandon { seq: Some(seq) });
+                }
+            }
+            Effect::Prepare { seq } => {
+                let outcome = self.fails(1);
+                let connected = self.connected();
+                self.waiting.push_back(Input::Prepared {
+                    seq,
+                    outcome,
+                    connected,
+                });
+            }
+            Effect::RefuseDump { .. } => self.owed.1 -= 1,
+            Effect::StopListening => self.is_listening = false,
+            Effect::Detach { pid, seq } => match self.connected().contains(&pid) {
+                true => self.tell(pid, Told::Detach(seq)),
+                false => self
+                    .waiting
+                    .push_back(Input::Disconnected { pid, why: None }),
+            },
+            Effect::StartDump { seq, .. } => {
+                self.dump = Some(seq);
+                match self.fails(2) {
+                    Ok(()) => self.waiting.push_back(Input::DumpBegan {
+                        seq,
+                        bound: Duration::from_secs(400),
+                    }),
+                    Err(error) => self.end_dump(Err(Undumped { error, lost: None })),
+                }
+            }
+            Effect::TellDumped { seq, .. } => {
+                self.owed.1 -= 1;
+                if !self.sidecar_is_there {
+                    self.waiting.push_back(Input::Abandon { seq: Some(seq) });
+                }
+            }
+            Effect::Listen { seq } => {
+                self.is_listening = self.fails(3).is_ok();
+                let connected = match self.is_listening {
+                    true => Ok(self.connected()),
+                    false => Err("no socket".to_owned()),
+                };
+                self.waiting.push_back(Input::Listening { seq, connected });
+            }
+            Effect::SendMemory { pid, seq } => self.tell(pid, Told::Memory(seq)),
+            Effect::Resume { pid, .. } => self.tell(pid, Told::Resume),
+            Effect::Answer(ToSidecar::Quiesced { .. }) => self.owed.0 -= 1,
+            Effect::Answer(ToSidecar::Dumped { .. }) => self.owed.1 -= 1,
+            // It answers whatever was asked before.
+            Effect::Answer(ToSidecar::Resumed { .. }) => self.owed = (0, 0),
+            Effect::LoseJob(_) | Effect::KillEverything | Effect::SaveAndKill => {
+                if self.job == Job::Runs {
+                    self.job = Job::Condemned;
+                }
+            }
+            Effect::GiveUpOnDriver => self.gave_up = true,
+            Effect::CancelDump | Effect::Answer(_) | Effect::CleanUp(_) | Effect::Failpoint(_) => {}
+        }
+    }
+
+    fn end_dump(&mut self, outcome: Result<Box<DumpFacts>, Undumped>) {
+        if self.dump.take().is_some() {
+            self.waiting.push_back(Input::DumpEnded { outcome });
+        }
+    }
+
+    // ---------------------------------------------------------------------------------------------- the job
+
+    fn process(&mut self, pid: ProcessId, does: Does) {
+        if self.job == Job::Ended {
+            return;
+        }
+        match does {
+            Does::Obeys | Does::Refuses => self.listens(pid, does),
+            Does::Disconnects => self.disconnects(pid),
+            Does::Connects => self.connects(pid),
+            Does::Dies => {
+                self.sent.remove(&pid);
+                if self.processes.remove(&pid).is_some() {
+                    self.input(Input::ProcessEnded { pid });
+                }
+            }
+        }
+    }
+
+    fn listens(&mut self, pid: ProcessId, does: Does) {
+        let Some(process) = self.processes.get_mut(&pid) else {
+            return;
+        };
+        let Some(told) = process.inbox.pop_front() else {
+            return;
+        };
+        let outcome = match does {
+            Does::Obeys => Ok(()),
+            _ => Err(Refusal::Capturing),
+        };
+        match told {
+            Told::Quiesce(seq) => {
+                // One that was told to go on meanwhile answers nothing.
+                if process.inbox.front() == Some(&Told::Resume) {
+                    return;
+                }
+                process.is_gate_open = outcome.is_err();
+                self.input(Input::Quiesced { pid, seq, outcome });
+            }
+            Told::Detach(seq) => {
+                process.memory = Memory::Released(seq);
+                let is_whole = outcome.is_ok();
+                self.input(Input::Detached { pid, seq, outcome });
+                if is_whole {
+                    self.disconnects(pid);
+                }
+            }
+            Told::Memory(seq) => {
+                self.sent.remove(&pid);
+                if outcome.is_ok() {
+                    process.memory = Memory::There;
+                }
+                self.input(Input::Attached { pid, seq, outcome });
+            }
+            Told::Resume => {
+                assert_eq!(
+                    process.memory,
+                    Memory::There,
+                    "process {pid} goes on without its memory"
+                );
+                process.is_gate_open = true;
+            }
+        }
+    }
+
+    fn disconnects(&mut self, pid: ProcessId) {
+        let Some(process) = self.processes.get_mut(&pid) else {
+            return;
+        };
+        if !process.is_connected {
+            return;
+        }
+        process.is_connected = false;
+        process.inbox.clear();
+        self.sent.remove(&pid);
+        if process.memory == Memory::There {
+            // Without the agent it opens its gate by itself.
+            process.is_gate_open = true;
+        }
+        self.input(Input::Disconnected { pid, why: None });
+    }
+
+    fn connects(&mut self, pid: ProcessId) {
+        let process = self.processes.entry(pid).or_insert_with(|| Process {
+            is_connected: false,
+            ..Process::new()
+        });
+        if process.is_connected || !self.is_listening {
+            return;
+        }
+        process.is_connected = true;
+        match process.memory {
+            Memory::There => self.input(Input::Newcomer { pid }),
+            Memory::Released(seq) => self.input(Input::Returned { pid, seq }),
+        }
+    }
+
+    /// Says what nobody asked for.
+    fn babbles(&mut self, pid: ProcessId, what: u8) {
+        let seq = self.seq.saturating_sub(u64::from(what / 8));
+        let refusal = || Err(Refusal::Capturing);
+        if self.dump.is_some() {
+            return;
+        }
+        self.input(match what % 8 {
+            0 => Input::Detached {
+                pid,
+                seq,
+                outcome: Ok(()),
+            },
+            1 => Input::Detached {
+                pid,
+                seq: 0,
+                outcome: refusal(),
+            },
+            2 => Input::Native {
+                pid,
+                seq,
+                bytes: 1 << 30,
+            },
+            3 => Input::Quiesced {
+                pid: PROCESSES + 9,
+                seq,
+                outcome: Ok(()),
+            },
+            4 => Input::Collected {
+                seq: 0,
+                outcome: Ok(()),
+            },
+            5 => Input::Listening {
+                seq: 0,
+                connected: Ok(vec![pid]),
+            },
+            6 => Input::DumpBegan {
+                seq,
+                bound: Duration::from_secs(1),
+            },
+            _ => Input::Tick,
+        });
+    }
+
+    fn end_job(&mut self) {
+        if self.job != Job::Ended {
+            self.job = Job::Ended;
+            self.processes.clear();
+            self.input(Input::JobEnded);
+        }
+    }
+
+    // ---------------------------------------------------------------------------------------------- a script
+
+    fn event(&mut self, event: Event) {
+        let number = |right| match right {
+            true => self.seq,
+            false => self.seq + 7,
+        };
+        match event {
+            Event::Begin => self.begin(),
+            Event::Dump(right) => {
+                self.owed.1 += 1;
+                let seq = number(right);
+                self.input(Input::Dump { seq });
+            }
+            Event::Attach(right) => {
+                let seq = number(right);
+                self.input(Input::Attach { seq });
+            }
+            Event::Abandon => {
+                let seq = Some(self.seq);
+                self.input(Input::Abandon { seq });
+            }
+            Event::Sidecar(is_there) => {
+                self.sidecar_is_there = is_there;
+                if !is_there {
+                    self.input(Input::Abandon { seq: None });
+                }
+            }
+            Event::Process(pid, does) => self.process(pid, does),
+            Event::Babbles(pid, what) => self.babbles(pid, what),
+            Event::Dumped => {
+                let seq = self.dump;
+                self.end_dump(Ok(facts()));
+                if seq.is_some() {
+                    self.input(Input::Tick);
+                }
+            }
+            Event::DumpFails(lost) => {
+                self.end_dump(Err(Undumped {
+                    error: AttemptError::Criu("it failed".into()),
+                    lost: lost.then(|| "a process stays locked".into()),
+                }));
+                self.input(Input::Tick);
+            }
+            Event::Agent(what) => self.agent_fails = what,
+            Event::Passes(ms) => {
+                self.now += Duration::from_millis(ms);
+                self.input(Input::Tick);
+            }
+            Event::Deadline => self.meet_deadline(),
+            Event::JobEnds => self.end_job(),
+        }
+    }
+
+    /// As the main loop begins one: not while anything is under way, or a process is about to connect again.
+    fn begin(&mut self) {
+        let all_there = self.processes.values().all(|process| process.is_connected);
+        if self.job != Job::Runs || !all_there || !self.is_listening {
+            return;
+        }
+        let was_under_way = self.attempts.is_under_way();
+        let seq = self.seq + 1;
+        self.owed.0 += 1;
+        if !was_under_way {
+            self.seq = seq;
+        }
+        let processes = self.connected();
+        self.input(Input::Begin {
+            seq,
+            timeout_ms: TIMEOUT_MS,
+            processes,
+        });
+        assert!(!was_under_way || self.seq < seq, "two attempts at a time");
+    }
+
+    fn meet_deadline(&mut self) {
+        if let Some(deadline) = self.attempts.deadline() {
+            self.now = self.now.max(deadline);
+            self.input(Input::Tick);
+        }
+    }
+
+    /// Nothing happens any more but that time passes and jobs that are killed end. It must not take long.
+    fn settle(&mut self) {
+        for _ in 0..DEADLINES {
+            if !self.attempts.is_under_way() || self.gave_up {
+                return;
+            }
+            if self.attempts.deadline().is_some() {
+                self.meet_deadline();
+            } else {
+                assert_eq!(
+                    self.job,
+                    Job::Condemned,
+                    "nothing leads on: {:?}",
+                    self.attempts
+                );
+                self.end_job();
+            }
+        }
+        panic!("it does not come to an end: {:?}", self.attempts);
+    }
+
+    /// Every process does what it was told, and comes back where it can, until nobody has anything left to do.
+    fn obey(&mut self) {
+        for _ in 0..64 {
+            let pids: Vec<ProcessId> = self.processes.keys().copied().collect();
+            for pid in pids {
+                self.process(pid, Does::Connects);
+                self.process(pid, Does::Obeys);
+            }
+        }
+    }
+
+    fn check_end(&mut self) {
+        if self.gave_up || self.job != Job::Runs {
+            return;
+        }
+        self.obey();
+        assert!(!self.attempts.is_under_way());
+        for (pid, process) in &self.processes {
+            assert!(process.is_connected, "process {pid} cannot come back");
+            assert_eq!(process.memory, Memory::There, "process {pid}");
+            assert!(
+                process.is_gate_open,
+                "the gate of process {pid} stays closed"
+            );
+        }
+        assert_eq!(self.owed, (0, 0), "answers to Quiesce and Dump");
+        assert!(self.is_listening);
+    }
+}
+
+fn facts() -> Box<DumpFacts> {
+    Box::new(DumpFacts {
+        times: DumpTimes::default(),
+        processes: Vec::new(),
+        image_bytes: 1,
+        driver_version: 13000,
+    })
+}
+
+fn does() -> impl Strategy<Value = Does> {
+    prop_oneof![
+        12 => Just(Does::Obeys),
+        1 => Just(Does::Refuses),
+        1 => Just(Does::Disconnects),
+        6 => Just(Does::Connects),
+        1 => Just(Does::Dies),
+    ]
+}
+
+fn anything() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        6 => Just(Event::Begin),
+        6 => Just(Event::Dump(true)),
+        1 => any::<bool>().prop_map(Event::Dump),
+        3 => Just(Event::Attach(true)),
+        1 => Just(Event::Attach(false)),
+        1 => Just(Event::Abandon),
+        1 => any::<bool>().prop_map(Event::Sidecar),
+        1 => Just(Event::Sidecar(true)),
+        40 => (1..=PROCESSES, does()).prop_map(|(pid, does)| Event::Process(pid, does)),
+        2 => (1..=PROCESSES, 0..32_u8).prop_map(|(pid, what)| Event::Babbles(pid, what)),
+        6 => Just(Event::Dumped),
+        2 => any::<bool>().prop_map(Event::DumpFails),
+        1 => (0..8_u8).prop_map(Event::Agent),
+        1 => (0..200_000_u64).prop_map(Event::Passes),
+        1 => Just(Event::Deadline),
+        1 => prop::bool::weighted(0.1).prop_map(|ends| match ends {
+            true => Event::JobEnds,
+            false => Event::Deadline,
+        }),
+    ]
+}
+
+/// Only what leaves the job unharmed: it obeys, and the sidecar does what it likes.
+fn harmless() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        6 => Just(Event::Begin),
+        4 => Just(Event::Dump(true)),
+        2 => Just(Event::Attach(true)),
+        1 => Just(Event::Abandon),
+        1 => any::<bool>().prop_map(Event::Sidecar),
+        20 => (1..=PROCESSES).prop_map(|pid| Event::Process(pid, Does::Obeys)),
+        8 => (1..=PROCESSES).prop_map(|pid| Event::Process(pid, Does::Connects)),
+        3 => Just(Event::Dumped),
+        1 => Just(Event::DumpFails(false)),
+    ]
+}
+
+/// What an attempt of this many processes answers, if all goes well.
+fn a_whole_attempt(processes: ProcessId) -> Vec<Event> {
+    let all = |does| (1..=processes).map(move |pid| Event::Process(pid, does));
+    let mut script = vec![Event::Begin];
+    script.extend(all(Does::Obeys));
+    script.push(Event::Dump(true));
+    script.extend(all(Does::Obeys));
+    script.extend([Event::Dumped, Event::Attach(true)]);
+    for does in [Does::Connects, Does::Obeys, Does::Obeys] {
+        script.extend(all(does));
+    }
+    script
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn every_attempt_ends_with_the_job_running_or_ended(
+        processes in 0..=PROCESSES,
+        script in prop::collection::vec(anything(), 0..120),
+    ) {
+        let mut world = World::new(processes);
+        for event in script {
+            world.event(event);
+            if world.gave_up {
+                return Ok(());
+            }
+        }
+        world.settle();
+        world.check_end();
+    }
+
+    /// As above, from within an attempt: random scripts seldom get far.
+    #[test]
+    fn an_attempt_that_is_disturbed_at_any_step_ends_so_too(
+        processes in 1..=PROCESSES,
+        cut in 0..40_usize,
+        script in prop::collection::vec(anything(), 1..30),
+        goes_on in any::<bool>(),
+    ) {
+        let mut world = World::new(processes);
+        let whole = a_whole_attempt(processes);
+        let (before, after) = whole.split_at(cut.min(whole.len()));
+        let after = if goes_on { after } else { &[] };
+        for &event in before.iter().chain(&script).chain(after) {
+            world.event(event);
+            if world.gave_up {
+                return Ok(());
+            }
+        }
+        world.settle();
+        world.check_end();
+    }
+
+    #[test]
+    fn an_abandoned_attempt_ends_with_the_job_running(
+        processes in 0..=PROCESSES,
+        cut in 0..40_usize,
+        script in prop::collection::vec(harmless(), 0..60),
+    ) {
+        let mut world = World::new(processes);
+        let whole = a_whole_attempt(processes);
+        for &event in whole.iter().take(cut).chain(&script) {
+            world.event(event);
+            world.seen_running();
+        }
+        world.event(Event::Abandon);
+        world.event(Event::Dumped);
+        world.obey();
+        world.seen_running();
+        prop_assert!(!world.attempts.is_under_way(), "{:?}", world.attempts);
+        world.check_end();
+    }
+
+    #[test]
+    fn a_farewell_kills_the_job_once(
+        processes in 0..=PROCESSES,
+        script in prop::collection::vec(anything(), 0..60),
+    ) {
+        let mut world = World::new(processes);
+        world.is_farewell = true;
+        world.seq = 1;
+        let pids = world.connected();
+        let effects = world
+            .attempts
+            .begin_farewell(world.now, 1, Duration::from_secs(10), &pids);
+        world.carry_out(effects);
+        let mut script = script.into_iter();
+        while world.attempts.is_under_way() {
+            let Some(event) = script.next() else {
+                world.meet_deadline();
+                continue;
+            };
+            if event != Event::Begin {
+                world.event(event);
+            }
+        }
+        prop_assert!(world.job != Job::Runs);
+        prop_assert_eq!(world.attempts.deadline(), None);
+    }
+}
+
+impl World {
+    fn seen_running(&self) {
+        assert_eq!(self.job, Job::Runs, "nobody but the sidecar did anything");
+    }
+}
+
+#[test]
+fn all_goes_well() {
+    for processes in 0..=PROCESSES {
+        let mut world = World::new(processes);
+        for event in a_whole_attempt(processes) {
+            world.event(event);
+            world.seen_running();
+        }
+        assert!(!world.attempts.is_under_way(), "{:?}", world.attempts);
+        world.check_end();
+    }
+}
+
+#[test]
+fn who_was_taken_back_before_it_was_asked_is_not_asked_after_all() {
+    // The first connection turns out to be broken when its process is asked: the second is asked before it is told to go on.
+    let mut world = World::new(2);
+    world.processes.get_mut(&1).unwrap().is_connected = false;
+    world.seq = 1;
+    world.owed.0 = 1;
+    world.input(Input::Begin {
+        seq: 1,
+        timeout_ms: TIMEOUT_MS,
+        processes: vec![1, 2],
+    });
+    assert_eq!(
+        world.processes[&2].inbox,
+        [Told::Quiesce(1), Told::Resume],
+        "in this order"
+    );
+    assert!(!world.attempts.is_under_way());
+    world.check_end();
+}
