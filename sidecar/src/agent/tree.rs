@@ -10,8 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::sparse;
-use super::user::JobUser;
+use crate::agent::sparse;
 
 /// A process as `/proc/PID/stat` has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -167,30 +166,6 @@ fn has_id(status: &str, field: &str, id: u32) -> bool {
         ids.split_ascii_whitespace()
             .take(3)
             .all(|found| found.parse() == Ok(id))
-    })
-}
-
-/// What a process is that one of this user without privileges is not, for a message; `None`: nothing.
-pub fn more_than(pid: u32, user: &JobUser) -> Option<String> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    status.lines().find_map(|line| {
-        let (field, value) = line.split_once(':')?;
-        match field {
-            "Uid" => value
-                .split_ascii_whitespace()
-                .find(|found| found.parse() != Ok(user.uid()))
-                .map(|found| format!("is user {found}")),
-            "Gid" | "Groups" => value
-                .split_ascii_whitespace()
-                .find(|found| !found.parse().is_ok_and(|group| user.is_in(group)))
-                .map(|found| format!("is in group {found}")),
-            // What is inheritable alone is nothing; older Docker leaves it to everybody.
-            "CapPrm" | "CapEff" | "CapAmb" => {
-                let has_some = u64::from_str_radix(value.trim(), 16) != Ok(0);
-                has_some.then(|| "has capabilities".to_owned())
-            }
-            _ => None,
-        }
     })
 }
 
@@ -442,7 +417,7 @@ pub struct OpenFile {
 }
 
 /// Files that a process has open or mapped by a name that was removed while the file has another name: the way to each, and the
-/// name that it had. What becomes of them is said in [`linked`](super::linked).
+/// name that it had. What becomes of them is said in [`linked`](crate::agent::files::linked).
 pub fn files_by_removed_names(pid: u32) -> Vec<(PathBuf, PathBuf)> {
     let has_another_name = |through: &Path, link: &Path| {
         link.is_absolute()

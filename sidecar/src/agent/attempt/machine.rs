@@ -37,8 +37,8 @@ use phos_protocol::agent::{AttemptError, DumpFacts, ToSidecar};
 use phos_protocol::shim::{Refusal, Sequence};
 use phos_protocol::types::ProcessId;
 
-use super::super::config::Timeouts;
-use super::super::survey::newcomer;
+use crate::agent::config::Timeouts;
+use crate::agent::survey::newcomer;
 
 /// Something that happened.
 #[derive(Debug, Clone)]

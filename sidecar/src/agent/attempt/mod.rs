@@ -5,7 +5,7 @@
 //! | [`machine`] | the steps of a checkpoint, and what becomes of one that fails |
 //! | [`farewell`] | what the shims are asked before the job is killed |
 //!
-//! The main loop ([`super::init`]) reports what happens and carries out what is decided. At most one of the two is under way.
+//! The main loop ([`crate::agent::init`]) reports what happens and carries out what is decided. At most one of the two is under way.
 
 mod farewell;
 mod machine;
@@ -21,7 +21,7 @@ use farewell::Farewell;
 use machine::Machine;
 pub use machine::{Effect, Input, Tables, Undumped};
 
-use super::config::Timeouts;
+use crate::agent::config::Timeouts;
 
 /// The attempt or the farewell that is under way, if one is.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 //! | option | why |
 //! |---|---|
 //! | `leave_running` | a checkpoint is not a stop |
-//! | `tcp_close`, or `tcp_established` with nftables | see [`Tcp`](super::config::Tcp) |
+//! | `tcp_close`, or `tcp_established` with nftables | see [`Tcp`](crate::agent::config::Tcp) |
 //! | `ext_unix_sk`, `file_locks`, `link_remap` | log daemons; locks; files by names that were removed |
 //! | `config_file` | the limit of deleted files: `ghost_limit` itself is of 32 bits here |
 //! | `manage_cgroups` ignore | the agent's cgroup is the job's |
@@ -27,9 +27,10 @@ pub use errors::CriuError;
 pub use rpc::Inherited;
 use rpc::{Worker, proto};
 
-use super::config::AgentConfig;
-use super::image::{CRIU_DIR, ImageDirectory};
-use super::{namespace, spawn};
+use crate::agent::config::AgentConfig;
+use crate::agent::image::{CRIU_DIR, ImageDirectory};
+use crate::agent::job::namespace;
+use crate::agent::job::spawn;
 
 /// The oldest version that works on the kernels we support.
 const NEEDED: (i32, i32) = (4, 1);

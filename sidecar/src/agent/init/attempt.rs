@@ -20,12 +20,15 @@ use phos_protocol::types::{AllocationKey, ProcessId};
 use super::Init;
 use super::worker::Done;
 use crate::agent::attempt::{Attempts, Effect, Input, Tables, Undumped};
+use crate::agent::channels::shims::{ConnectionId, list};
 use crate::agent::config::Timeouts;
+use crate::agent::criu;
 use crate::agent::dump::{DumpFailure, DumpPlan, dump};
+use crate::agent::failpoint;
 use crate::agent::image::{ImageDirectory, VaultImage};
-use crate::agent::shims::{ConnectionId, list};
+use crate::agent::survey;
+use crate::agent::tree;
 use crate::agent::vault::Table;
-use crate::agent::{criu, failpoint, survey, tree};
 
 /// The attempt under way, and what belongs to it that is more than a decision.
 #[derive(Debug)]

@@ -10,12 +10,14 @@ use phos_protocol::types::ProcessId;
 use super::Init;
 use super::restore::Restore;
 use super::worker::Done;
+use crate::agent::AgentError;
 use crate::agent::attempt::Input;
+use crate::agent::channels::shims::listen_paths;
 use crate::agent::control::save_before_kill;
-use crate::agent::namespace::{all_ids, first_job_pid, free_range};
-use crate::agent::shims::listen_paths;
-use crate::agent::stdio::{Generation, JobEnds};
-use crate::agent::{AgentError, signals, spawn};
+use crate::agent::job::namespace::{all_ids, first_job_pid, free_range};
+use crate::agent::job::signals;
+use crate::agent::job::spawn;
+use crate::agent::job::stdio::{Generation, JobEnds};
 use crate::known_history;
 
 /// How long saving the CUDA state of a job that is to be killed may take once it is locked.

@@ -10,6 +10,7 @@
 //! up then but the sockets' paths, which the next agent replaces.
 
 mod attempt;
+mod fence;
 mod life;
 mod requests;
 mod restore;
@@ -39,21 +40,22 @@ use self::run_directory::open_job_dir;
 use self::stopping::Ending;
 use self::turn::REMIND;
 use self::worker::Worker;
-use super::config::AgentConfig;
-use super::control::Control;
-use super::fence;
-use super::image::ImageDirectory;
-use super::link::Listener;
-use super::namespace::PidCounter;
-use super::shims::{ConnectionId, CudaProcess, ShimServer};
-use super::sidecar_link::SidecarServer;
-use super::signals;
-use super::spawn::{self, InstalledShim, NofileLimit};
-use super::stdio::{Generation, Stdio};
-use super::survey::Survey;
-use super::user::JobUser;
-use super::vault::Vault;
-use super::{AgentError, addresses, criu};
+use crate::agent::AgentError;
+use crate::agent::channels::link::Listener;
+use crate::agent::channels::shims::{ConnectionId, CudaProcess, ShimServer};
+use crate::agent::channels::sidecar_link::SidecarServer;
+use crate::agent::config::AgentConfig;
+use crate::agent::control::Control;
+use crate::agent::criu;
+use crate::agent::image::ImageDirectory;
+use crate::agent::job::namespace::PidCounter;
+use crate::agent::job::signals;
+use crate::agent::job::spawn::{self, InstalledShim, NofileLimit};
+use crate::agent::job::stdio::{Generation, Stdio};
+use crate::agent::network::addresses;
+use crate::agent::survey::Survey;
+use crate::agent::user::JobUser;
+use crate::agent::vault::Vault;
 
 /// The job as a whole.
 #[derive(Debug)]
@@ -71,7 +73,7 @@ struct Job {
     shim: Option<InstalledShim>,
     /// The socket its shims look for, when it is another than the agent's.
     other_socket: Option<PathBuf>,
-    /// What its processes call their GPUs → where these are: see [`moved`](super::gpus::moved).
+    /// What its processes call their GPUs → where these are: see [`moved`](crate::agent::restore::gpus::moved).
     moved: Vec<(GpuUuid, GpuUuid)>,
 }
 

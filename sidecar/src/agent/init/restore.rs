@@ -25,12 +25,15 @@ use phos_protocol::types::{Allocation, GpuUuid, ProcessId};
 
 use super::Init;
 use super::worker::Done;
-use crate::agent::gpus::{MoveError, complete, moved};
+use crate::agent::AgentError;
+use crate::agent::channels::shims::ConnectionId;
+use crate::agent::criu;
+use crate::agent::failpoint;
+use crate::agent::files;
 use crate::agent::image::{AgentImage, ImageDirectory};
-use crate::agent::revive::{ReviveError, RevivePlan, revive};
-use crate::agent::shims::ConnectionId;
-use crate::agent::spawn::InstalledShim;
-use crate::agent::{AgentError, criu, failpoint, files};
+use crate::agent::job::spawn::InstalledShim;
+use crate::agent::restore::gpus::{MoveError, complete, moved};
+use crate::agent::restore::{ReviveError, RevivePlan, revive};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {

@@ -5,9 +5,10 @@ use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use crate::agent::AgentError;
 use crate::agent::config::AgentConfig;
 use crate::agent::user::JobUser;
-use crate::agent::{AgentError, way};
+use crate::agent::user::way;
 use crate::run_dir;
 
 /// Makes the job's run directory and makes sure that no other agent uses it.

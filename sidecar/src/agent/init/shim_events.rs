@@ -11,9 +11,9 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use super::Init;
 use crate::agent::attempt::Input;
-use crate::agent::lines;
-use crate::agent::link::timespec;
-use crate::agent::shims::{ConnectionId, CudaProcess, watch};
+use crate::agent::channels::lines;
+use crate::agent::channels::link::timespec;
+use crate::agent::channels::shims::{ConnectionId, CudaProcess, watch};
 use crate::agent::vault::Entry;
 
 impl Init {

@@ -7,8 +7,9 @@ use nix::unistd::Pid;
 use phos_protocol::agent::{JobState, ToSidecar};
 
 use super::Init;
+use crate::agent::AgentError;
 use crate::agent::attempt::Input;
-use crate::agent::{AgentError, fence};
+use crate::agent::init::fence;
 
 /// SIGTERM was received.
 #[derive(Debug)]

@@ -11,9 +11,9 @@ use super::Init;
 use super::stopping::Stopping;
 use crate::agent::AgentError;
 use crate::agent::attempt::Input;
-use crate::agent::link::timespec;
-use crate::agent::shims::ShimEvent;
-use crate::agent::sidecar_link::SidecarEvent;
+use crate::agent::channels::link::timespec;
+use crate::agent::channels::shims::ShimEvent;
+use crate::agent::channels::sidecar_link::SidecarEvent;
 
 /// Between two reminders that the command is not started yet.
 pub(super) const REMIND: Duration = Duration::from_secs(120);

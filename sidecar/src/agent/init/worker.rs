@@ -10,7 +10,7 @@ use phos_protocol::types::ProcessId;
 
 use super::Init;
 use crate::agent::dump::DumpFailure;
-use crate::agent::revive::ReviveError;
+use crate::agent::restore::ReviveError;
 
 /// What a worker brings back.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub(super) enum Done {
     Dumped(Result<Box<DumpFacts>, DumpFailure>),
     /// The dump of this attempt has saved the control state and goes on.
     ControlSaved(Sequence),
-    /// [`revive`](crate::agent::revive::revive) ended.
+    /// [`revive`](crate::agent::restore::revive) ended.
     Revived(Result<(ProcessId, RestoreTimes), ReviveError>),
     /// The CUDA state of a job about to be killed was saved, as far as it went.
     Saved,
