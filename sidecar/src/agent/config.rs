@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use phos_protocol::env;
 
-use crate::agent::user::{JobUser, UserError};
+use crate::agent::user::{JobUser, Privileges, UserError};
 
 /// Where the shim comes from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -228,6 +228,15 @@ impl AgentConfig {
             .map(JobUser::find)
             .transpose()
             .map_err(ConfigError::User)
+    }
+
+    /// Whether CMD can get privileges that it does not start with.
+    pub fn privileges(&self) -> Privileges {
+        if self.allow_new_privileges {
+            Privileges::Allowed
+        } else {
+            Privileges::Forgone
+        }
     }
 
     /// The shim to preload, if any.

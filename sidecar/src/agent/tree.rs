@@ -10,6 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use crate::agent::image::Connections;
 use crate::agent::sparse;
 
 /// A process as `/proc/PID/stat` has it.
@@ -274,9 +275,9 @@ pub struct TcpUse {
 
 impl TcpUse {
     /// The addresses that are needed at the restore.
-    pub fn needed(&self, are_connections_kept: bool) -> Vec<IpAddr> {
+    pub fn needed(&self, connections: Connections) -> Vec<IpAddr> {
         let mut needed = self.listens_on.clone();
-        if are_connections_kept {
+        if connections == Connections::Kept {
             needed.extend(&self.connected_from);
         }
         needed.into_iter().collect()
@@ -648,7 +649,7 @@ mod tests {
         let inside = tcp_use_of(&table, &BTreeSet::from([1, 2, 3]));
         assert_eq!(inside.listening, [1000]);
         assert!(inside.internal_only && inside.outside.is_none());
-        assert!(inside.needed(true).is_empty());
+        assert!(inside.needed(Connections::Kept).is_empty());
         let half = tcp_use_of(&table, &BTreeSet::from([1, 2]));
         assert!(!half.internal_only);
         assert_eq!(half.outside, Some((a.into(), b.into())));
@@ -666,9 +667,12 @@ mod tests {
         let all = BTreeSet::from([1, 2, 3, 4]);
         let inside = tcp_use_of(&table, &all);
         assert!(inside.internal_only);
-        assert_eq!(inside.needed(true), [card]);
-        assert!(inside.needed(false).is_empty(), "they come back closed");
+        assert_eq!(inside.needed(Connections::Kept), [card]);
+        assert!(
+            inside.needed(Connections::Closed).is_empty(),
+            "they come back closed"
+        );
         table.push(socket((card, 3000), none, LISTEN, 4));
-        assert_eq!(tcp_use_of(&table, &all).needed(false), [card]);
+        assert_eq!(tcp_use_of(&table, &all).needed(Connections::Closed), [card]);
     }
 }

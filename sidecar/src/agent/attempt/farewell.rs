@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use phos_protocol::shim::{Refusal, Sequence};
 use phos_protocol::types::ProcessId;
 
-use super::machine::{Effect, Input, Tables};
+use super::events::{Effect, Input, Tables};
 
 /// Where one process is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

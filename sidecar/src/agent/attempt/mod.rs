@@ -2,24 +2,28 @@
 //!
 //! | module | its reason to change |
 //! |---|---|
+//! | [`events`] | what an attempt hears of, and what it wants done |
+//! | [`state`] | where an attempt and its processes can be |
 //! | [`machine`] | the steps of a checkpoint, and what becomes of one that fails |
 //! | [`farewell`] | what the shims are asked before the job is killed |
 //!
 //! The main loop ([`crate::agent::init`]) reports what happens and carries out what is decided. At most one of the two is under way.
 
+mod events;
 mod farewell;
 mod machine;
 #[cfg(test)]
 mod properties;
+mod state;
 
 use std::time::{Duration, Instant};
 
 use phos_protocol::shim::Sequence;
 use phos_protocol::types::ProcessId;
 
+pub use events::{Effect, Input, Tables, Undumped};
 use farewell::Farewell;
 use machine::Machine;
-pub use machine::{Effect, Input, Tables, Undumped};
 
 use crate::agent::config::Timeouts;
 

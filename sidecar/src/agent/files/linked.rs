@@ -317,6 +317,7 @@ mod tests {
 
     use super::*;
     use crate::agent::image::FILES_DIR;
+    use crate::agent::image::Pages;
 
     #[test]
     fn all_its_names_lead_to_one_file_again() {
@@ -334,7 +335,7 @@ mod tests {
         assert!(!ours(&in_the_way(me)), "{:?}", in_the_way(me));
 
         let parent = tempfile::tempdir().unwrap();
-        let image = ImageDirectory::create(None, false, parent.path()).unwrap();
+        let image = ImageDirectory::create(None, Pages::Small, parent.path()).unwrap();
         image.subdirectory(FILES_DIR).unwrap();
         // As CRIU does it, once for each process that has it.
         for remap in ["link_remap.3", "link_remap.5"] {

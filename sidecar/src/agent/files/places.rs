@@ -23,6 +23,15 @@ use super::make::{self, What};
 use crate::agent::image::{Kind, Place};
 use crate::agent::tree;
 
+/// Whether a restore needs a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Need {
+    /// It fails without.
+    Always,
+    /// It goes on without.
+    Perhaps,
+}
+
 /// A place cannot be made.
 #[derive(Debug, thiserror::Error)]
 #[error(
@@ -53,16 +62,16 @@ pub struct Around<'a> {
 pub fn capture(root: u32, processes: &[u32], around: &Around<'_>) -> Vec<Place> {
     let mut places = BTreeMap::new();
     for path in &around.files {
-        above(path, false, &mut places);
+        above(path, Need::Always, &mut places);
     }
     for path in &around.directories {
-        above(path, false, &mut places);
-        note(path, Kind::Directory, false, &mut places);
+        above(path, Need::Always, &mut places);
+        note(path, Kind::Directory, Need::Always, &mut places);
     }
     for path in tree::unix_socket_paths(root, processes) {
         // CRIU leaves out the names of those that were removed.
         if std::fs::symlink_metadata(&path).is_ok_and(|m| m.file_type().is_socket()) {
-            above(&path, false, &mut places);
+            above(&path, Need::Always, &mut places);
         }
     }
     let open: BTreeSet<PathBuf> = processes
@@ -73,28 +82,28 @@ pub fn capture(root: u32, processes: &[u32], around: &Around<'_>) -> Vec<Place> 
         .collect();
     for path in open {
         if std::fs::symlink_metadata(&path).is_ok_and(|m| m.file_type().is_fifo()) {
-            above(&path, false, &mut places);
-            note(&path, Kind::Pipe, false, &mut places);
+            above(&path, Need::Always, &mut places);
+            note(&path, Kind::Pipe, Need::Always, &mut places);
         }
     }
     for path in &around.perhaps {
-        above(path, true, &mut places);
-        note(path, Kind::Directory, true, &mut places);
+        above(path, Need::Perhaps, &mut places);
+        note(path, Kind::Directory, Need::Perhaps, &mut places);
     }
     places.into_values().collect()
 }
 
-fn above(path: &Path, perhaps: bool, places: &mut BTreeMap<PathBuf, Place>) {
+fn above(path: &Path, need: Need, places: &mut BTreeMap<PathBuf, Place>) {
     for directory in path.ancestors().skip(1) {
         if directory.parent().is_none() || places.contains_key(directory) {
             return;
         }
-        note(directory, Kind::Directory, perhaps, places);
+        note(directory, Kind::Directory, need, places);
     }
 }
 
 /// Notes a place if it is there: what the job sees elsewhere (a root of its own) is no concern of ours.
-fn note(path: &Path, kind: Kind, perhaps: bool, places: &mut BTreeMap<PathBuf, Place>) {
+fn note(path: &Path, kind: Kind, need: Need, places: &mut BTreeMap<PathBuf, Place>) {
     if is_pseudo(path) || places.contains_key(path) {
         return;
     }
@@ -112,7 +121,7 @@ fn note(path: &Path, kind: Kind, perhaps: bool, places: &mut BTreeMap<PathBuf, P
                 mode: meta.mode() & 0o7777,
                 uid: meta.uid(),
                 gid: meta.gid(),
-                perhaps,
+                perhaps: need == Need::Perhaps,
             },
         );
     }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use rstest::rstest;
 
 use super::*;
-use crate::agent::image::{FILES_DIR, FileRecord, ImageDirectory, NeededPath};
+use crate::agent::image::{FILES_DIR, FileRecord, ImageDirectory, NeededPath, Pages};
 
 struct Place {
     dir: tempfile::TempDir,
@@ -59,7 +59,7 @@ impl Place {
 
 fn an_image() -> (tempfile::TempDir, ImageDirectory) {
     let parent = tempfile::tempdir().unwrap();
-    let image = ImageDirectory::create(None, false, parent.path()).unwrap();
+    let image = ImageDirectory::create(None, Pages::Small, parent.path()).unwrap();
     image.subdirectory(FILES_DIR).unwrap();
     (parent, image)
 }

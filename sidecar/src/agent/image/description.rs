@@ -13,7 +13,7 @@ use phos_protocol::shim::Sequence;
 use phos_protocol::types::{Allocation, AllocationKey, GpuUuid, ProcessId};
 use serde::{Deserialize, Serialize};
 
-use super::ImageError;
+use super::errors::ImageError;
 use super::files::{FileRecord, LinkedFile, NeededPath, Place};
 use super::paths;
 
@@ -56,6 +56,15 @@ pub struct VaultImage {
 
 fn yes() -> bool {
     true
+}
+
+/// What becomes of TCP connections at a restore.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Connections {
+    /// They come back as they were.
+    Kept,
+    /// They come back closed.
+    Closed,
 }
 
 /// `agent.json`.
@@ -125,6 +134,15 @@ pub struct AgentImage {
 }
 
 impl AgentImage {
+    /// What becomes of the TCP connections of the tree.
+    pub fn connections(&self) -> Connections {
+        if self.tcp_kept {
+            Connections::Kept
+        } else {
+            Connections::Closed
+        }
+    }
+
     /// Parses the bytes of `agent.json`, refusing what this program does not understand.
     ///
     /// # Errors
@@ -142,6 +160,7 @@ impl AgentImage {
             return Err(ImageError::Newer {
                 found: head.format,
                 by: head.phos_version,
+                reads: FORMAT,
             });
         }
         let image: Self = serde_json::from_slice(bytes).map_err(damaged)?;

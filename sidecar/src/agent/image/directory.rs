@@ -12,7 +12,23 @@ use rustix::mount::{
 };
 
 use super::description::AgentImage;
-use super::{AGENT_FILE, ImageError};
+use super::errors::ImageError;
+
+/// Name of [`AgentImage`] in the directory.
+pub const AGENT_FILE: &str = "agent.json";
+/// CRIU's images.
+pub const CRIU_DIR: &str = "criu";
+/// File contents.
+pub const FILES_DIR: &str = "files";
+
+/// The size of the pages that an image in memory has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pages {
+    /// Those of the machine: for many small files.
+    Small,
+    /// Of 2 MiB, where the kernel has them: a dump is a third faster, and every file takes a multiple of that.
+    Huge,
+}
 
 /// A directory for one image.
 #[derive(Debug)]
@@ -24,13 +40,12 @@ pub struct ImageDirectory {
 
 impl ImageDirectory {
     /// Makes an empty directory: the root of a new tmpfs of at most `limit` bytes, else one below `fallback`.
-    /// Huge pages make a dump a third faster and round every file up to 2 MiB.
     ///
     /// # Errors
     /// [`ImageError::Io`].
-    pub fn create(limit: Option<u64>, huge: bool, fallback: &Path) -> Result<Self, ImageError> {
-        let made = match tmpfs(limit, huge) {
-            Err(_) if huge => tmpfs(limit, false),
+    pub fn create(limit: Option<u64>, pages: Pages, fallback: &Path) -> Result<Self, ImageError> {
+        let made = match tmpfs(limit, pages) {
+            Err(_) if pages == Pages::Huge => tmpfs(limit, Pages::Small),
             made => made,
         };
         let first = match made {
@@ -152,13 +167,13 @@ fn tree_bytes(path: &Path) -> u64 {
 }
 
 /// A tmpfs that is mounted nowhere.
-fn tmpfs(limit: Option<u64>, huge: bool) -> io::Result<OwnedFd> {
+fn tmpfs(limit: Option<u64>, pages: Pages) -> io::Result<OwnedFd> {
     let context = fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
     fsconfig_set_string(context.as_fd(), "mode", "0700")?;
     if let Some(limit) = limit {
         fsconfig_set_string(context.as_fd(), "size", limit.to_string())?;
     }
-    if huge {
+    if pages == Pages::Huge {
         fsconfig_set_string(context.as_fd(), "huge", "always")?;
     }
     fsconfig_create(context.as_fd())?;

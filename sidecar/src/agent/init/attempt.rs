@@ -25,7 +25,7 @@ use crate::agent::config::Timeouts;
 use crate::agent::criu;
 use crate::agent::dump::{DumpFailure, DumpPlan, dump};
 use crate::agent::failpoint;
-use crate::agent::image::{ImageDirectory, VaultImage};
+use crate::agent::image::{ImageDirectory, Pages, VaultImage};
 use crate::agent::survey;
 use crate::agent::tree;
 use crate::agent::vault::Table;
@@ -396,7 +396,8 @@ impl Init {
             .root
             .and_then(|root| tree::collect(root).ok())
             .is_some_and(|t| t.processes.len() <= 32);
-        let made = ImageDirectory::create(self.config.image_limit, few, &self.config.job_dir());
+        let pages = if few { Pages::Huge } else { Pages::Small };
+        let made = ImageDirectory::create(self.config.image_limit, pages, &self.config.job_dir());
         let outcome = match made {
             Ok(directory) => {
                 self.checkpoint.image = Some(Arc::new(directory));

@@ -10,7 +10,7 @@ use phos_protocol::types::ProcessId;
 
 use super::Init;
 use crate::agent::attempt::Input;
-use crate::agent::image::ImageDirectory;
+use crate::agent::image::{ImageDirectory, Pages};
 use crate::agent::survey::Urgency;
 
 /// Between two things that the sidecar hears of what rules checkpoints out: processes may say it as often as they like.
@@ -18,6 +18,15 @@ const TELL: Duration = Duration::from_secs(1);
 
 /// Most bytes of a command that are told: a message has to hold it, and a manifest.
 const TOLD: usize = 16 << 10;
+
+/// What the sidecar is told of processes that rule checkpoints out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tell {
+    /// The reason, if there is one.
+    WhatIs,
+    /// The reason, or that there is none any more.
+    AlsoNothing,
+}
 
 /// What the sidecar was told of processes that rule checkpoints out.
 #[derive(Debug, Default)]
@@ -51,7 +60,7 @@ impl Init {
                     self.decision.by = None;
                     self.wait_for_decision();
                 }
-                self.tell_unsupported(false);
+                self.tell_unsupported(Tell::WhatIs);
             }
             ToAgent::Start => {
                 if self.job.state == JobState::Running || self.restore.is_some() {
@@ -128,7 +137,11 @@ impl Init {
 
     fn new_incoming(&mut self) {
         self.incoming.memory.clear();
-        let made = ImageDirectory::create(self.config.image_limit, false, &self.config.job_dir());
+        let made = ImageDirectory::create(
+            self.config.image_limit,
+            Pages::Small,
+            &self.config.job_dir(),
+        );
         match made {
             Ok(directory) => {
                 let directory = self.incoming.directory.insert(Arc::new(directory));
@@ -148,13 +161,13 @@ impl Init {
         }
     }
 
-    /// Tells the sidecar whether checkpoints are ruled out; that they are not only when asked to.
-    pub(super) fn tell_unsupported(&mut self, also_none: bool) {
+    /// Tells the sidecar whether checkpoints are ruled out.
+    pub(super) fn tell_unsupported(&mut self, tell: Tell) {
         let reason = self
             .processes
             .iter()
             .find_map(|(pid, p)| Some(format!("process {pid}: {}", p.unsupported.as_ref()?)));
-        if reason.is_some() || also_none {
+        if reason.is_some() || tell == Tell::AlsoNothing {
             let reason = reason.unwrap_or_default();
             self.sidecar.send(&ToSidecar::Unsupported { reason }, &[]);
         }

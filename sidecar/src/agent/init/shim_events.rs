@@ -10,6 +10,7 @@ use phos_protocol::types::{Allocation, AllocationKey, Device, GpuUuid, ProcessId
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::Init;
+use super::requests::Tell;
 use crate::agent::attempt::Input;
 use crate::agent::channels::lines;
 use crate::agent::channels::link::timespec;
@@ -331,7 +332,7 @@ impl Init {
             self.vault.forget(pid);
         }
         if process.unsupported.is_some() {
-            self.tell_unsupported(true);
+            self.tell_unsupported(Tell::AlsoNothing);
         }
         self.attempt_process_gone(pid);
         self.restore_process_gone(pid);

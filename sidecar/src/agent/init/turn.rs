@@ -8,6 +8,7 @@ use phos_protocol::agent::JobState;
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::Init;
+use super::requests::Tell;
 use super::stopping::Stopping;
 use crate::agent::AgentError;
 use crate::agent::attempt::Input;
@@ -145,7 +146,7 @@ impl Init {
         if self.notice.due.is_some_and(|at| now >= at) {
             self.notice.due = None;
             self.notice.told = Some(now);
-            self.tell_unsupported(true);
+            self.tell_unsupported(Tell::AlsoNothing);
         }
         self.stopping_on_time(now);
     }

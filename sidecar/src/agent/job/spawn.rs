@@ -21,7 +21,7 @@ use crate::agent::job::environment;
 use crate::agent::job::signals;
 use crate::agent::job::stdio::JobEnds;
 use crate::agent::user::way::Entry;
-use crate::agent::user::{JobUser, forgo_ours};
+use crate::agent::user::{JobUser, Privileges, forgo_ours};
 
 /// Why CMD could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -222,7 +222,7 @@ pub fn start(
         |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
     let configured = environment::nccl_configured(home.as_deref());
     command.envs(environment::defaults(present, &configured));
-    let new_privileges = config.allow_new_privileges;
+    let privileges = config.privileges();
     let filter = job_filter();
     // SAFETY: between fork and exec only system calls are made, on data that was allocated before.
     unsafe {
@@ -235,7 +235,7 @@ pub fn start(
             install_filter(&filter)?;
             signals::unblock_all()?;
             // Last: what stands above needs root.
-            become_the_jobs(user.as_ref(), new_privileges)
+            become_the_jobs(user.as_ref(), privileges)
         });
     }
     let spawned = {
@@ -253,11 +253,11 @@ pub fn start(
 }
 
 /// Makes the calling process who the job is. Between `fork` and `exec`: system calls only.
-fn become_the_jobs(user: Option<&JobUser>, new_privileges: bool) -> io::Result<()> {
-    if !new_privileges {
+fn become_the_jobs(user: Option<&JobUser>, privileges: Privileges) -> io::Result<()> {
+    if privileges == Privileges::Forgone {
         forgo_ours()?;
     }
-    user.map_or(Ok(()), |user| user.become_it(new_privileges))
+    user.map_or(Ok(()), |user| user.become_it(privileges))
 }
 
 /// What is said to phos-ft alone is kept from the job.
@@ -312,9 +312,9 @@ pub fn exec_unprotected(config: &AgentConfig) -> SpawnError {
     if root {
         let user = config.job_user().ok().flatten();
         set_home(&mut command, user.as_ref());
-        let new_privileges = config.allow_new_privileges;
+        let privileges = config.privileges();
         // SAFETY: called before exec in this very process; only system calls are made.
-        unsafe { command.pre_exec(move || become_the_jobs(user.as_ref(), new_privileges)) };
+        unsafe { command.pre_exec(move || become_the_jobs(user.as_ref(), privileges)) };
     }
     let cause = command.exec();
     SpawnError::Program {

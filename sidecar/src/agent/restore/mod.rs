@@ -194,7 +194,7 @@ pub fn revive(plan: RevivePlan) -> Result<(ProcessId, RestoreTimes), ReviveError
     let mut confirmed = Ok(());
     let restored = criu.restore(
         &plan.directory,
-        image.tcp_kept,
+        image.connections(),
         plan.criu_patience,
         inherited,
         || {

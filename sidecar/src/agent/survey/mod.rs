@@ -139,74 +139,19 @@ impl Survey {
             return Ok(());
         };
         tree.strays.retain(|(pid, _)| !helpers.contains(pid));
-        let mut passing = BTreeMap::new();
-        let mut passes = None;
-        let mut stays = None;
-        let mut seen = |pid: ProcessId, error: AttemptError| {
-            let since = *self.passing.get(&pid).unwrap_or(&now);
-            passing.insert(pid, since);
-            if now.saturating_duration_since(since) < PATIENCE {
-                passes.get_or_insert(error);
-            } else {
-                stays.get_or_insert(error);
-            }
-        };
+        let mut seen = Seen::new(&self.passing, now);
         for (pid, name) in &tree.strays {
-            seen(*pid, AttemptError::Criu(stray(*pid, name)));
+            seen.note(*pid, AttemptError::Criu(stray(*pid, name)));
         }
-        let rights = job.user.map(Rights::of);
-        let mut foreign = None;
-        let mut linked = None;
-        for &pid in &tree.processes {
-            if foreign.is_none() {
-                foreign = devices::foreign(pid);
-            }
-            if let Some(user) = job.user
-                && let Some(more) = rights::more_than(pid, user)
-            {
-                let why = format!(
-                    "it {more}, and the job's user is {}, without any privilege: such a process (sudo, a set-user-ID program) is \
-                     not brought back under --user; let it end, or start the job without --user",
-                    user.uid()
-                );
-                seen(pid, refused(pid, why));
-            } else if let Some(Beyond { path, owner, what }) =
-                rights.as_ref().and_then(|rights| rights.beyond(pid))
-            {
-                let why = format!(
-                    "it has {} of user {owner}, which the job's user may not {what}: under --user it would not get that back; let it \
-                     close the file, give the user that right, or start the job without --user",
-                    path.display()
-                );
-                seen(pid, refused(pid, why));
-            }
-            if linked.is_none() {
-                linked = linked::in_the_way(pid).map(|found| (pid, found));
-            }
-            if job.with_shim.contains(&pid) {
-                continue;
-            }
-            // One that began to use CUDA during the attempt before has to be back before the next one stops anything.
-            if shims::is_about_to_connect(pid) {
-                seen(pid, refused(pid, UNCONNECTED));
-            } else if let Some(found) = devices::nvidia(pid)
-                && !uses_cuda(job.control, pid)
-            {
-                seen(pid, refused(pid, found));
-            }
-        }
+        let settled = look_at_each(job, &tree.processes, &mut seen);
+        let Seen {
+            passing,
+            passes,
+            stays,
+            ..
+        } = seen;
         self.passing = passing;
-        if let Some(found) = foreign {
-            return Err(refused(found.pid, found));
-        }
-        if let Some((pid, (file, why))) = linked {
-            let why = format!(
-                "it uses the file {} by a name that was removed while the file has another one, {why}, which cannot be restored: \
-                 let the job open it by the name that it has",
-                file.display()
-            );
-            return Err(refused(pid, why));
-        }
+        settled?;
         if let Some(error) = stays {
             return Err(error);
         }
@@ -224,25 +169,7 @@ impl Survey {
             return Err(shown.why.clone());
         }
         self.ask_the_driver(job, now)?;
-        let cuda: Vec<ProcessId> = tree
-            .processes
-            .iter()
-            .filter(|pid| job.with_shim.contains(pid))
-            .copied()
-            .collect();
-        let ranks = environment::ranks(&cuda);
-        if let Some(&rank) = ranks.first() {
-            if let Ok(driver) = job.control.get()
-                && let Some((pid, why)) =
-                    environment::hopeless_rank(&ranks, driver.driver_version())
-            {
-                return Err(refused(pid, why));
-            }
-            let tcp = tree::tcp_use(job.root, &tree.processes);
-            if let Some(why) = environment::closed_connections(&tcp, job.tcp) {
-                return Err(refused(rank, why));
-            }
-        }
+        check_ranks(job, &tree.processes)?;
         room::check(&room::Need {
             resident: tree.anonymous_bytes() + tree::carried_bytes(&tree.processes),
             native: self.native,
@@ -335,6 +262,130 @@ impl Survey {
     /// So much device memory is the driver's to save, as the processes said when they were asked last.
     pub fn native_bytes(&mut self, bytes: u64) {
         self.native = bytes;
+    }
+}
+
+/// What may be over in a moment, as one look sees it.
+struct Seen<'a> {
+    /// What looks before saw, and since when.
+    before: &'a BTreeMap<ProcessId, Instant>,
+    now: Instant,
+    passing: BTreeMap<ProcessId, Instant>,
+    /// The first thing that is seen for less than [`PATIENCE`].
+    passes: Option<AttemptError>,
+    /// The first thing that has stayed for longer.
+    stays: Option<AttemptError>,
+}
+
+impl<'a> Seen<'a> {
+    fn new(before: &'a BTreeMap<ProcessId, Instant>, now: Instant) -> Self {
+        Self {
+            before,
+            now,
+            passing: BTreeMap::new(),
+            passes: None,
+            stays: None,
+        }
+    }
+
+    fn note(&mut self, pid: ProcessId, error: AttemptError) {
+        let since = *self.before.get(&pid).unwrap_or(&self.now);
+        self.passing.insert(pid, since);
+        if self.now.saturating_duration_since(since) < PATIENCE {
+            self.passes.get_or_insert(error);
+        } else {
+            self.stays.get_or_insert(error);
+        }
+    }
+}
+
+/// Looks at each process: what may be over in a moment is noted.
+///
+/// # Errors
+/// What does not pass by itself.
+fn look_at_each(
+    job: &Job<'_>,
+    processes: &[ProcessId],
+    seen: &mut Seen<'_>,
+) -> Result<(), AttemptError> {
+    let rights = job.user.map(Rights::of);
+    let mut foreign = None;
+    let mut linked = None;
+    for &pid in processes {
+        if foreign.is_none() {
+            foreign = devices::foreign(pid);
+        }
+        if let Some(why) = beyond_the_user(job, rights.as_ref(), pid) {
+            seen.note(pid, refused(pid, why));
+        }
+        if linked.is_none() {
+            linked = linked::in_the_way(pid).map(|found| (pid, found));
+        }
+        if job.with_shim.contains(&pid) {
+            continue;
+        }
+        // One that began to use CUDA during the attempt before has to be back before the next one stops anything.
+        if shims::is_about_to_connect(pid) {
+            seen.note(pid, refused(pid, UNCONNECTED));
+        } else if let Some(found) = devices::nvidia(pid)
+            && !uses_cuda(job.control, pid)
+        {
+            seen.note(pid, refused(pid, found));
+        }
+    }
+    if let Some(found) = foreign {
+        return Err(refused(found.pid, found));
+    }
+    if let Some((pid, (file, why))) = linked {
+        let why = format!(
+            "it uses the file {} by a name that was removed while the file has another one, {why}, which cannot be restored: \
+             let the job open it by the name that it has",
+            file.display()
+        );
+        return Err(refused(pid, why));
+    }
+    Ok(())
+}
+
+/// What a process is or has that a job of this user does not get back.
+fn beyond_the_user(job: &Job<'_>, rights: Option<&Rights<'_>>, pid: ProcessId) -> Option<String> {
+    if let Some(user) = job.user
+        && let Some(more) = rights::more_than(pid, user)
+    {
+        return Some(format!(
+            "it {more}, and the job's user is {}, without any privilege: such a process (sudo, a set-user-ID program) is \
+             not brought back under --user; let it end, or start the job without --user",
+            user.uid()
+        ));
+    }
+    let Beyond { path, owner, what } = rights?.beyond(pid)?;
+    Some(format!(
+        "it has {} of user {owner}, which the job's user may not {what}: under --user it would not get that back; let it \
+         close the file, give the user that right, or start the job without --user",
+        path.display()
+    ))
+}
+
+/// Whether processes that talk to each other through NCCL or Gloo would find their connections as they left them.
+fn check_ranks(job: &Job<'_>, processes: &[ProcessId]) -> Result<(), AttemptError> {
+    let cuda: Vec<ProcessId> = processes
+        .iter()
+        .filter(|pid| job.with_shim.contains(pid))
+        .copied()
+        .collect();
+    let ranks = environment::ranks(&cuda);
+    let Some(&rank) = ranks.first() else {
+        return Ok(());
+    };
+    if let Ok(driver) = job.control.get()
+        && let Some((pid, why)) = environment::hopeless_rank(&ranks, driver.driver_version())
+    {
+        return Err(refused(pid, why));
+    }
+    let tcp = tree::tcp_use(job.root, processes);
+    match environment::closed_connections(&tcp, job.tcp) {
+        Some(why) => Err(refused(rank, why)),
+        None => Ok(()),
     }
 }
 

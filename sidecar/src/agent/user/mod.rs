@@ -22,6 +22,15 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
+/// Whether a job can get privileges that it does not start with: from programs that are set-user-ID or have capabilities.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Privileges {
+    /// It cannot, nor does a job that is root have what is there for the agent alone.
+    Forgone,
+    /// It can, as outside of phos-ft.
+    Allowed,
+}
+
 /// Whom the job runs as.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobUser {
@@ -251,12 +260,12 @@ impl JobUser {
         Ok(())
     }
 
-    /// Makes the calling process this user's, for good; unless `new_privileges`, without a way to more. Between `fork` and `exec`: system calls only.
+    /// Makes the calling process this user's, for good; without a way to more, unless privileges are allowed. Between `fork` and `exec`: system calls only.
     ///
     /// # Errors
     /// The system calls'.
-    pub fn become_it(&self, new_privileges: bool) -> io::Result<()> {
-        if !new_privileges && self.is_another() {
+    pub fn become_it(&self, privileges: Privileges) -> io::Result<()> {
+        if privileges == Privileges::Forgone && self.is_another() {
             forgo_privileges()?;
         }
         let check = |result: libc::c_long| {
