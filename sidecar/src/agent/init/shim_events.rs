@@ -17,6 +17,16 @@ use crate::agent::channels::link::timespec;
 use crate::agent::channels::shims::{ConnectionId, CudaProcess, watch};
 use crate::agent::vault::Entry;
 
+/// How a process gives the agent memory that it shares.
+enum Handle {
+    /// It did so before.
+    Known,
+    /// Beside the message.
+    Brought(OwnedFd),
+    /// The message announces a descriptor that did not come.
+    Missing,
+}
+
 impl Init {
     /// Sends to a shim; a failure ends the connection as if it had been closed.
     pub(super) fn tell_shim(&mut self, id: ConnectionId, message: &ToShim) -> bool {
@@ -90,7 +100,14 @@ impl Init {
             FromShim::Share {
                 allocation,
                 with_fd,
-            } => self.on_share(id, pid, allocation, with_fd, fds),
+            } => {
+                let handle = match (with_fd, fds.into_iter().next()) {
+                    (true, Some(fd)) => Handle::Brought(fd),
+                    (true, None) => Handle::Missing,
+                    (false, _) => Handle::Known,
+                };
+                self.on_share(id, pid, allocation, handle);
+            }
             FromShim::Identify => {
                 let found = fds.first().and_then(|fd| self.vault.identify(fd.as_fd()));
                 if let Some(allocation) = found {
@@ -247,8 +264,7 @@ impl Init {
         id: ConnectionId,
         pid: ProcessId,
         allocation: Allocation,
-        with_fd: bool,
-        fds: Vec<OwnedFd>,
+        handle: Handle,
     ) {
         let answer = if allocation.key.owner != pid {
             Err(format!(
@@ -256,13 +272,13 @@ impl Init {
                 allocation.key.owner
             ))
         } else {
-            match (with_fd, fds.into_iter().next()) {
-                (true, Some(fd)) => {
+            match handle {
+                Handle::Brought(fd) => {
                     self.vault.insert(allocation, allocation.bytes, fd);
                     Ok(())
                 }
-                (true, None) => Err("the fd is missing".into()),
-                (false, _) => Ok(()),
+                Handle::Missing => Err("the fd is missing".into()),
+                Handle::Known => Ok(()),
             }
         };
         let answer = answer.and_then(|()| {

@@ -1,17 +1,5 @@
-//! What holds of an attempt whatever happens, in whichever order: a job of simulated processes, a sidecar and a worker that do what
-//! a random script says, and the machine between them. No process is started and no time passes.
-//!
-//! | property | checked |
-//! |---|---|
-//! | no attempt gets stuck: a deadline, or the end of a job that is being killed, always leads on | [`World::settle`] |
-//! | the gate of every process that was asked to close it is opened again, or the job ends | [`World::check_end`] |
-//! | every process that released its memory gets it back, or the job ends | [`World::check_end`] |
-//! | no memory is sent from the moment that the dump starts until it is over | [`World::note`] |
-//! | nothing is dumped but a job of which every process is detached | [`World::note`] |
-//! | no effect is issued twice: each step happens once in an attempt, and what concerns one process once for each reason | [`World::note`] |
-//! | at most one attempt at a time, with one answer to the sidecar for each thing it asked | [`World::note`] |
-//! | an attempt that only the sidecar or the time ended leaves the job running | [`an_abandoned_attempt_ends_with_the_job_running`] |
-//! | a farewell ends the job once, and gives nothing back | [`a_farewell_kills_the_job_once`] |
+//! A job of simulated processes, a sidecar and a worker, as the machine of an attempt meets them. They do what they are told to do by
+//! a script, or the opposite; what must hold at each effect is checked where it is issued.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
@@ -19,21 +7,20 @@ use std::time::{Duration, Instant};
 use phos_protocol::agent::{AttemptError, DumpFacts, DumpTimes, ToSidecar};
 use phos_protocol::shim::{Refusal, Sequence};
 use phos_protocol::types::ProcessId;
-use proptest::prelude::*;
 
-use super::{Attempts, Effect, Input, Tables, Undumped};
+use crate::agent::attempt::{Attempts, Effect, Input, Tables, Undumped};
 use crate::agent::config::Timeouts;
 
 /// Processes of the job at most.
-const PROCESSES: ProcessId = 4;
+pub const PROCESSES: ProcessId = 4;
 /// How long a process may take to fall quiet, in milliseconds.
-const TIMEOUT_MS: u32 = 1000;
+pub const TIMEOUT_MS: u32 = 1000;
 /// Deadlines that an attempt can meet from any state on: one for each stage, and a few more.
 const DEADLINES: usize = 16;
 
 /// What a process does with the next thing it was told, or by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Does {
+pub enum Does {
     /// What it was told.
     Obeys,
     /// It says that it cannot.
@@ -48,7 +35,7 @@ enum Does {
 
 /// One event of a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Event {
+pub enum Event {
     /// The sidecar asks for a checkpoint.
     Begin,
     /// The sidecar asks for the dump; `true`: of the attempt under way.
@@ -79,7 +66,7 @@ enum Event {
 
 /// What was said to a process and waits for it to listen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Told {
+pub enum Told {
     Quiesce(Sequence),
     Detach(Sequence),
     Memory(Sequence),
@@ -87,7 +74,7 @@ enum Told {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Memory {
+pub enum Memory {
     /// Mapped where the process expects it.
     There,
     /// Released, wholly or in part, in this attempt.
@@ -96,15 +83,15 @@ enum Memory {
 
 /// A process with a shim, as the agent sees it.
 #[derive(Debug)]
-struct Process {
-    is_connected: bool,
-    is_gate_open: bool,
-    memory: Memory,
-    inbox: VecDeque<Told>,
+pub struct Process {
+    pub is_connected: bool,
+    pub is_gate_open: bool,
+    pub memory: Memory,
+    pub inbox: VecDeque<Told>,
 }
 
 impl Process {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self {
             is_connected: true,
             is_gate_open: true,
@@ -116,7 +103,7 @@ impl Process {
 
 /// How far a job has gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Job {
+pub enum Job {
     Runs,
     /// It was sent SIGKILL, or is about to be.
     Condemned,
@@ -141,32 +128,32 @@ enum Once {
     Detach(ProcessId),
 }
 
-struct World {
-    now: Instant,
-    attempts: Attempts,
-    job: Job,
-    processes: BTreeMap<ProcessId, Process>,
-    sidecar_is_there: bool,
-    is_listening: bool,
+pub struct World {
+    pub now: Instant,
+    pub attempts: Attempts,
+    pub job: Job,
+    pub processes: BTreeMap<ProcessId, Process>,
+    pub sidecar_is_there: bool,
+    pub is_listening: bool,
     /// The dump that the worker is at.
-    dump: Option<Sequence>,
+    pub dump: Option<Sequence>,
     /// What the agent fails at.
-    agent_fails: u8,
-    seq: Sequence,
+    pub agent_fails: u8,
+    pub seq: Sequence,
     /// Events that follow from effects.
-    waiting: VecDeque<Input>,
+    pub waiting: VecDeque<Input>,
     /// Of the attempt under way.
     done: BTreeSet<Once>,
     /// Processes that got memory and have not been heard of since.
-    sent: BTreeSet<ProcessId>,
+    pub sent: BTreeSet<ProcessId>,
     /// Answers that the sidecar is still to get: to `Quiesce`, to `Dump`.
-    owed: (usize, usize),
-    gave_up: bool,
-    is_farewell: bool,
+    pub owed: (usize, usize),
+    pub gave_up: bool,
+    pub is_farewell: bool,
 }
 
 impl World {
-    fn new(processes: ProcessId) -> Self {
+    pub fn new(processes: ProcessId) -> Self {
         Self {
             now: Instant::now(),
             attempts: Attempts::new(Timeouts::default()),
@@ -186,7 +173,7 @@ impl World {
         }
     }
 
-    fn connected(&self) -> Vec<ProcessId> {
+    pub fn connected(&self) -> Vec<ProcessId> {
         self.processes
             .iter()
             .filter(|(_, process)| process.is_connected)
@@ -197,7 +184,7 @@ impl World {
     // ------------------------------------------------------------------------------------- the agent around it
 
     /// As the main loop does: an event, its effects to the end, and the events that follow from them.
-    fn input(&mut self, input: Input) {
+    pub fn input(&mut self, input: Input) {
         self.waiting.push_back(input);
         while let Some(input) = self.waiting.pop_front() {
             let effects = self.attempts.step(self.now, input);
@@ -205,7 +192,7 @@ impl World {
         }
     }
 
-    fn carry_out(&mut self, effects: Vec<Effect>) {
+    pub fn carry_out(&mut self, effects: Vec<Effect>) {
         for effect in effects {
             self.note(&effect);
             self.do_it(effect);
@@ -538,7 +525,7 @@ impl World {
 
     // ---------------------------------------------------------------------------------------------- a script
 
-    fn event(&mut self, event: Event) {
+    pub fn event(&mut self, event: Event) {
         let number = |right| match right {
             true => self.seq,
             false => self.seq + 7,
@@ -611,7 +598,7 @@ impl World {
         assert!(!was_under_way || self.seq < seq, "two attempts at a time");
     }
 
-    fn meet_deadline(&mut self) {
+    pub fn meet_deadline(&mut self) {
         if let Some(deadline) = self.attempts.deadline() {
             self.now = self.now.max(deadline);
             self.input(Input::Tick);
@@ -619,7 +606,7 @@ impl World {
     }
 
     /// Nothing happens any more but that time passes and jobs that are killed end. It must not take long.
-    fn settle(&mut self) {
+    pub fn settle(&mut self) {
         for _ in 0..DEADLINES {
             if !self.attempts.is_under_way() || self.gave_up {
                 return;
@@ -640,7 +627,7 @@ impl World {
     }
 
     /// Every process does what it was told, and comes back where it can, until nobody has anything left to do.
-    fn obey(&mut self) {
+    pub fn obey(&mut self) {
         for _ in 0..64 {
             let pids: Vec<ProcessId> = self.processes.keys().copied().collect();
             for pid in pids {
@@ -650,7 +637,7 @@ impl World {
         }
     }
 
-    fn check_end(&mut self) {
+    pub fn check_end(&mut self) {
         if self.gave_up || self.job != Job::Runs {
             return;
         }
@@ -678,194 +665,8 @@ fn facts() -> Box<DumpFacts> {
     })
 }
 
-fn does() -> impl Strategy<Value = Does> {
-    prop_oneof![
-        12 => Just(Does::Obeys),
-        1 => Just(Does::Refuses),
-        1 => Just(Does::Disconnects),
-        6 => Just(Does::Connects),
-        1 => Just(Does::Dies),
-    ]
-}
-
-fn anything() -> impl Strategy<Value = Event> {
-    prop_oneof![
-        6 => Just(Event::Begin),
-        6 => Just(Event::Dump(true)),
-        1 => any::<bool>().prop_map(Event::Dump),
-        3 => Just(Event::Attach(true)),
-        1 => Just(Event::Attach(false)),
-        1 => Just(Event::Abandon),
-        1 => any::<bool>().prop_map(Event::Sidecar),
-        1 => Just(Event::Sidecar(true)),
-        40 => (1..=PROCESSES, does()).prop_map(|(pid, does)| Event::Process(pid, does)),
-        2 => (1..=PROCESSES, 0..32_u8).prop_map(|(pid, what)| Event::Babbles(pid, what)),
-        6 => Just(Event::Dumped),
-        2 => any::<bool>().prop_map(Event::DumpFails),
-        1 => (0..8_u8).prop_map(Event::Agent),
-        1 => (0..200_000_u64).prop_map(Event::Passes),
-        1 => Just(Event::Deadline),
-        1 => prop::bool::weighted(0.1).prop_map(|ends| match ends {
-            true => Event::JobEnds,
-            false => Event::Deadline,
-        }),
-    ]
-}
-
-/// Only what leaves the job unharmed: it obeys, and the sidecar does what it likes.
-fn harmless() -> impl Strategy<Value = Event> {
-    prop_oneof![
-        6 => Just(Event::Begin),
-        4 => Just(Event::Dump(true)),
-        2 => Just(Event::Attach(true)),
-        1 => Just(Event::Abandon),
-        1 => any::<bool>().prop_map(Event::Sidecar),
-        20 => (1..=PROCESSES).prop_map(|pid| Event::Process(pid, Does::Obeys)),
-        8 => (1..=PROCESSES).prop_map(|pid| Event::Process(pid, Does::Connects)),
-        3 => Just(Event::Dumped),
-        1 => Just(Event::DumpFails(false)),
-    ]
-}
-
-/// What an attempt of this many processes answers, if all goes well.
-fn a_whole_attempt(processes: ProcessId) -> Vec<Event> {
-    let all = |does| (1..=processes).map(move |pid| Event::Process(pid, does));
-    let mut script = vec![Event::Begin];
-    script.extend(all(Does::Obeys));
-    script.push(Event::Dump(true));
-    script.extend(all(Does::Obeys));
-    script.extend([Event::Dumped, Event::Attach(true)]);
-    for does in [Does::Connects, Does::Obeys, Does::Obeys] {
-        script.extend(all(does));
-    }
-    script
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
-
-    #[test]
-    fn every_attempt_ends_with_the_job_running_or_ended(
-        processes in 0..=PROCESSES,
-        script in prop::collection::vec(anything(), 0..120),
-    ) {
-        let mut world = World::new(processes);
-        for event in script {
-            world.event(event);
-            if world.gave_up {
-                return Ok(());
-            }
-        }
-        world.settle();
-        world.check_end();
-    }
-
-    /// As above, from within an attempt: random scripts seldom get far.
-    #[test]
-    fn an_attempt_that_is_disturbed_at_any_step_ends_so_too(
-        processes in 1..=PROCESSES,
-        cut in 0..40_usize,
-        script in prop::collection::vec(anything(), 1..30),
-        goes_on in any::<bool>(),
-    ) {
-        let mut world = World::new(processes);
-        let whole = a_whole_attempt(processes);
-        let (before, after) = whole.split_at(cut.min(whole.len()));
-        let after = if goes_on { after } else { &[] };
-        for &event in before.iter().chain(&script).chain(after) {
-            world.event(event);
-            if world.gave_up {
-                return Ok(());
-            }
-        }
-        world.settle();
-        world.check_end();
-    }
-
-    #[test]
-    fn an_abandoned_attempt_ends_with_the_job_running(
-        processes in 0..=PROCESSES,
-        cut in 0..40_usize,
-        script in prop::collection::vec(harmless(), 0..60),
-    ) {
-        let mut world = World::new(processes);
-        let whole = a_whole_attempt(processes);
-        for &event in whole.iter().take(cut).chain(&script) {
-            world.event(event);
-            world.seen_running();
-        }
-        world.event(Event::Abandon);
-        world.event(Event::Dumped);
-        world.obey();
-        world.seen_running();
-        prop_assert!(!world.attempts.is_under_way(), "{:?}", world.attempts);
-        world.check_end();
-    }
-
-    #[test]
-    fn a_farewell_kills_the_job_once(
-        processes in 0..=PROCESSES,
-        script in prop::collection::vec(anything(), 0..60),
-    ) {
-        let mut world = World::new(processes);
-        world.is_farewell = true;
-        world.seq = 1;
-        let pids = world.connected();
-        let effects = world
-            .attempts
-            .begin_farewell(world.now, 1, Duration::from_secs(10), &pids);
-        world.carry_out(effects);
-        let mut script = script.into_iter();
-        while world.attempts.is_under_way() {
-            let Some(event) = script.next() else {
-                world.meet_deadline();
-                continue;
-            };
-            if event != Event::Begin {
-                world.event(event);
-            }
-        }
-        prop_assert!(world.job != Job::Runs);
-        prop_assert_eq!(world.attempts.deadline(), None);
-    }
-}
-
 impl World {
-    fn seen_running(&self) {
+    pub fn seen_running(&self) {
         assert_eq!(self.job, Job::Runs, "nobody but the sidecar did anything");
     }
-}
-
-#[test]
-fn all_goes_well() {
-    for processes in 0..=PROCESSES {
-        let mut world = World::new(processes);
-        for event in a_whole_attempt(processes) {
-            world.event(event);
-            world.seen_running();
-        }
-        assert!(!world.attempts.is_under_way(), "{:?}", world.attempts);
-        world.check_end();
-    }
-}
-
-#[test]
-fn who_was_taken_back_before_it_was_asked_is_not_asked_after_all() {
-    // The first connection turns out to be broken when its process is asked: the second is asked before it is told to go on.
-    let mut world = World::new(2);
-    world.processes.get_mut(&1).unwrap().is_connected = false;
-    world.seq = 1;
-    world.owed.0 = 1;
-    world.input(Input::Begin {
-        seq: 1,
-        timeout_ms: TIMEOUT_MS,
-        processes: vec![1, 2],
-    });
-    assert_eq!(
-        world.processes[&2].inbox,
-        [Told::Quiesce(1), Told::Resume],
-        "in this order"
-    );
-    assert!(!world.attempts.is_under_way());
-    world.check_end();
 }
