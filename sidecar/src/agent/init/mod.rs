@@ -4,6 +4,18 @@
 //! [`Worker`] threads that send one value back. So reaping, signals and the ends of connections are noticed at any
 //! time, and no state is shared.
 //!
+//! | module | its reason to change |
+//! |---|---|
+//! | [`turn`] | what is listened to, in which order |
+//! | [`life`] | how the job starts and ends, and who decides what comes then |
+//! | [`stopping`] | signals, and how the agent comes to its end |
+//! | [`requests`] | what the sidecar asks for |
+//! | [`shim_events`] | what the shims say |
+//! | [`attempt`] | how the decisions of [`crate::agent::attempt`] are carried out |
+//! | [`restore`] | the steps of a restore |
+//! | [`worker`] | what runs beside the loop |
+//! | [`run_directory`], [`fence`] | that one agent has the job, here and anywhere |
+//!
 //! # Crash
 //!
 //! This process is PID 1: when it ends, however, the kernel ends every process of the job. Nothing has to be cleaned
@@ -88,9 +100,11 @@ struct Tools {
     installed_shim: Option<InstalledShim>,
     /// Whom the job runs as, if not as this process's user.
     user: Option<JobUser>,
+    /// The ends of the standard streams that are the agent's.
     stdio: Stdio,
     /// The driver's checkpoint calls.
     control: Control,
+    /// CRIU, once it was found and checked.
     criu: Option<criu::Criu>,
 }
 
@@ -98,7 +112,7 @@ struct Tools {
 #[derive(Debug)]
 pub(super) struct Init {
     config: AgentConfig,
-    /// Of this run of the agent: a sidecar knows by it whether the agent is still the same.
+    /// A random number by which a sidecar that connects again knows whether this is still the same agent.
     id: u64,
     signals: SignalFd,
     tools: Tools,
@@ -120,6 +134,7 @@ pub(super) struct Init {
     waiting_for_memory: Vec<ConnectionId>,
     /// What the sidecar was told of processes that rule checkpoints out.
     notice: Notice,
+    /// The number of the newest attempt, whoever made it.
     last_seq: Sequence,
     /// The epoch in the store that the job's processes belong to; 0: no sidecar said.
     epoch: u64,

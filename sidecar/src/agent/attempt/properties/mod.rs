@@ -29,6 +29,7 @@ fn does() -> impl Strategy<Value = Does> {
         1 => Just(Does::Refuses),
         1 => Just(Does::Disconnects),
         6 => Just(Does::Connects),
+        2 => Just(Does::SlipsIn),
         1 => Just(Does::Dies),
     ]
 }

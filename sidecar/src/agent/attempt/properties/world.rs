@@ -29,6 +29,8 @@ pub enum Does {
     Disconnects,
     /// It connects again, or for the first time.
     Connects,
+    /// It connects although nobody listens any more: it waited at the socket before that went.
+    SlipsIn,
     /// It ends.
     Dies,
 }
@@ -77,8 +79,10 @@ pub enum Told {
 pub enum Memory {
     /// Mapped where the process expects it.
     There,
-    /// Released, wholly or in part, in this attempt.
+    /// Released in this attempt.
     Released(Sequence),
+    /// Released in part: the process could not go on with it.
+    Partly(Sequence),
 }
 
 /// A process with a shim, as the agent sees it.
@@ -235,7 +239,8 @@ impl World {
                     // One that connects late has not been asked for anything.
                     let is_fine = match process.memory {
                         Memory::There => process.is_gate_open,
-                        Memory::Released(_) => !process.is_connected,
+                        Memory::Released(_) => true,
+                        Memory::Partly(_) => false,
                     };
                     assert!(is_fine, "process {pid} is dumped before it is detached");
                 }
@@ -383,7 +388,12 @@ impl World {
         match does {
             Does::Obeys | Does::Refuses => self.listens(pid, does),
             Does::Disconnects => self.disconnects(pid),
-            Does::Connects => self.connects(pid),
+            Does::Connects => {
+                if self.is_listening {
+                    self.connects(pid);
+                }
+            }
+            Does::SlipsIn => self.connects(pid),
             Does::Dies => {
                 self.sent.remove(&pid);
                 if self.processes.remove(&pid).is_some() {
@@ -414,7 +424,10 @@ impl World {
                 self.input(Input::Quiesced { pid, seq, outcome });
             }
             Told::Detach(seq) => {
-                process.memory = Memory::Released(seq);
+                process.memory = match outcome {
+                    Ok(()) => Memory::Released(seq),
+                    Err(_) => Memory::Partly(seq),
+                };
                 let is_whole = outcome.is_ok();
                 self.input(Input::Detached { pid, seq, outcome });
                 if is_whole {
@@ -461,13 +474,15 @@ impl World {
             is_connected: false,
             ..Process::new()
         });
-        if process.is_connected || !self.is_listening {
+        if process.is_connected {
             return;
         }
         process.is_connected = true;
         match process.memory {
             Memory::There => self.input(Input::Newcomer { pid }),
-            Memory::Released(seq) => self.input(Input::Returned { pid, seq }),
+            Memory::Released(seq) | Memory::Partly(seq) => {
+                self.input(Input::Returned { pid, seq });
+            }
         }
     }
 
@@ -475,9 +490,6 @@ impl World {
     fn babbles(&mut self, pid: ProcessId, what: u8) {
         let seq = self.seq.saturating_sub(u64::from(what / 8));
         let refusal = || Err(Refusal::Capturing);
-        if self.dump.is_some() {
-            return;
-        }
         self.input(match what % 8 {
             0 => Input::Detached {
                 pid,
@@ -508,7 +520,7 @@ impl World {
                 connected: Ok(vec![pid]),
             },
             6 => Input::DumpBegan {
-                seq,
+                seq: 0,
                 bound: Duration::from_secs(1),
             },
             _ => Input::Tick,
