@@ -649,14 +649,12 @@ impl Step<'_> {
         match self.attempt.stage {
             // One that cannot ends it for all: nobody is held back for the others' answers.
             Stage::Quiescing if failed => self.finish(),
-            Stage::Quiescing => {
-                if self.attempt.all(|p| p != Phase::Asked) {
-                    self.go_to(Stage::Collecting);
-                    self.effects.push(Effect::TakeTables {
-                        seq: self.attempt.seq,
-                        native_bytes: self.attempt.native_bytes(),
-                    });
-                }
+            Stage::Quiescing if self.attempt.all(|p| p != Phase::Asked) => {
+                self.go_to(Stage::Collecting);
+                self.effects.push(Effect::TakeTables {
+                    seq: self.attempt.seq,
+                    native_bytes: self.attempt.native_bytes(),
+                });
             }
             Stage::Collecting | Stage::Held | Stage::Preparing if failed => self.finish(),
             Stage::Detaching if self.attempt.all(Phase::is_detached) => {

@@ -141,6 +141,8 @@ pub struct World {
     pub is_listening: bool,
     /// The dump that the worker is at.
     pub dump: Option<Sequence>,
+    /// The processes that were connected when the socket went.
+    known: Vec<ProcessId>,
     /// What the agent fails at.
     pub agent_fails: u8,
     pub seq: Sequence,
@@ -166,6 +168,7 @@ impl World {
             sidecar_is_there: true,
             is_listening: true,
             dump: None,
+            known: Vec::new(),
             agent_fails: u8::MAX,
             seq: 0,
             waiting: VecDeque::new(),
@@ -231,10 +234,19 @@ impl World {
             Effect::TakeTables { .. } => self.once(Once::TakeTables),
             Effect::TellQuiesced { .. } => self.once(Once::TellQuiesced),
             Effect::Prepare { .. } => self.once(Once::Prepare),
-            Effect::StopListening => self.once(Once::StopListening),
+            Effect::StopListening => {
+                self.once(Once::StopListening);
+                self.known = self.connected();
+            }
             Effect::Detach { pid, .. } => self.once(Once::Detach(pid)),
             Effect::StartDump { .. } => {
                 self.once(Once::StartDump);
+                for pid in &self.known {
+                    assert!(
+                        self.done.contains(&Once::Detach(*pid)),
+                        "process {pid} was there and was not asked to detach"
+                    );
+                }
                 for (pid, process) in &self.processes {
                     // One that connects late has not been asked for anything.
                     let is_fine = match process.memory {
