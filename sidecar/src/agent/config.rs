@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use phos_protocol::env;
 
-use super::user::{JobUser, UserError};
+use crate::agent::user::{JobUser, Privileges, UserError};
 
 /// Where the shim comes from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub struct Timeouts {
     pub lock: Duration,
     /// `cuCheckpointProcessCheckpoint` and `…Restore` together. They cannot be interrupted: after that the job is ended.
     pub driver: Duration,
-    /// CRIU, a dump or a restore; longer for larger images, see [`criu::patience`](super::criu::patience).
+    /// CRIU, a dump or a restore; longer for larger images, see [`criu::patience`](crate::agent::criu::patience).
     pub criu: Duration,
     /// CRIU's own bound for freezing the tree.
     pub freeze: Duration,
@@ -105,7 +105,7 @@ impl Timeouts {
     }
 }
 
-/// Everything [`run`](super::run) needs to know. Built by the command line.
+/// Everything [`run`](crate::agent::run) needs to know. Built by the command line.
 #[derive(Debug, Clone)]
 pub struct AgentConfig {
     /// Name of the job: a directory name (letters, digits, `.`, `_`, `-`).
@@ -116,7 +116,7 @@ pub struct AgentConfig {
     pub command: Vec<OsString>,
     /// The library to preload into the job.
     pub shim: Shim,
-    /// `--criu`; `None`: see [`criu::locate`](super::criu::locate).
+    /// `--criu`; `None`: see [`criu::locate`](crate::agent::criu::locate).
     pub criu: Option<PathBuf>,
     /// Files the job has open for writing are copied into the image up to this size, in bytes; of larger
     /// ones only the length is kept.
@@ -228,6 +228,15 @@ impl AgentConfig {
             .map(JobUser::find)
             .transpose()
             .map_err(ConfigError::User)
+    }
+
+    /// Whether CMD can get privileges that it does not start with.
+    pub fn privileges(&self) -> Privileges {
+        if self.allow_new_privileges {
+            Privileges::Allowed
+        } else {
+            Privileges::Forgone
+        }
     }
 
     /// The shim to preload, if any.

@@ -6,22 +6,24 @@
 //! | module | its reason to change |
 //! |---|---|
 //! | [`config`] | what can be set |
-//! | [`namespace`], [`signals`], [`stdio`], [`spawn`], [`user`] | how a job is started and looked after |
-//! | [`init`] | what the main loop listens to |
-//! | [`shims`], [`sidecar_link`], [`link`] | who may connect |
+//! | [`init`] | the main loop: what happens, and what is done about it |
+//! | [`attempt`] | the steps of a checkpoint, decided without doing anything |
+//! | [`job`] | how a job is started and looked after |
+//! | [`user`] | what a job that is not root may do, and how root works in its directories |
+//! | [`channels`] | who may connect |
 //! | [`vault`] | which GPU memory is kept alive |
-//! | [`survey`], [`devices`], [`room`] | what is refused before anything stops |
-//! | [`environment`] | what the job's environment is given |
-//! | [`attempt`], [`dump`] | the steps of a checkpoint |
-//! | [`restore`], [`revive`], [`lingering`] | the steps of a restore |
-//! | [`netlock`], [`netlink`] | what CRIU leaves in the firewall |
-//! | [`gpus`] | which GPU is which after a move |
-//! | [`fence`] | that a job which another node has is not started here |
-//! | [`boundary`] | what an image may make where the job is not root |
-//! | [`files`], [`temporary`], [`places`], [`image`], [`tree`] | what is in an image besides CRIU's part |
-//! | [`make`], [`way`] | how what is missing is made, and what is on the way there |
-//! | [`criu`], [`control`] | the tools both use |
+//! | [`survey`] | what is refused before anything stops |
+//! | [`dump`] | what is done while the job stands still |
+//! | [`restore`] | what is done when nothing of the old tree is left |
+//! | [`image`] | what is in an image besides CRIU's part |
+//! | [`files`] | which files travel with the job, and how they are put back |
+//! | [`network`] | what TCP connections need of the machine and leave on it |
+//! | [`tree`], [`sparse`] | what `/proc` says of the job; files with holes |
+//! | [`criu`], [`control`] | the tools that a checkpoint and a restore use |
 //! | [`failpoint`] | where tests make it die |
+//!
+//! Dependencies point one way: `init` uses all the others; `dump` and `restore` use `files`, `network`, `criu`, `job` and `user`;
+//! `attempt` uses none of what does anything.
 //!
 //! # Invariants it answers for
 //!
@@ -30,56 +32,33 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
-mod addresses;
-mod asked;
 mod attempt;
-mod boundary;
+mod channels;
 pub mod config;
-pub mod control;
+mod control;
 pub mod criu;
-mod descriptions;
-mod devices;
 mod dump;
-mod environment;
-pub mod failpoint;
-mod fence;
-pub mod files;
-mod gpus;
+mod failpoint;
+mod files;
 pub mod image;
 mod init;
-mod lines;
-mod lingering;
-pub(crate) mod link;
-mod linked;
-mod make;
-pub mod namespace;
-mod netlink;
-mod netlock;
-mod paths;
-pub mod places;
+mod job;
+mod network;
 mod restore;
-mod revive;
-mod rights;
-mod room;
-mod shims;
-mod sidecar_link;
-mod signals;
 mod sparse;
-pub mod spawn;
-mod stdio;
 mod survey;
-mod temporary;
-pub mod tree;
+mod tree;
 mod user;
-pub mod vault;
-mod way;
+mod vault;
 
 use std::io;
 use std::path::PathBuf;
 
+pub(crate) use channels::link;
 pub use config::{AgentConfig, ConfigError, Shim, Tcp, Timeouts};
-pub use namespace::NamespaceError;
-pub use spawn::{SpawnError, check_program};
+pub use job::namespace::NamespaceError;
+pub use job::spawn::{SpawnError, check_program};
+pub use job::{namespace, spawn};
 pub use user::UserError;
 
 /// Why the agent could not do its work. Unless it is about CMD itself, nothing was started.

@@ -10,8 +10,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::sparse;
-use super::user::JobUser;
+use crate::agent::image::Connections;
+use crate::agent::sparse;
 
 /// A process as `/proc/PID/stat` has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -170,30 +170,6 @@ fn has_id(status: &str, field: &str, id: u32) -> bool {
     })
 }
 
-/// What a process is that one of this user without privileges is not, for a message; `None`: nothing.
-pub fn more_than(pid: u32, user: &JobUser) -> Option<String> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    status.lines().find_map(|line| {
-        let (field, value) = line.split_once(':')?;
-        match field {
-            "Uid" => value
-                .split_ascii_whitespace()
-                .find(|found| found.parse() != Ok(user.uid()))
-                .map(|found| format!("is user {found}")),
-            "Gid" | "Groups" => value
-                .split_ascii_whitespace()
-                .find(|found| !found.parse().is_ok_and(|group| user.is_in(group)))
-                .map(|found| format!("is in group {found}")),
-            // What is inheritable alone is nothing; older Docker leaves it to everybody.
-            "CapPrm" | "CapEff" | "CapAmb" => {
-                let has_some = u64::from_str_radix(value.trim(), 16) != Ok(0);
-                has_some.then(|| "has capabilities".to_owned())
-            }
-            _ => None,
-        }
-    })
-}
-
 /// Whether a library whose file name starts with `prefix` is mapped.
 pub fn maps_library(pid: u32, prefix: &str) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/maps")).is_ok_and(|maps| {
@@ -299,9 +275,9 @@ pub struct TcpUse {
 
 impl TcpUse {
     /// The addresses that are needed at the restore.
-    pub fn needed(&self, are_connections_kept: bool) -> Vec<IpAddr> {
+    pub fn needed(&self, connections: Connections) -> Vec<IpAddr> {
         let mut needed = self.listens_on.clone();
-        if are_connections_kept {
+        if connections == Connections::Kept {
             needed.extend(&self.connected_from);
         }
         needed.into_iter().collect()
@@ -442,7 +418,7 @@ pub struct OpenFile {
 }
 
 /// Files that a process has open or mapped by a name that was removed while the file has another name: the way to each, and the
-/// name that it had. What becomes of them is said in [`linked`](super::linked).
+/// name that it had. What becomes of them is said in [`linked`](crate::agent::files::linked).
 pub fn files_by_removed_names(pid: u32) -> Vec<(PathBuf, PathBuf)> {
     let has_another_name = |through: &Path, link: &Path| {
         link.is_absolute()
@@ -673,7 +649,7 @@ mod tests {
         let inside = tcp_use_of(&table, &BTreeSet::from([1, 2, 3]));
         assert_eq!(inside.listening, [1000]);
         assert!(inside.internal_only && inside.outside.is_none());
-        assert!(inside.needed(true).is_empty());
+        assert!(inside.needed(Connections::Kept).is_empty());
         let half = tcp_use_of(&table, &BTreeSet::from([1, 2]));
         assert!(!half.internal_only);
         assert_eq!(half.outside, Some((a.into(), b.into())));
@@ -691,9 +667,12 @@ mod tests {
         let all = BTreeSet::from([1, 2, 3, 4]);
         let inside = tcp_use_of(&table, &all);
         assert!(inside.internal_only);
-        assert_eq!(inside.needed(true), [card]);
-        assert!(inside.needed(false).is_empty(), "they come back closed");
+        assert_eq!(inside.needed(Connections::Kept), [card]);
+        assert!(
+            inside.needed(Connections::Closed).is_empty(),
+            "they come back closed"
+        );
         table.push(socket((card, 3000), none, LISTEN, 4));
-        assert_eq!(tcp_use_of(&table, &all).needed(false), [card]);
+        assert_eq!(tcp_use_of(&table, &all).needed(Connections::Closed), [card]);
     }
 }

@@ -3,7 +3,7 @@
 //! | option | why |
 //! |---|---|
 //! | `leave_running` | a checkpoint is not a stop |
-//! | `tcp_close`, or `tcp_established` with nftables | see [`Tcp`](super::config::Tcp) |
+//! | `tcp_close`, or `tcp_established` with nftables | see [`Tcp`](crate::agent::config::Tcp) |
 //! | `ext_unix_sk`, `file_locks`, `link_remap` | log daemons; locks; files by names that were removed |
 //! | `config_file` | the limit of deleted files: `ghost_limit` itself is of 32 bits here |
 //! | `manage_cgroups` ignore | the agent's cgroup is the job's |
@@ -27,9 +27,10 @@ pub use errors::CriuError;
 pub use rpc::Inherited;
 use rpc::{Worker, proto};
 
-use super::config::AgentConfig;
-use super::image::{CRIU_DIR, ImageDirectory};
-use super::{namespace, spawn};
+use crate::agent::config::AgentConfig;
+use crate::agent::image::{CRIU_DIR, Connections, ImageDirectory};
+use crate::agent::job::namespace;
+use crate::agent::job::spawn;
 
 /// The oldest version that works on the kernels we support.
 const NEEDED: (i32, i32) = (4, 1);
@@ -150,10 +151,19 @@ pub fn command(program: &Path) -> Command {
     command
 }
 
-/// What is preloaded into a CRIU that dumps or restores, `other_users` among the processes or not. None: nothing has to be, or it is not
+/// Whose the processes of a tree are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Users {
+    /// All of this process's user.
+    Own,
+    /// Some of another user.
+    Others,
+}
+
+/// What is preloaded into a CRIU that dumps or restores processes of these users. None: nothing has to be, or it is not
 /// installed, and CRIU fails and says so.
-fn preload(other_users: bool) -> Option<PathBuf> {
-    let asks_for_limits = other_users && !namespace::may_ask_for_limits();
+fn preload(users: Users) -> Option<PathBuf> {
+    let asks_for_limits = users == Users::Others && !namespace::may_ask_for_limits();
     (asks_for_limits || namespace::is_filtered())
         .then(limits_library)
         .flatten()
@@ -170,7 +180,7 @@ fn load_into(command: &mut Command, library: &Path) {
 pub fn self_check(program: &Path) -> Command {
     let mut command = command(program);
     command.arg("check");
-    if let Some(library) = preload(false) {
+    if let Some(library) = preload(Users::Own) {
         load_into(&mut command, &library);
     }
     command
@@ -262,23 +272,20 @@ fn first_line(words: &mut File) -> String {
     }
 }
 
-fn base_options(images: &OwnedFd, keep_tcp: bool, log: &str) -> proto::Options {
+fn base_options(images: &OwnedFd, connections: Connections, log: &str) -> proto::Options {
+    let (keep, close, lock) = match connections {
+        Connections::Kept => (Some(true), None, proto::NetworkLock::Nftables),
+        Connections::Closed => (None, Some(true), proto::NetworkLock::Skip),
+    };
     proto::Options {
         images_dir_fd: images.as_raw_fd(),
         log_level: Some(3),
         log_file: Some(log.to_owned()),
         ext_unix_sk: Some(true),
-        tcp_established: keep_tcp.then_some(true),
-        tcp_close: (!keep_tcp).then_some(true),
+        tcp_established: keep,
+        tcp_close: close,
         tcp_skip_in_flight: Some(true),
-        network_lock: Some(
-            if keep_tcp {
-                proto::NetworkLock::Nftables
-            } else {
-                proto::NetworkLock::Skip
-            }
-            .into(),
-        ),
+        network_lock: Some(lock.into()),
         shell_job: Some(false),
         file_locks: Some(true),
         link_remap: Some(true),
@@ -295,13 +302,13 @@ pub struct DumpOptions {
     /// The tree.
     pub root: u32,
     /// Whether TCP connections go into the image.
-    pub keep_tcp: bool,
+    pub connections: Connections,
     /// CRIU's bound for freezing the tree, in seconds.
     pub freeze_seconds: u32,
     /// Its bound after that, see [`patience`].
     pub work: Duration,
-    /// Whether a process of the tree is of another user than this one.
-    pub other_users: bool,
+    /// Whose its processes are.
+    pub users: Users,
 }
 
 impl Criu {
@@ -324,7 +331,7 @@ impl Criu {
             what: "write CRIU's settings",
             cause,
         })?;
-        let preload = preload(options.other_users);
+        let preload = preload(options.users);
         let worker = Worker::start(&self.program, &[], preload.as_deref(), None)?;
         let request = proto::Request {
             r#type: proto::RequestType::Dump.into(),
@@ -333,7 +340,7 @@ impl Criu {
                 leave_running: Some(true),
                 timeout: Some(options.freeze_seconds),
                 config_file: Some(path_for_others(&settings)),
-                ..base_options(&images, options.keep_tcp, DUMP_LOG)
+                ..base_options(&images, options.connections, DUMP_LOG)
             }),
             ..Default::default()
         };
@@ -368,20 +375,20 @@ impl Criu {
     pub fn restore(
         &self,
         image: &ImageDirectory,
-        keep_tcp: bool,
+        connections: Connections,
         work: Duration,
         inherited: Vec<Inherited>,
         mut whole: impl FnMut(),
     ) -> Result<u32, CriuError> {
         let images = open_criu_dir(image)?;
-        let preload = preload(false);
+        let preload = preload(Users::Own);
         let worker = Worker::start(&self.program, &inherited, preload.as_deref(), None)?;
         let request = proto::Request {
             r#type: proto::RequestType::Restore.into(),
             opts: Some(proto::Options {
                 rst_sibling: Some(true),
                 inherit_fd: rpc::inherit_options(&inherited),
-                ..base_options(&images, keep_tcp, RESTORE_LOG)
+                ..base_options(&images, connections, RESTORE_LOG)
             }),
             ..Default::default()
         };

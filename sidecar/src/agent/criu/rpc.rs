@@ -26,7 +26,7 @@ use prost::Message;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 
 use super::CriuError;
-use crate::agent::signals;
+use crate::agent::job::signals;
 
 /// The types of CRIU's RPC that are used here. Generated from `proto/criu.proto`.
 #[allow(missing_docs, clippy::all, rust_2018_idioms)]

@@ -1,0 +1,258 @@
+//! What an attempt hears of, and what it wants done.
+
+use std::time::Duration;
+
+use phos_protocol::agent::{AttemptError, DumpFacts, ToSidecar};
+use phos_protocol::shim::{Refusal, Sequence};
+use phos_protocol::types::ProcessId;
+
+/// Something that happened.
+#[derive(Debug, Clone)]
+pub enum Input {
+    /// The sidecar asks for a checkpoint, and nothing that can be known beforehand speaks against it.
+    Begin {
+        /// The number of the attempt.
+        seq: Sequence,
+        /// How long each process may take to fall quiet, in milliseconds.
+        timeout_ms: u32,
+        /// The processes whose shims are connected.
+        processes: Vec<ProcessId>,
+    },
+    /// The sidecar asks for the dump.
+    Dump {
+        /// The number of the attempt that it means.
+        seq: Sequence,
+    },
+    /// The sidecar has read what it needed: the job may have its memory back.
+    Attach {
+        /// The number of the attempt that it means.
+        seq: Sequence,
+    },
+    /// The sidecar gives the attempt up or cannot be reached, or the job is about to be told to end.
+    Abandon {
+        /// The number of the attempt that is meant; `None`: whichever is under way.
+        seq: Option<Sequence>,
+    },
+    /// A process sent a table of its memory that cannot be used.
+    TableUnusable {
+        /// The process.
+        pid: ProcessId,
+        /// The number of the attempt that it answers.
+        seq: Sequence,
+        /// What is wrong with the table.
+        why: String,
+    },
+    /// A process says how much device memory the driver will save for it.
+    Native {
+        /// The process.
+        pid: ProcessId,
+        /// The number of the attempt that it answers.
+        seq: Sequence,
+        /// Bytes of device memory.
+        bytes: u64,
+    },
+    /// The answer of a process to `Quiesce`.
+    Quiesced {
+        /// The process.
+        pid: ProcessId,
+        /// The number of the attempt that it answers.
+        seq: Sequence,
+        /// Whether its gate is closed.
+        outcome: Result<(), Refusal>,
+    },
+    /// The answer of a process to `Detach`.
+    Detached {
+        /// The process.
+        pid: ProcessId,
+        /// The number of the attempt that it answers.
+        seq: Sequence,
+        /// Whether it has released all of its memory.
+        outcome: Result<(), Refusal>,
+    },
+    /// The answer of a process to `Attach`.
+    Attached {
+        /// The process.
+        pid: ProcessId,
+        /// The number of the attempt that it answers.
+        seq: Sequence,
+        /// Whether all of its memory is back.
+        outcome: Result<(), Refusal>,
+    },
+    /// A process that is detached has connected again.
+    Returned {
+        /// The process.
+        pid: ProcessId,
+        /// The number of the attempt in which it detached.
+        seq: Sequence,
+    },
+    /// A process began to use CUDA, or one that is not detached has connected again.
+    Newcomer {
+        /// The process.
+        pid: ProcessId,
+    },
+    /// The connection of a process ended.
+    Disconnected {
+        /// The process.
+        pid: ProcessId,
+        /// What was wrong with the connection, if it was not simply closed.
+        why: Option<String>,
+    },
+    /// A process ended.
+    ProcessEnded {
+        /// The process.
+        pid: ProcessId,
+    },
+    /// The job's main process ended: nothing is left to resume.
+    JobEnded,
+    /// What came of [`Effect::TakeTables`].
+    Collected {
+        /// The number of the attempt.
+        seq: Sequence,
+        /// Why the tables cannot be used, if they cannot.
+        outcome: Result<(), AttemptError>,
+    },
+    /// What came of [`Effect::Prepare`].
+    Prepared {
+        /// The number of the attempt.
+        seq: Sequence,
+        /// Why there is no room for an image, if there is none.
+        outcome: Result<(), AttemptError>,
+        /// The processes whose shims are connected now.
+        connected: Vec<ProcessId>,
+    },
+    /// What came of [`Effect::StartDump`]: the dump is under way.
+    DumpBegan {
+        /// The number of the attempt.
+        seq: Sequence,
+        /// How long it may take.
+        bound: Duration,
+    },
+    /// The dump has ended, or could not begin. The driver's part of it is undone.
+    DumpEnded {
+        /// The facts of a complete image, or why there is none.
+        outcome: Result<Box<DumpFacts>, Undumped>,
+    },
+    /// What came of [`Effect::Listen`].
+    Listening {
+        /// The number of the attempt.
+        seq: Sequence,
+        /// The processes that are connected already, or why no process can connect.
+        connected: Result<Vec<ProcessId>, String>,
+    },
+    /// Time has passed: perhaps the deadline has.
+    Tick,
+}
+
+/// Why there is no image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Undumped {
+    /// What the sidecar is told.
+    pub error: AttemptError,
+    /// Why the job cannot go on, if a process could not be brought back.
+    pub lost: Option<String>,
+}
+
+/// Something that is to be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Effect {
+    /// Ask a process to close its gate.
+    Quiesce {
+        /// The process.
+        pid: ProcessId,
+        /// The number of the attempt.
+        seq: Sequence,
+        /// How long it may take, in milliseconds.
+        timeout_ms: u32,
+    },
+    /// Bring the vault up to date with the tables that the processes sent, then report [`Input::Collected`].
+    TakeTables {
+        /// The number of the attempt.
+        seq: Sequence,
+        /// Bytes of device memory that the driver will save.
+        native_bytes: u64,
+    },
+    /// Tell the sidecar that the job is quiet; if it cannot be told, report [`Input::Abandon`].
+    TellQuiesced {
+        /// The number of the attempt.
+        seq: Sequence,
+    },
+    /// Make the directory of the image, then report [`Input::Prepared`].
+    Prepare {
+        /// The number of the attempt.
+        seq: Sequence,
+    },
+    /// Tell the sidecar that this attempt is not one that can be dumped.
+    RefuseDump {
+        /// The number of the attempt that it asked about.
+        seq: Sequence,
+    },
+    /// Take away the socket of the shims, so that those which detach wait for it.
+    StopListening,
+    /// Ask a process to release its memory; if it has no connection, report [`Input::Disconnected`].
+    Detach {
+        /// The process.
+        pid: ProcessId,
+        /// The number of the attempt.
+        seq: Sequence,
+    },
+    /// Start the dump, then report [`Input::DumpBegan`], or [`Input::DumpEnded`] if it could not be started.
+    StartDump {
+        /// The number of the attempt.
+        seq: Sequence,
+        /// Bytes of device memory that the driver will save.
+        native_bytes: u64,
+        /// How long it took until every process was detached, in nanoseconds.
+        detach_ns: u64,
+    },
+    /// Have the dump stop at its next step.
+    CancelDump,
+    /// Tell the sidecar that the image is complete; if it cannot be told, report [`Input::Abandon`].
+    TellDumped {
+        /// The number of the attempt.
+        seq: Sequence,
+        /// The facts of the image.
+        facts: Box<DumpFacts>,
+    },
+    /// Listen for shims again, then report [`Input::Listening`].
+    Listen {
+        /// The number of the attempt.
+        seq: Sequence,
+    },
+    /// Give a process all of its memory and ask it to attach.
+    SendMemory {
+        /// The process.
+        pid: ProcessId,
+        /// The number that the process waits for.
+        seq: Sequence,
+    },
+    /// Have a process open its gate, if it is connected.
+    Resume {
+        /// The process.
+        pid: ProcessId,
+        /// The number of the attempt.
+        seq: Sequence,
+    },
+    /// Send an answer to the sidecar.
+    Answer(ToSidecar),
+    /// Put away what the attempt leaves: an image that nobody was told of, and the tables that were not taken.
+    CleanUp(Tables),
+    /// End the job, which cannot go on, for the reason given.
+    LoseJob(String),
+    /// Send SIGKILL to every process of the job.
+    KillEverything,
+    /// Save the control state of the job's processes, then kill them.
+    SaveAndKill,
+    /// End the agent: a call of the driver does not come back.
+    GiveUpOnDriver,
+    /// Pass this failpoint.
+    Failpoint(&'static str),
+}
+
+/// What becomes of tables that the vault has not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tables {
+    /// Their memory is held: the processes live, and will not send again what they have sent.
+    Keep,
+    /// They are dropped with their processes.
+    Drop,
+}

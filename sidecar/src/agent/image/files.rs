@@ -1,0 +1,104 @@
+//! Files and places of the job, as an image describes them.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::paths;
+
+/// A file as it was at the checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileRecord {
+    /// Absolute path.
+    #[serde(with = "paths::one")]
+    pub path: PathBuf,
+    /// Length in bytes.
+    pub length: u64,
+    /// Permission bits.
+    pub mode: u32,
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+    /// Name in `files/` of its content; `None` when it was over the size limit.
+    pub content: Option<String>,
+}
+
+/// A file or directory that the job uses without writing to it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NeededPath {
+    /// Absolute path.
+    #[serde(with = "paths::one")]
+    pub path: PathBuf,
+    /// Length in bytes; `None`: a directory.
+    pub length: Option<u64>,
+    /// Permission bits.
+    pub mode: u32,
+    /// Owner; `None` in images of before it was noted.
+    #[serde(default)]
+    pub uid: Option<u32>,
+    /// What to make it from where it is missing; `None` of what any machine must have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copy: Option<NeededCopy>,
+}
+
+/// The content of a file that another machine does not have.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NeededCopy {
+    /// Where its content begins in `files/others`, in bytes.
+    pub offset: u64,
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+}
+
+/// A file with names of its own and those by which CRIU opens it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkedFile {
+    /// The names that it has at the restore alone.
+    #[serde(with = "paths::many")]
+    pub remaps: Vec<PathBuf>,
+    /// Its others.
+    #[serde(with = "paths::many")]
+    pub names: Vec<PathBuf>,
+    /// Length in bytes.
+    pub length: u64,
+    /// Permission bits.
+    pub mode: u32,
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+    /// Name in `files/` of its content.
+    pub content: String,
+}
+
+/// What a place is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// A directory.
+    Directory,
+    /// A named pipe.
+    Pipe,
+}
+
+/// A directory or a named pipe as it was at the checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// Absolute path.
+    #[serde(with = "paths::one")]
+    pub path: PathBuf,
+    /// Which of the two.
+    pub kind: Kind,
+    /// Permission bits.
+    pub mode: u32,
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+    /// Whether a restore goes on without it.
+    #[serde(default)]
+    pub perhaps: bool,
+}
