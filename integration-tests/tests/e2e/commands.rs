@@ -301,3 +301,38 @@ fn sigterm_without_time_for_a_checkpoint_ends_the_job_in_time() -> Result<()> {
     wait_said(&phos, &["resumed checkpoint="])?;
     finish(&world, phos, &reference)
 }
+
+/// As agent and sidecar are in containers of their own: the agent is gone when the checkpoint is there. The job is done all the same.
+#[test]
+fn a_job_that_succeeds_while_its_checkpoint_is_stored_is_done() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    // What is new takes seconds to be sent.
+    let spec = JobSpec {
+        steps: 1 << 40,
+        ..on_demand()
+    }
+    .with_trainer(&["--ballast-mib", "64"])
+    .with_phos(&["--upload-limit", "8MiB"]);
+    let mut sidecar = world.spawn(world.phos_ft(&spec))?;
+    let mut agent = world.spawn(world.agent(&spec))?;
+    wait_step(&world, &sidecar, 3)?;
+    let taken = std::thread::scope(|scope| -> Result<_> {
+        let asked = scope.spawn(|| world.json(&["checkpoint"]));
+        wait_said(&agent, &["the job runs again"])?;
+        world.finish()?;
+        let status = agent.wait(LIMIT)?;
+        ensure!(status.success(), "{status}:\n{}", agent.tail());
+        ensure!(!asked.is_finished(), "it was stored before the job ended");
+        Ok(asked.join())
+    })?;
+    let taken = taken.map_err(|_| anyhow::anyhow!("a thread panicked"))??;
+    ensure!(taken["id"].is_u64(), "{taken}");
+    let status = sidecar.wait(LIMIT)?;
+    ensure!(status.success(), "{status}:\n{}", sidecar.tail());
+    ensure!(
+        sidecar.said().contains("the job ended successfully"),
+        "{}",
+        sidecar.tail()
+    );
+    Ok(())
+}

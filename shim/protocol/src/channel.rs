@@ -171,7 +171,9 @@ pub fn recv<M: DeserializeOwned>(socket: impl AsFd) -> Result<(M, Vec<OwnedFd>),
             RecvFlags::CMSG_CLOEXEC,
         ) {
             Ok(received) => break received,
-            Err(rustix::io::Errno::INTR) => {}
+            // A reset is reported once, by a peer that has gone without having read everything, and ahead of what it sent before:
+            // that comes next, then the end.
+            Err(rustix::io::Errno::INTR | rustix::io::Errno::CONNRESET) => {}
             Err(e) => return Err(RecvError::Io(e.into())),
         }
     };

@@ -6,6 +6,7 @@
 //!   busy slows the agent's table down and holds no more of it than the queue.
 //! * Sending blocks for at most [`SEND_TIMEOUT`]: an agent that does not read for so long is treated
 //!   as gone. It brings the job back by itself.
+//! * What the agent said before it went is read, whatever is sent to it meanwhile.
 //! * Dropping the link closes the socket; the agent then ends whatever attempt is under way.
 
 use std::io;
@@ -119,7 +120,8 @@ impl Link {
         Ok(Link { socket, packets })
     }
 
-    /// Sends a message.
+    /// Sends a message. It is no failure that the agent is gone: it may have said why, such as that the job has ended, and that is to be
+    /// dealt with first. [`Link::recv`] tells both, in that order.
     pub(in crate::engine) fn send(&self, message: &ToAgent) -> Result<(), LinkError> {
         self.send_with(message, &[])
     }
@@ -131,8 +133,18 @@ impl Link {
         fds: &[BorrowedFd<'_>],
     ) -> Result<(), LinkError> {
         tracing::trace!(?message, fds = fds.len(), "to agent");
-        tokio::task::block_in_place(|| channel::send(&self.socket, message, fds))?;
-        Ok(())
+        match tokio::task::block_in_place(|| channel::send(&self.socket, message, fds)) {
+            Err(SendError::Io(e))
+                if matches!(
+                    e.kind(),
+                    io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset
+                ) =>
+            {
+                tracing::debug!(error = %e, "the agent is gone");
+                Ok(())
+            }
+            sent => Ok(sent?),
+        }
     }
 
     /// The next message. Cancel safe.
@@ -162,5 +174,50 @@ fn read(socket: &OwnedFd, sender: &mpsc::Sender<Result<Packet, RecvError>>) {
         if sender.blocking_send(received).is_err() || last {
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use phos_protocol::agent::Exit;
+    use rustix::net::{accept, bind, listen};
+
+    use super::*;
+
+    /// A sidecar and an agent, connected.
+    fn connected() -> (Link, OwnedFd) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("agent.sock");
+        let listener =
+            rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
+        bind(&listener, &SocketAddrUnix::new(&path).unwrap()).unwrap();
+        listen(&listener, 1).unwrap();
+        let link = Link::connect(&path).unwrap();
+        (link, accept(&listener).unwrap())
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn the_last_words_of_an_agent_that_did_not_read_to_the_end_are_heard() {
+        let (mut link, agent) = connected();
+        let seq = 1;
+        link.send(&ToAgent::Finish { seq }).unwrap();
+        let last = ToSidecar::JobExited {
+            exit: Exit::Code(0),
+            stopping: false,
+        };
+        channel::send(&agent, &last, &[]).unwrap();
+        drop(agent);
+        link.send(&ToAgent::Finish { seq }).unwrap();
+        assert!(matches!(
+            link.recv().await,
+            Ok((
+                ToSidecar::JobExited {
+                    exit: Exit::Code(0),
+                    ..
+                },
+                _
+            ))
+        ));
+        assert!(matches!(link.recv().await, Err(LinkError::Closed)));
     }
 }
