@@ -15,6 +15,7 @@
 //!
 //! That of one reader and one writer, and `2 * encoders` chunks between them.
 
+use async_recursion::async_recursion as boxed;
 use futures::TryStreamExt;
 
 use crate::collect::GiveWay;
@@ -67,6 +68,7 @@ impl CopyError {
 impl Job {
     /// Makes a checkpoint of `source` visible here, in our epoch. Chunks that are here already are neither read nor sent.
     /// `way` is asked before each chunk. The caller [holds](Job::hold) the checkpoint meanwhile.
+    #[boxed]
     pub async fn copy_from(
         &self,
         epoch: Epoch,

@@ -38,6 +38,11 @@
 //! Dropping a future of [`CheckpointWriter::commit`] leaves the outcome open, as a crash would: look at
 //! [`Job::state`].
 //!
+//! # Futures
+//!
+//! What callers await is boxed (`#[boxed]`). A plain `async fn` is compiled by each crate that polls it, in each of its codegen units,
+//! with all that it awaits: the tests of this crate took ten minutes to build.
+//!
 //! # Retries
 //!
 //! Live in one module (`retry`) and are decided by [`StoreFault::is_permanent`] alone.

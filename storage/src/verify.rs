@@ -26,6 +26,7 @@
 //! * Deep: the index of one pack, and `fetches` ranges of `fetch_size` bytes, each with one decoded chunk.
 //!   Shallow: the indices of `fetches` packs.
 
+use async_recursion::async_recursion as boxed;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use bytes::Bytes;
@@ -200,6 +201,7 @@ fn still_quarantined(options: VerifyOptions) -> String {
 
 impl Job {
     /// Verifies all visible checkpoints. `progress` is called often, from any thread.
+    #[boxed(?Send)]
     pub async fn verify(
         &self,
         options: VerifyOptions,

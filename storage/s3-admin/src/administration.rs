@@ -1,5 +1,6 @@
 //! A bucket as an administrator sees it: how it is reached, and how it is set now.
 
+use async_recursion::async_recursion as boxed;
 use aws_sdk_s3::Client;
 use aws_sdk_s3::config::retry::RetryConfig;
 use aws_sdk_s3::config::timeout::TimeoutConfig;
@@ -99,6 +100,7 @@ impl std::fmt::Debug for Administration {
 
 impl Administration {
     /// `None` where the address is not of S3. Nothing is asked of the bucket yet.
+    #[boxed]
     pub async fn connect(
         address: &str,
         retry: &RetryPolicy,
@@ -148,6 +150,7 @@ impl Administration {
     }
 
     /// Which credentials are used; `None`: none, requests are not signed.
+    #[boxed]
     pub async fn credentials(&self) -> Result<Option<CredentialsInfo>, CredentialsError> {
         self.connection.credentials().await
     }
@@ -189,6 +192,7 @@ impl Administration {
     }
 
     /// Looks at all settings; nothing is changed.
+    #[boxed]
     pub async fn look(&self) -> Result<BucketState, BucketError> {
         self.check_credentials().await?;
         if !self.is_there().await? {

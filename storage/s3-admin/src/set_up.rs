@@ -1,5 +1,6 @@
 //! Setting a bucket up: each setting for itself, and only what is asked for.
 
+use async_recursion::async_recursion as boxed;
 use aws_sdk_s3::error::ProvideErrorMetadata;
 use aws_sdk_s3::types::{
     BucketLocationConstraint, BucketVersioningStatus, CreateBucketConfiguration, DefaultRetention,
@@ -22,6 +23,7 @@ const DEFAULT_REGION: &str = "us-east-1";
 impl Administration {
     /// Sets the bucket as asked, or says what would be done. Settings are independent: one that is refused does not keep
     /// the others from being set.
+    #[boxed]
     pub async fn set_up(
         &self,
         setup: &BucketSetup,

@@ -77,6 +77,7 @@ mod mark;
 mod repack;
 mod sweep;
 
+use async_recursion::async_recursion as boxed;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use futures::future::BoxFuture;
@@ -311,6 +312,17 @@ impl Job {
         clock: impl Clock,
         way: &dyn GiveWay,
     ) -> Result<Collected, CollectError> {
+        self.collect_by(keep, options, &clock, way).await
+    }
+
+    #[boxed]
+    async fn collect_by(
+        &self,
+        keep: &Keep<'_>,
+        options: CollectOptions,
+        clock: &dyn Clock,
+        way: &dyn GiveWay,
+    ) -> Result<Collected, CollectError> {
         if self.backend().medium() == Medium::Discard {
             return Ok(Collected::default());
         }
@@ -319,7 +331,7 @@ impl Job {
             keep,
             way,
             options,
-            clock: &clock,
+            clock,
             epoch: options.epoch,
             moves: Moves::default(),
             done: Collected::default(),

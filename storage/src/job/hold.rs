@@ -34,6 +34,7 @@
 //! A note whose reader died goes an hour later with any collection. One that was dropped without [`Hold::release`] goes
 //! with the next collection of its process.
 
+use async_recursion::async_recursion as boxed;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -188,6 +189,7 @@ impl Hold {
     }
 
     /// Says that the reader is still at it; every [`RENEW_EVERY`] or so.
+    #[boxed]
     pub async fn renew(&mut self, now: UnixMillis) -> Result<(), StoreFault> {
         self.said.renewed = now;
         if self.note.is_none() {
@@ -218,6 +220,7 @@ impl Hold {
     }
 
     /// Lets go.
+    #[boxed]
     pub async fn release(mut self) {
         if let Some(note) = self.note.take() {
             note.remove().await;
@@ -250,6 +253,7 @@ impl Job {
     ///
     /// # Errors
     /// Also [`JobError::Unusable`] if the manifest is in quarantine.
+    #[boxed]
     pub async fn hold(
         &self,
         number: CheckpointNumber,
@@ -270,6 +274,7 @@ impl Job {
     }
 
     /// [`Job::newest_restorable`], held.
+    #[boxed]
     pub async fn hold_newest(
         &self,
         who: &str,
@@ -294,6 +299,7 @@ impl Job {
     }
 
     /// Holds all visible checkpoints; if they are more than a note can hold, the newest of them ([`Hold::left_out`]).
+    #[boxed]
     pub async fn hold_all(&self, who: &str, now: UnixMillis) -> Result<Hold, JobError> {
         let mut hold = Hold::new(self, who, now);
         let mut said: Option<Vec<ManifestRef>> = None;

@@ -2,6 +2,7 @@
 //!
 //! A job keeps its key from the first record to the last, so its beginning tells. Nothing is written before that is known.
 
+use async_recursion::async_recursion as boxed;
 use std::sync::atomic::Ordering;
 
 use super::{Job, JobError};
@@ -16,6 +17,7 @@ impl Job {
     ///
     /// # Errors
     /// A fault of the kind [`FaultKind::Key`], which says what to do; or a request failed.
+    #[boxed]
     pub async fn check_key(&self) -> Result<(), JobError> {
         self.record_numbers().await?;
         Ok(())

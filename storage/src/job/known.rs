@@ -11,6 +11,7 @@
 //! and the record before it are looked at, and after it the identity again; so a record that went into another store than the
 //! one before it is never taken for a commit.
 
+use async_recursion::async_recursion as boxed;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::PoisonError;
@@ -142,6 +143,7 @@ impl Job {
     ///
     /// # Errors
     /// A request failed, or it is not the one that is expected.
+    #[boxed]
     pub async fn known(&self) -> Result<Option<Known>, JobError> {
         let numbers = self.record_numbers().await?;
         let Some(&tail) = numbers.last() else {
@@ -168,6 +170,7 @@ impl Job {
     ///
     /// # Errors
     /// A request failed, or the key does not fit.
+    #[boxed]
     pub async fn rollback(&self, known: Known) -> Result<Option<Rollback>, JobError> {
         let numbers = self.record_numbers().await?;
         Ok(self.compare_listed(known, &numbers).await?)

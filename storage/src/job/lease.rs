@@ -17,6 +17,7 @@
 //! checkpoint. Who waits measures by its own clock how long the lease did not change; the time in it is for people, and for telling
 //! old ones that were put back. In an encrypted job it is sealed like everything else, and what cannot be opened is none.
 
+use async_recursion::async_recursion as boxed;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -80,6 +81,7 @@ impl Job {
     ///
     /// # Errors
     /// A request failed.
+    #[boxed]
     pub async fn lease(&self) -> Result<Option<Lease>, JobError> {
         let key = self.key(PLACE);
         let read = self
@@ -104,6 +106,7 @@ impl Job {
     ///
     /// # Errors
     /// [`JobError::Fenced`], and nothing was written; or a request failed.
+    #[boxed]
     pub async fn renew_lease(&self, lease: &Lease) -> Result<(), JobError> {
         self.still_has(lease.epoch).await?;
         if self.backend().medium() == Medium::Discard {
@@ -117,6 +120,7 @@ impl Job {
     ///
     /// # Errors
     /// [`JobError::Fenced`]; or a request failed.
+    #[boxed]
     pub async fn still_has(&self, epoch: Epoch) -> Result<(), JobError> {
         // Whoever holds the log appends a record, and finds out by that.
         let Ok(seen) = self.inner.log.try_lock().map(|log| *log) else {

@@ -1,5 +1,6 @@
 //! What a job's history shows: its checkpoints, its state, its newest run.
 
+use async_recursion::async_recursion as boxed;
 use serde::{Deserialize, Serialize};
 
 use super::history::{Step, Walk};
@@ -88,6 +89,7 @@ pub struct JobState {
 
 impl Job {
     /// Where the job's history stands now.
+    #[boxed]
     pub async fn state(&self) -> Result<JobState, JobError> {
         let mut walk = Walk::new(self, 1).await?;
         let tail = walk.tail();
@@ -126,6 +128,7 @@ impl Job {
 
     /// Whether the job's current branch began with its beginning while there were checkpoints
     /// ([`take_over_from`](Self::take_over_from) none).
+    #[boxed]
     pub async fn began_afresh(&self) -> Result<bool, JobError> {
         let mut walk = Walk::new(self, READS).await?;
         while walk.next().await?.is_some() {}
@@ -142,6 +145,7 @@ impl Job {
     }
 
     /// All checkpoints, newest first, also those of earlier runs.
+    #[boxed]
     pub async fn list(&self) -> Result<Listing, JobError> {
         let durability = self.durability();
         let mut walk = Walk::new(self, READS).await?;

@@ -10,6 +10,7 @@
 //! A dropped future of [`Job::append`] leaves it open whether the record stands. What is remembered of the log is
 //! forgotten before the record is created, so the next look reads it from the store.
 
+use async_recursion::async_recursion as boxed;
 use futures::{StreamExt, TryStreamExt, stream};
 
 use super::{Job, JobError};
@@ -238,6 +239,7 @@ impl Job {
     }
 
     /// All records of the log, oldest first, each as read or with the reason why it cannot be.
+    #[boxed]
     pub async fn records(&self) -> Result<Vec<(u64, Result<HeadRecord, String>)>, JobError> {
         let numbers = self.record_numbers().await?;
         let reads = stream::iter(numbers)

@@ -4,6 +4,7 @@
 //!
 //! What seems damaged while the log grows is looked for once more: collection may have moved it.
 
+use async_recursion::async_recursion as boxed;
 use bytes::Bytes;
 
 use super::history::Walk;
@@ -24,6 +25,7 @@ pub(crate) struct FoundCheckpoint {
 
 impl Job {
     /// The manifest of a checkpoint. That its packs are whole is not checked.
+    #[boxed]
     pub async fn manifest(&self, number: CheckpointNumber) -> Result<Manifest, JobError> {
         Ok(self.manifest_and_name(number).await?.0)
     }
@@ -173,6 +175,7 @@ impl Job {
 
     /// All visible checkpoints with their manifests, newest first, or with the reason why one cannot be used. That their
     /// packs are whole is not checked.
+    #[boxed]
     pub async fn checkpoints(
         &self,
     ) -> Result<Vec<(CheckpointNumber, Result<Manifest, String>)>, JobError> {

@@ -30,6 +30,7 @@ mod quarantine;
 mod restorable;
 mod take_over;
 
+use async_recursion::async_recursion as boxed;
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, RwLock};
@@ -101,6 +102,7 @@ impl Store {
     }
 
     /// The jobs that have a history here, by name.
+    #[boxed]
     pub async fn jobs(&self) -> Result<Vec<JobName>, JobError> {
         let mut jobs: Vec<JobName> = self
             .inner

@@ -1,5 +1,6 @@
 //! The packs of a job: which there are, what one says that it holds, and the index of chunks that need not be stored again.
 
+use async_recursion::async_recursion as boxed;
 use std::sync::{Arc, PoisonError};
 
 use futures::{StreamExt, TryStreamExt, stream};
@@ -68,6 +69,7 @@ impl Job {
     }
 
     /// What a pack says that it holds.
+    #[boxed]
     pub async fn pack_index(&self, id: &PackId) -> Result<PackIndex, JobError> {
         let missing = || JobError::Pack {
             pack: *id,

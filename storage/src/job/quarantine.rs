@@ -6,6 +6,7 @@
 //! * A note is about what is there. What is missing gets none: listings show that, and it counts again should it come back.
 //! * In an encrypted job a note counts if it is the job's: who may write to the store and has no key hides no checkpoint.
 
+use async_recursion::async_recursion as boxed;
 use serde::Serialize;
 
 use super::{Job, JobError};
@@ -31,6 +32,7 @@ impl Job {
     /// references it, until a deep verification has read it and found it sound.
     ///
     /// One that is missing gets no note: listings show that, and should it come back, it counts again.
+    #[boxed]
     pub async fn quarantine_pack(
         &self,
         pack: &PackId,

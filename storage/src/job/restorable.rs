@@ -9,6 +9,7 @@ use crate::head::RecordKind;
 use crate::index::QUARANTINED;
 use crate::manifest::Manifest;
 use crate::names::CheckpointNumber;
+use async_recursion::async_recursion as boxed;
 
 /// What a restore should use.
 #[derive(Debug, Clone)]
@@ -27,6 +28,7 @@ impl Job {
     /// again.
     ///
     /// Collection may take away what it needs while it is read: [`Self::hold_newest`].
+    #[boxed]
     pub async fn newest_restorable(&self) -> Result<Restorable, JobError> {
         Ok(self.newest_restorable_and_name().await?.0)
     }
@@ -121,6 +123,7 @@ impl Job {
     }
 
     /// Checks that all packs of a checkpoint are there with the right length; the reason if not.
+    #[boxed]
     pub async fn check_packs(&self, manifest: &Manifest) -> Result<(), JobError> {
         self.refuse_discard()?;
         if self.unusable(manifest).await?.is_none() {

@@ -5,6 +5,7 @@
 //! A take-over is a record like any other, and its number is the epoch from there on. Whoever writes in an older epoch meets
 //! it, however long it was paused, and is fenced.
 
+use async_recursion::async_recursion as boxed;
 use std::sync::atomic::Ordering;
 
 use super::log::{Append, AppendError, Draft, Log, LogView};
@@ -141,6 +142,7 @@ impl Job {
         self.take_over_after(&holder.into(), now, Some(after)).await
     }
 
+    #[boxed]
     async fn take_over_after(
         &self,
         holder: &Holder,
@@ -166,6 +168,7 @@ impl Job {
     }
 
     /// Notes that the job ended by itself, so that a later start begins afresh.
+    #[boxed]
     pub async fn mark_completed(
         &self,
         epoch: Epoch,
@@ -217,6 +220,7 @@ impl Job {
     }
 
     /// Who began an epoch, as it said itself; `None` if there is no such record.
+    #[boxed]
     pub async fn began_by(&self, epoch: Epoch) -> Result<Option<Holder>, JobError> {
         // An epoch has the number of the record that began it.
         let record = self.find_record(epoch.0).await?;
@@ -228,6 +232,7 @@ impl Job {
     ///
     /// Two records are read for each one: every record says which epoch is in force, so that before a take-over says
     /// which one it ended.
+    #[boxed]
     pub async fn holders_between(
         &self,
         after: Epoch,

@@ -19,6 +19,7 @@
 
 mod places;
 
+use async_recursion::async_recursion as boxed;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -242,6 +243,7 @@ impl Reader {
     }
 
     /// Reads a whole object of at most `cap` bytes: for small ones.
+    #[boxed]
     pub async fn read(&self, list: &ChunkList, cap: u64) -> Result<Bytes, ReadError> {
         let checkpoint = self.checkpoint;
         let mut extents = Vec::new();

@@ -10,6 +10,7 @@
 mod credentials;
 mod http;
 
+use async_recursion::async_recursion as boxed;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -188,6 +189,7 @@ impl std::fmt::Debug for Connection {
 impl Connection {
     /// Reads environment and configuration files. The metadata service is asked for the region where nothing else says
     /// it, for a few seconds at most.
+    #[boxed]
     pub async fn new(
         address: &str,
         retry: &RetryPolicy,
@@ -290,6 +292,7 @@ impl Connection {
     }
 
     /// Which credentials are used; `None`: none, requests are not signed.
+    #[boxed]
     pub async fn credentials(&self) -> Result<Option<CredentialsInfo>, CredentialsError> {
         match &self.credentials {
             Some(chain) => chain.info().await.map(Some),

@@ -2,6 +2,7 @@
 
 mod connect;
 
+use async_recursion::async_recursion as boxed;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -132,12 +133,14 @@ impl Store {
     /// stores come from the environment (`AWS_*`, `GOOGLE_*`, `AZURE_*`), those of S3 from every source of the AWS tools.
     ///
     /// Reads the format marker, if there is one; nothing is written.
+    #[boxed]
     pub async fn open(address: &str, options: StoreOptions) -> Result<Self, OpenError> {
         let backend = connect::connect(address, &options).await?;
         Self::with_backend(backend, address, options).await
     }
 
     /// Opens a store to look at it: `None` if it is a directory that is not there, which is not made.
+    #[boxed]
     pub async fn open_existing(
         address: &str,
         options: StoreOptions,
@@ -149,6 +152,7 @@ impl Store {
     }
 
     /// Opens a store on any object store below a prefix: for tests that inject failures.
+    #[boxed]
     pub async fn from_object_store(
         store: Arc<dyn ObjectStore>,
         prefix: &str,
@@ -203,6 +207,7 @@ impl Store {
     /// Makes the store ready for writing: sets the format marker if there is none, and raises that of an older format.
     /// Call it once before the first
     /// [`Job::take_over`](crate::Job::take_over); [`Self::probe`] first, to have a better message when writing is not allowed.
+    #[boxed]
     pub async fn initialise(&self) -> Result<(), OpenError> {
         let marker = Marker {
             nonce: self.inner.options.nonces.next(),
@@ -244,6 +249,7 @@ impl Store {
     }
 
     /// The store's format, by its marker; `None` if it has none yet.
+    #[boxed]
     pub async fn format(&self) -> Result<Option<u16>, OpenError> {
         let backend = &self.inner.backend;
         match backend.read(MARKER, MARKER_KIND.max_object()).await {
@@ -255,6 +261,7 @@ impl Store {
 
     /// Tries what phos-ft needs: writing, reading, listing, deleting, and conditional writes that are honest, also when
     /// they race. A store that fails is not fit for checkpoints; the error says why.
+    #[boxed]
     pub async fn probe(&self) -> Result<(), ProbeError> {
         probe::run(&self.inner.backend, &self.inner.options.nonces).await
     }

@@ -5,12 +5,14 @@ use super::leftovers::Leftovers;
 use crate::job::{Job, JobError, Log, Note};
 use crate::medium::Medium;
 use crate::names::Epoch;
+use async_recursion::async_recursion as boxed;
 
 impl Job {
     /// Begins a checkpoint. Nothing of it is visible before [`CheckpointWriter::commit`].
     ///
     /// What it may reference is noted in the store first, so that no collection takes it away meanwhile; see the protocol
     /// in `collect`.
+    #[boxed]
     pub async fn begin(&self, epoch: Epoch) -> Result<CheckpointWriter, JobError> {
         // Nothing is written into a directory on which its file system is not mounted.
         self.check_expected_with(0).await?;

@@ -5,6 +5,7 @@
 //! A commit compares its packs with what was swept between the log that its writer read and the number that it tries (5 of
 //! the protocol in `collect`), and writes its manifest, which has that number, before the record.
 
+use async_recursion::async_recursion as boxed;
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -117,6 +118,7 @@ impl CheckpointWriter {
     ///
     /// On an error nothing is visible, except for [`CommitError::Unknown`]; what was uploaded is left to the next
     /// checkpoint, which uses it, or to collection.
+    #[boxed]
     pub async fn commit(self, body: ManifestBody, now: UnixMillis) -> Result<Commit, CommitError> {
         let told = Instant::now();
         let result = self.try_commit(body, now).await;
@@ -343,6 +345,7 @@ impl CheckpointWriter {
 
     /// Gives the checkpoint up: stops its uploads. What was stored for it is left to the next checkpoint, or to
     /// collection.
+    #[boxed]
     pub async fn abort(self, now: UnixMillis) {
         let told = Instant::now();
         // Puts that wait for room give up, so that the lock is free.

@@ -30,6 +30,7 @@ mod error;
 mod leftovers;
 mod slabs;
 
+use async_recursion::async_recursion as boxed;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -206,6 +207,7 @@ impl CheckpointWriter {
 
     /// Stores a chunk under the name it was given. Puts may run concurrently, and should: each waits for the checking
     /// and encoding of its chunk, and for room.
+    #[boxed]
     pub async fn put(&self, digest: Digest, bytes: Bytes) -> Result<PutOutcome, PutError> {
         let inner = &self.inner;
         self.check_uploads()?;
