@@ -8,7 +8,7 @@ export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
 # One after another: they share the target directory.
 .NOTPARALLEL:
-.PHONY: help setup build programs demo demo-compose test unit slow e2e docker images figures dist dist-check lint fmt ptx bench bench-storage fuzz mutants gpubundle advisories clean
+.PHONY: help setup build programs demo demo-compose test slowest unit slow e2e docker images figures dist dist-check lint fmt ptx bench bench-storage fuzz mutants gpubundle advisories clean
 
 help: ## this list
 	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -16,27 +16,34 @@ help: ## this list
 setup: ## install what building and testing need (as root; quick when it is there)
 	scripts/setup.sh
 
-build: ## build everything
-	$(CARGO) build --workspace --locked
+# The library that CRIU gets has no standard library, so it cannot unwind.
+CRIU_LIMITS = CARGO_PROFILE_DEV_PANIC=abort $(CARGO) build --locked -p phos-criu-limits
 
-# Tests unwind when they panic, so cargo builds whatever they link against once more than for the programs. What they only run, and
-# would not be built for them otherwise, is small; phos-ft itself comes with its tests.
+build: ## build everything
+	$(CARGO) build --workspace --locked --exclude phos-criu-limits
+	$(CRIU_LIMITS)
+
+# All at once: for some packages alone, cargo would choose other features of what they share, and build that twice.
 programs: # what tests run, and the tests
-	$(CARGO) build --locked -p phos-shim -p phos-criu-limits -p phos-gpu-sim -p phos-trainer
+	$(CARGO) build --workspace --locked --lib --bins --tests
+	$(CRIU_LIMITS)
 	$(CARGO) nextest run --no-run --workspace --locked
 
 demo: ## train, checkpoint, kill, lose the node, resume: needs root, no GPU
 	scripts/setup.sh --demo
-	$(CARGO) build --workspace --locked
+	$(MAKE) build
 	$(CARGO_TARGET_DIR)/debug/phos-demo
 
 demo-compose: ## the same in containers, with an S3 server and the loss of a node: needs root, no GPU
 	scripts/setup.sh --demo-compose
-	$(CARGO) build --workspace --locked
+	$(MAKE) build
 	scripts/docker-images.sh debug
 	$(CARGO_TARGET_DIR)/debug/phos-demo-compose
 
-test: setup lint unit slow e2e docker ## everything that CI checks
+test: setup lint unit slow e2e docker slowest ## everything that CI checks
+
+slowest: ## how long the tests took that ran last, and the slowest twenty
+	scripts/slowest.py
 
 lint: ## generated files, formatting, clippy, dependencies, scripts
 	scripts/ptx.sh --check

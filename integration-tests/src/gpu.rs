@@ -114,6 +114,11 @@ impl SimGpu {
         Ok(())
     }
 
+    /// How many devices it has.
+    pub fn devices(&self) -> usize {
+        self.mounts.len()
+    }
+
     /// The directory (`PHOS_SIM_DIR`).
     pub fn dir(&self) -> &Path {
         &self.dir

@@ -14,6 +14,7 @@ mod device;
 pub mod docker;
 mod gpu;
 mod processes;
+mod reference;
 mod rewrite;
 pub mod s3;
 pub mod scenario;

@@ -15,33 +15,33 @@ pub struct Tree {
     pub sidecar: Vec<i32>,
 }
 
-/// PIDs of all processes whose command line contains every one of `words`, in ascending order.
-/// Zombies are left out.
-pub fn processes_with(words: &[&str]) -> Vec<i32> {
-    processes_with_but(words, None)
-}
-
-/// The same, without those whose command line contains `not`. By one look: what two looks see may be different processes.
-pub(crate) fn processes_with_but(words: &[&str], not: Option<&str>) -> Vec<i32> {
+/// All processes but this one and zombies: PID and command line, by ascending PID. What two looks see may be different processes:
+/// who asks for several kinds looks once.
+pub(crate) fn processes() -> Vec<(i32, String)> {
     let me = std::process::id() as i32;
-    let mut found: Vec<i32> = fs::read_dir("/proc")
+    let mut found: Vec<(i32, String)> = fs::read_dir("/proc")
         .into_iter()
         .flatten()
         .flatten()
         .filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok())
         .filter(|&pid| pid != me)
-        .filter(|pid| {
-            let Ok(raw) = fs::read(format!("/proc/{pid}/cmdline")) else {
-                return false;
-            };
+        .filter_map(|pid| {
+            let raw = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
             let line = String::from_utf8_lossy(&raw).replace('\0', " ");
-            !line.is_empty()
-                && words.iter().all(|word| line.contains(word))
-                && not.is_none_or(|not| !line.contains(not))
+            (!line.is_empty()).then_some((pid, line))
         })
         .collect();
     found.sort_unstable();
     found
+}
+
+/// PIDs of all processes whose command line contains every one of `words`, in ascending order.
+/// Zombies are left out.
+pub fn processes_with(words: &[&str]) -> Vec<i32> {
+    let all = processes().into_iter();
+    all.filter(|(_, line)| words.iter().all(|word| line.contains(word)))
+        .map(|(pid, _)| pid)
+        .collect()
 }
 
 /// SIGKILLs them all. Those that are gone already do not matter.

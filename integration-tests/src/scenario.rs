@@ -14,8 +14,11 @@ use crate::world::{COSTLY, JobSpec, PhosFt, World, wait_every, wait_for};
 /// Long enough for anything that works, on a loaded machine.
 pub const LIMIT: Duration = Duration::from_secs(180);
 
-/// Runs `spec` undisturbed, then under phos-ft with `disturb` let loose on it, waits for its end
-/// and compares the traces.
+/// Steps that a job makes after everything that was done to it, before it is told to finish.
+const SEEN_ENOUGH: u64 = 20;
+
+/// Runs `spec` under phos-ft with `disturb` let loose on it, waits for its end and compares its trace with that of an undisturbed
+/// run.
 ///
 /// # Errors
 /// When phos-ft fails, the traces differ, or `disturb` says so.
@@ -24,10 +27,14 @@ pub fn disturbed(
     spec: &JobSpec,
     disturb: impl FnOnce(&World, &mut PhosFt) -> Result<()>,
 ) -> Result<()> {
-    let reference = world.reference(spec)?;
     let mut phos = world.start(spec)?;
     disturb(world, &mut phos)?;
-    finish(world, phos, &reference)
+    let trace = ended(world, &mut phos)?;
+    let reference = world.reference(&JobSpec {
+        steps: (trace.len() as u64).next_multiple_of(100).min(spec.steps),
+        ..spec.clone()
+    })?;
+    same(&trace, &reference, &phos)
 }
 
 /// Waits for phos-ft to end with the job's success, for as long as the job makes steps, and compares the trace with
@@ -36,6 +43,13 @@ pub fn disturbed(
 /// # Errors
 /// When either fails.
 pub fn finish(world: &World, mut phos: PhosFt, reference: &LossTrace) -> Result<()> {
+    let trace = ended(world, &mut phos)?;
+    same(&trace, reference, &phos)
+}
+
+/// Lets the job make more steps than it ever made, then tells it to finish; what it logged.
+fn ended(world: &World, phos: &mut PhosFt) -> Result<LossTrace> {
+    let enough = last_step(world).map_or(0, |step| step + 1) + SEEN_ENOUGH;
     world.hurry()?;
     let (mut seen, mut at) = (None, Instant::now());
     let ended = wait_every(COSTLY, "phos-ft to end", 5 * LIMIT, || {
@@ -45,6 +59,11 @@ pub fn finish(world: &World, mut phos: PhosFt, reference: &LossTrace) -> Result<
         let step = last_step(world);
         if step != seen {
             (seen, at) = (step, Instant::now());
+        }
+        if step >= Some(enough)
+            && let Err(e) = world.finish()
+        {
+            return Some(Err(e));
         }
         (at.elapsed() > LIMIT).then(|| Err(anyhow::anyhow!("no step for {LIMIT:?}")))
     });
@@ -56,8 +75,18 @@ pub fn finish(world: &World, mut phos: PhosFt, reference: &LossTrace) -> Result<
         "phos-ft ended with {status}:\n{}",
         phos.tail()
     );
-    let trace = LossTrace::read(&world.log())?;
-    let difference = trace.first_difference(reference);
+    LossTrace::read(&world.log())
+}
+
+/// Every step of `trace`, from the first on, is as in `reference`.
+fn same(trace: &LossTrace, reference: &LossTrace, phos: &PhosFt) -> Result<()> {
+    let steps = trace.len() as u64;
+    ensure!(
+        steps >= SEEN_ENOUGH.min(reference.len() as u64),
+        "{steps} steps:\n{}",
+        phos.tail()
+    );
+    let difference = trace.first_difference(&reference.first(steps));
     ensure!(
         difference.is_none(),
         "the loss trace differs from the undisturbed run at step {difference:?}:\n{}",

@@ -42,6 +42,14 @@ impl LossTrace {
         self.losses.len()
     }
 
+    /// Its steps before `end`.
+    pub(crate) fn first(&self, end: u64) -> LossTrace {
+        let losses = self.losses.range(..end);
+        LossTrace {
+            losses: losses.map(|(&step, bits)| (step, bits.clone())).collect(),
+        }
+    }
+
     /// Whether it holds none.
     pub fn is_empty(&self) -> bool {
         self.losses.is_empty()

@@ -10,7 +10,8 @@ use serde::Deserialize;
 use tempfile::TempDir;
 
 use crate::gpu::{Gpu, SimGpu};
-use crate::processes::{Tree, kill_all, processes_with, processes_with_but};
+use crate::processes::{Tree, kill_all, processes, processes_with};
+use crate::reference;
 use crate::trace::LossTrace;
 
 /// Where the built programs are.
@@ -212,6 +213,19 @@ impl World {
         Ok(fs::write(self.hurry_at(), b"")?)
     }
 
+    /// The step at which this is there is the job's last one.
+    fn finish_at(&self) -> PathBuf {
+        self.path("work/finish")
+    }
+
+    /// Lets the job end with the step that it is at.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn finish(&self) -> Result<()> {
+        Ok(fs::write(self.finish_at(), b"")?)
+    }
+
     /// `--run-dir`.
     pub fn run_dir(&self) -> PathBuf {
         self.path("run")
@@ -246,22 +260,50 @@ impl World {
             spec.steps.to_string(),
             "--log".to_owned(),
             log.display().to_string(),
-            "--hurry-at".to_owned(),
-            self.hurry_at().display().to_string(),
         ];
+        if matches!(self.gpu, Gpu::Sim(_)) {
+            // What is looked at does not depend on how long a processor multiplies.
+            args.extend(["--batch".to_owned(), "16".to_owned()]);
+        }
         args.extend(spec.trainer.iter().cloned());
         args
     }
 
-    /// Runs the trainer without phos-ft to its end: what every other run must equal.
+    /// Those of a job whose end the test decides.
+    fn job_args(&self, spec: &JobSpec) -> Vec<String> {
+        let mut args = vec![
+            "--hurry-at".to_owned(),
+            self.hurry_at().display().to_string(),
+            "--finish-at".to_owned(),
+            self.finish_at().display().to_string(),
+        ];
+        args.extend(self.trainer_args(spec, &self.log()));
+        args
+    }
+
+    /// What a run without phos-ft logs: what every other run must equal. It is trained once for all tests that ask for the same
+    /// ([`crate::reference`]).
     ///
     /// # Errors
     /// When the trainer fails; its standard error is quoted.
     pub fn reference(&self, spec: &JobSpec) -> Result<LossTrace> {
-        let log = self.path("work/reference.log");
+        match &self.gpu {
+            Gpu::Sim(sim) => {
+                let what = (&spec.trainer, &spec.env, &self.env, sim.devices());
+                reference::shared(&what, spec.steps, |log| self.train(spec, log))
+            }
+            Gpu::Real => {
+                let log = self.path("work/reference.log");
+                self.train(spec, &log)?;
+                LossTrace::read(&log)
+            }
+        }
+    }
+
+    fn train(&self, spec: &JobSpec, log: &Path) -> Result<()> {
         let output = self
             .command("phos-trainer", &spec.env)
-            .args(self.trainer_args(spec, &log))
+            .args(self.trainer_args(spec, log))
             // Pacing has no part in the result.
             .args(["--step-ms", "0"])
             .output()
@@ -273,7 +315,7 @@ impl World {
                 String::from_utf8_lossy(&output.stderr)
             );
         }
-        LossTrace::read(&log)
+        Ok(())
     }
 
     /// Starts `phos-ft --interval … --store … -- phos-trainer …`. Output goes to
@@ -291,7 +333,7 @@ impl World {
         command
             .arg("--")
             .arg(bin_dir().join("phos-trainer"))
-            .args(self.trainer_args(spec, &self.log()));
+            .args(self.job_args(spec));
         command
     }
 
@@ -324,7 +366,7 @@ impl World {
         command
             .arg("--")
             .arg(bin_dir().join("phos-trainer"))
-            .args(self.trainer_args(spec, &self.log()));
+            .args(self.job_args(spec));
         self.spawn(command)
     }
 
@@ -346,7 +388,7 @@ impl World {
             .args(flags)
             .arg("--")
             .arg(bin_dir().join("phos-trainer"))
-            .args(self.trainer_args(spec, &self.log()));
+            .args(self.job_args(spec));
         command
     }
 
@@ -468,14 +510,19 @@ impl World {
     pub fn tree(&self) -> Tree {
         let log = self.log().display().to_string();
         let run_dir = self.run_dir().display().to_string();
-        let all = processes_with(&["phos-ft", &run_dir]);
-        let agent = processes_with(&["phos-ft", " run ", &run_dir]);
-        let job = processes_with_but(&["phos-trainer", &log], Some("phos-ft"));
-        Tree {
-            job,
-            sidecar: all.into_iter().filter(|p| !agent.contains(p)).collect(),
-            agent,
+        let mut tree = Tree::default();
+        for (pid, line) in processes() {
+            if line.contains("phos-ft") {
+                match (line.contains(&run_dir), line.contains(" run ")) {
+                    (true, true) => tree.agent.push(pid),
+                    (true, false) => tree.sidecar.push(pid),
+                    (false, _) => {}
+                }
+            } else if line.contains("phos-trainer") && line.contains(&log) {
+                tree.job.push(pid);
+            }
         }
+        tree
     }
 
     /// Everything dies at once and everything local is lost: run directory, state, the trainer's

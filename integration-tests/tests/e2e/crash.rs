@@ -53,7 +53,7 @@ fn kill_9_at_random_times(seeds: std::ops::Range<u64>) -> Result<()> {
         let world = World::simulated(1, 256)?;
         let spec = JobSpec {
             interval: format!("{}ms", rng.random_range(300..1200)),
-            ..with_trainer(&["--churn-mib", "3"])
+            ..with_trainer(&["--churn-mib", "3", "--step-ms", "20"])
         };
         disturbed(&world, &spec, |world, phos| {
             world.wait_checkpoints(phos, 1, LIMIT)?;

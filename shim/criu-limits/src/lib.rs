@@ -29,7 +29,8 @@
 //!   go together with it.
 //! * The library is for CRIU alone. Neither the job nor the agent has it.
 
-#![cfg_attr(not(test), no_std)]
+// The standard library is left out of what does not unwind: a release, and what the Makefile builds for tests (`CRIU_LIMITS`).
+#![cfg_attr(all(not(test), panic = "abort"), no_std)]
 
 use core::ffi::{CStr, c_int, c_long};
 
@@ -37,7 +38,7 @@ use core::ffi::{CStr, c_int, c_long};
 #[link(name = "c")]
 unsafe extern "C" {}
 
-#[cfg(not(test))]
+#[cfg(all(not(test), panic = "abort"))]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
     // SAFETY: takes nothing, does not return.
@@ -45,7 +46,7 @@ fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
 }
 
 /// Named by the unwinding tables of Rust's core library as it is shipped. Nothing unwinds here.
-#[cfg(not(test))]
+#[cfg(all(not(test), panic = "abort"))]
 #[unsafe(no_mangle)]
 extern "C" fn rust_eh_personality() {}
 

@@ -81,6 +81,15 @@ pub fn context_gone(context: usize) {
 
 /// Starts the control thread.
 pub fn start(path: PathBuf) -> std::io::Result<()> {
+    // As in a release, which does not unwind: a thread of the shim that is gone would leave the job's behind a closed gate.
+    #[cfg(all(panic = "unwind", not(test)))]
+    {
+        let report = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            report(panic);
+            std::process::abort();
+        }));
+    }
     spawn("phos-control", move || {
         // For every driver call of this thread: it is no part of any capture.
         let relaxed = Relaxed::new();

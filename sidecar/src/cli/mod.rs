@@ -36,6 +36,7 @@ use crate::heap;
 
 /// Parses the command line and does what it says.
 pub fn main() -> ExitCode {
+    abort_at_panic();
     let parsed = args::command().try_get_matches();
     let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
@@ -50,6 +51,18 @@ pub fn main() -> ExitCode {
     };
     log(cli.common.log_format);
     ExitCode::from(dispatch(cli))
+}
+
+/// A panic ends the process, on whatever thread: the others would wait for what does not come. A release does so by itself.
+fn abort_at_panic() {
+    #[cfg(panic = "unwind")]
+    {
+        let report = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            report(panic);
+            std::process::abort();
+        }));
+    }
 }
 
 fn log(format: LogFormat) {

@@ -30,7 +30,7 @@ const LOCKED: i32 = 1;
 const CHECKPOINTED: i32 = 2;
 const FAILED: i32 = 3;
 
-const POLL: Duration = Duration::from_millis(1);
+const POLL: Duration = Duration::from_millis(3);
 
 /// `CUprocessState`, and the thread that serves.
 #[derive(Default)]
