@@ -2,8 +2,8 @@
 //!
 //! The trainer is deterministic, and what it logs up to a step does not depend on how many follow. So one run stands for every test
 //! that asks for the same program with the same arguments, in the same environment, on the same simulated GPU, and as many steps or
-//! fewer. The logs lie below the directory for temporary files, under a hash of all that. Only one process trains the same at a time;
-//! a log appears there complete.
+//! fewer. The logs lie beside the programs, under a hash of all that and of when the programs were built. Only one process trains the
+//! same at a time; a log appears there complete.
 
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -16,7 +16,7 @@ use rustix::fs::{FlockOperation, flock};
 use crate::trace::LossTrace;
 use crate::world::bin_dir;
 
-/// The programs of which a run's result depends.
+/// The programs on which a run's result depends.
 const PROGRAMS: [&str; 2] = ["phos-trainer", "libphos_gpu_sim.so"];
 
 /// The first `steps` steps of the run that `what` describes. `train` makes its log at the path that it is given.
@@ -35,7 +35,7 @@ pub(crate) fn shared(
         let built = fs::metadata(&path).with_context(|| format!("reading {}", path.display()))?;
         (built.len(), built.mtime(), built.mtime_nsec()).hash(&mut key);
     }
-    let dir = std::env::temp_dir().join("phos-references");
+    let dir = bin_dir().join("references");
     fs::create_dir_all(&dir).with_context(|| format!("making {}", dir.display()))?;
     let name = format!("{:016x}", key.finish());
     let lock = File::create(dir.join(format!("{name}.lock")))?;

@@ -14,7 +14,7 @@ use crate::world::{COSTLY, JobSpec, PhosFt, World, wait_every, wait_for};
 /// Long enough for anything that works, on a loaded machine.
 pub const LIMIT: Duration = Duration::from_secs(180);
 
-/// Steps that a job makes after everything that was done to it, before it is told to finish.
+/// Steps that a job makes after everything that was done to it, in the life that it has then, before it is told to finish.
 const SEEN_ENOUGH: u64 = 20;
 
 /// Runs `spec` under phos-ft with `disturb` let loose on it, waits for its end and compares its trace with that of an undisturbed
@@ -29,7 +29,7 @@ pub fn disturbed(
 ) -> Result<()> {
     let mut phos = world.start(spec)?;
     disturb(world, &mut phos)?;
-    let trace = ended(world, &mut phos)?;
+    let trace = ended(world, &mut phos, spec.steps)?;
     let reference = world.reference(&JobSpec {
         steps: (trace.len() as u64).next_multiple_of(100).min(spec.steps),
         ..spec.clone()
@@ -43,14 +43,15 @@ pub fn disturbed(
 /// # Errors
 /// When either fails.
 pub fn finish(world: &World, mut phos: PhosFt, reference: &LossTrace) -> Result<()> {
-    let trace = ended(world, &mut phos)?;
+    let trace = ended(world, &mut phos, reference.len() as u64)?;
     same(&trace, reference, &phos)
 }
 
-/// Lets the job make more steps than it ever made, then tells it to finish; what it logged.
-fn ended(world: &World, phos: &mut PhosFt) -> Result<LossTrace> {
-    let enough = last_step(world).map_or(0, |step| step + 1) + SEEN_ENOUGH;
+/// Lets a job of `steps` steps make more than it ever made, then tells it to finish; what it logged.
+fn ended(world: &World, phos: &mut PhosFt, steps: u64) -> Result<LossTrace> {
     world.hurry()?;
+    // From the first step that is seen: where the log was lost it comes back with the job.
+    let mut enough = None;
     let (mut seen, mut at) = (None, Instant::now());
     let ended = wait_every(COSTLY, "phos-ft to end", 5 * LIMIT, || {
         if let Ok(Some(status)) = phos.child.try_wait() {
@@ -60,7 +61,8 @@ fn ended(world: &World, phos: &mut PhosFt) -> Result<LossTrace> {
         if step != seen {
             (seen, at) = (step, Instant::now());
         }
-        if step >= Some(enough)
+        if let Some(step) = step
+            && step >= *enough.get_or_insert(step + SEEN_ENOUGH)
             && let Err(e) = world.finish()
         {
             return Some(Err(e));
@@ -75,18 +77,19 @@ fn ended(world: &World, phos: &mut PhosFt) -> Result<LossTrace> {
         "phos-ft ended with {status}:\n{}",
         phos.tail()
     );
-    LossTrace::read(&world.log())
+    let trace = LossTrace::read(&world.log())?;
+    let made = trace.len() as u64;
+    ensure!(
+        made == steps || enough.is_some_and(|enough| made > enough),
+        "it ended after {made} of {steps} steps without being told to:\n{}",
+        phos.tail()
+    );
+    Ok(trace)
 }
 
 /// Every step of `trace`, from the first on, is as in `reference`.
 fn same(trace: &LossTrace, reference: &LossTrace, phos: &PhosFt) -> Result<()> {
-    let steps = trace.len() as u64;
-    ensure!(
-        steps >= SEEN_ENOUGH.min(reference.len() as u64),
-        "{steps} steps:\n{}",
-        phos.tail()
-    );
-    let difference = trace.first_difference(&reference.first(steps));
+    let difference = trace.first_difference(&reference.first(trace.len() as u64));
     ensure!(
         difference.is_none(),
         "the loss trace differs from the undisturbed run at step {difference:?}:\n{}",

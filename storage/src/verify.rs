@@ -26,9 +26,9 @@
 //! * Deep: the index of one pack, and `fetches` ranges of `fetch_size` bytes, each with one decoded chunk.
 //!   Shallow: the indices of `fetches` packs.
 
-use async_recursion::async_recursion as boxed;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
+use async_recursion::async_recursion as boxed;
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use serde::Serialize;
@@ -201,7 +201,7 @@ fn still_quarantined(options: VerifyOptions) -> String {
 
 impl Job {
     /// Verifies all visible checkpoints. `progress` is called often, from any thread.
-    #[boxed(?Send)]
+    #[boxed]
     pub async fn verify(
         &self,
         options: VerifyOptions,
@@ -293,7 +293,7 @@ impl Job {
         });
         // A deep check reads one pack with several requests itself.
         let width = if options.deep { 1 } else { fetches };
-        let mut checks = checks.buffered(width);
+        let mut checks = checks.buffered(width).boxed();
         let mut damaged = Vec::new();
         while let Some((id, pack, outcome)) = checks.try_next().await? {
             let damage: Damage = match outcome {

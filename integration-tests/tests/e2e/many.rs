@@ -22,7 +22,7 @@ fn limit_open_files(soft: u64) -> Result<()> {
     )?)
 }
 
-fn spec(world: &World, allocations: usize, large_every: usize) -> JobSpec {
+fn spec(allocations: usize, large_every: usize) -> JobSpec {
     JobSpec {
         // Until it is told to finish.
         steps: 1 << 40,
@@ -31,7 +31,6 @@ fn spec(world: &World, allocations: usize, large_every: usize) -> JobSpec {
         env: vec![("PHOS_SIM_SPARSE".into(), "1".into())],
         ..JobSpec::default()
     }
-    .with_trainer(&["--finish-at", &world.path("finish").display().to_string()])
     .with_trainer(&["--allocations", &allocations.to_string()])
     .with_trainer(&["--large-every", &large_every.to_string()])
 }
@@ -39,11 +38,9 @@ fn spec(world: &World, allocations: usize, large_every: usize) -> JobSpec {
 /// Lets the job finish, which verifies every allocation, and compares its losses: those of a run without the allocations, which
 /// have no part in them.
 fn finish(world: &World, mut phos: PhosFt, spec: &JobSpec) -> Result<()> {
-    let file = world.path("finish");
-    std::fs::write(&file, b"")?;
+    world.finish()?;
     let status = phos.wait(LIMIT)?;
     ensure!(status.success(), "it ended with {status}:\n{}", phos.tail());
-    std::fs::remove_file(&file)?;
     let trace = LossTrace::read(&world.log())?;
     let reference = world.reference(
         &JobSpec {
@@ -91,7 +88,7 @@ mod hundred_thousand {
     fn allocations() -> Result<()> {
         limit_open_files(1024)?;
         let world = World::simulated(1, 6 << 10)?;
-        let spec = spec(&world, 100_000, 64);
+        let spec = spec(100_000, 64);
         let begun = Instant::now();
         let phos = world.start(&spec)?;
         wait_step(&world, &phos, 5)?;
@@ -133,7 +130,7 @@ mod hundred_thousand {
 /// job runs on, and with room it is protected.
 fn without_room(who: fn(&World, &PhosFt) -> Vec<i32>) -> Result<()> {
     let world = World::simulated(1, 2 << 10)?;
-    let spec = spec(&world, 300, 1);
+    let spec = spec(300, 1);
     let phos = world.start(&spec)?;
     wait_step(&world, &phos, 5)?;
     let found = who(&world, &phos);

@@ -47,7 +47,6 @@ fn soak(trainer: &[&str]) -> Result<()> {
 /// With more environment; what phos-ft and the job said in all lives.
 fn soak_with(trainer: &[&str], env: &[(&str, &str)]) -> Result<String> {
     let world = World::simulated(1, 256)?;
-    let finish = world.path("finish");
     let spec = JobSpec {
         // Until it is told to finish.
         steps: 1 << 40,
@@ -60,7 +59,6 @@ fn soak_with(trainer: &[&str], env: &[(&str, &str)]) -> Result<String> {
             .collect(),
         ..JobSpec::default()
     }
-    .with_trainer(&["--finish-at", &finish.display().to_string()])
     .with_phos(&["--keep-last", "3"]);
 
     let phos = world.start(&spec)?;
@@ -84,11 +82,10 @@ fn soak_with(trainer: &[&str], env: &[(&str, &str)]) -> Result<String> {
     ensure!(failures(&world)? == 0, "{}", phos.tail());
     ensure!(crashes(&phos) == 0, "{}", phos.tail());
 
-    std::fs::write(&finish, b"")?;
+    world.finish()?;
     let status = phos.wait(LIMIT)?;
     ensure!(status.success(), "it ended with {status}:\n{}", phos.tail());
     let trace = LossTrace::read(&world.log())?;
-    std::fs::remove_file(&finish)?;
     let reference = world.reference(&JobSpec {
         steps: trace.len() as u64,
         ..spec

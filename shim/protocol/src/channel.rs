@@ -43,7 +43,7 @@ const HEADER: usize = 8;
 /// Why a message could not be sent.
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
-    /// The socket failed; `BrokenPipe` and `ConnectionReset` mean that the peer is gone.
+    /// The socket failed.
     #[error("cannot send: {0}")]
     Io(#[from] io::Error),
     /// A bug of the caller: the message must be split.
@@ -52,6 +52,14 @@ pub enum SendError {
     /// Serialisation failed.
     #[error("cannot encode message: {0}")]
     Encode(postcard::Error),
+}
+
+impl SendError {
+    /// Whether the peer has gone. What it said before that can still be received.
+    pub fn peer_is_gone(&self) -> bool {
+        matches!(self, SendError::Io(e)
+            if matches!(e.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset))
+    }
 }
 
 /// Why no message came.

@@ -77,9 +77,9 @@ mod mark;
 mod repack;
 mod sweep;
 
-use async_recursion::async_recursion as boxed;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
+use async_recursion::async_recursion as boxed;
 use futures::future::BoxFuture;
 use serde::Serialize;
 

@@ -34,9 +34,9 @@
 //! A note whose reader died goes an hour later with any collection. One that was dropped without [`Hold::release`] goes
 //! with the next collection of its process.
 
-use async_recursion::async_recursion as boxed;
 use std::time::Duration;
 
+use async_recursion::async_recursion as boxed;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 

@@ -2,8 +2,9 @@
 //!
 //! A job keeps its key from the first record to the last, so its beginning tells. Nothing is written before that is known.
 
-use async_recursion::async_recursion as boxed;
 use std::sync::atomic::Ordering;
+
+use async_recursion::async_recursion as boxed;
 
 use super::{Job, JobError};
 use crate::crypt::JobKeys;

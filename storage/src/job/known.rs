@@ -11,11 +11,11 @@
 //! and the record before it are looked at, and after it the identity again; so a record that went into another store than the
 //! one before it is never taken for a commit.
 
-use async_recursion::async_recursion as boxed;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::PoisonError;
 
+use async_recursion::async_recursion as boxed;
 use serde::{Serialize, Serializer};
 
 use crate::fault::{FaultKind, StoreFault};

@@ -17,9 +17,9 @@
 //! checkpoint. Who waits measures by its own clock how long the lease did not change; the time in it is for people, and for telling
 //! old ones that were put back. In an encrypted job it is sealed like everything else, and what cannot be opened is none.
 
-use async_recursion::async_recursion as boxed;
 use std::time::Duration;
 
+use async_recursion::async_recursion as boxed;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 

@@ -30,10 +30,11 @@ mod quarantine;
 mod restorable;
 mod take_over;
 
-use async_recursion::async_recursion as boxed;
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, RwLock};
+
+use async_recursion::async_recursion as boxed;
 
 pub use self::error::JobError;
 pub(crate) use self::history::{Entry, History};

@@ -1,8 +1,8 @@
 //! The packs of a job: which there are, what one says that it holds, and the index of chunks that need not be stored again.
 
-use async_recursion::async_recursion as boxed;
 use std::sync::{Arc, PoisonError};
 
+use async_recursion::async_recursion as boxed;
 use futures::{StreamExt, TryStreamExt, stream};
 
 use super::history::Walk;

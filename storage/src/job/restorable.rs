@@ -1,5 +1,7 @@
 //! Which checkpoint a restore uses: the newest of the current run that is whole.
 
+use async_recursion::async_recursion as boxed;
+
 use super::history::Walk;
 use super::list::SkippedCheckpoint;
 use super::{Job, JobError, LOOKS};
@@ -9,7 +11,6 @@ use crate::head::RecordKind;
 use crate::index::QUARANTINED;
 use crate::manifest::Manifest;
 use crate::names::CheckpointNumber;
-use async_recursion::async_recursion as boxed;
 
 /// What a restore should use.
 #[derive(Debug, Clone)]

@@ -5,8 +5,9 @@
 //! A take-over is a record like any other, and its number is the epoch from there on. Whoever writes in an older epoch meets
 //! it, however long it was paused, and is fenced.
 
-use async_recursion::async_recursion as boxed;
 use std::sync::atomic::Ordering;
+
+use async_recursion::async_recursion as boxed;
 
 use super::log::{Append, AppendError, Draft, Log, LogView};
 use super::{Job, JobError};

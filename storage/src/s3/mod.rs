@@ -10,11 +10,11 @@
 mod credentials;
 mod http;
 
-use async_recursion::async_recursion as boxed;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_recursion::async_recursion as boxed;
 use aws_config::provider_config::ProviderConfig;
 use aws_config::{BehaviorVersion, Region};
 use aws_credential_types::provider::SharedCredentialsProvider;

@@ -2,10 +2,10 @@
 
 mod connect;
 
-use async_recursion::async_recursion as boxed;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use async_recursion::async_recursion as boxed;
 use object_store::ObjectStore;
 use object_store::path::Path;
 use serde::{Deserialize, Serialize};

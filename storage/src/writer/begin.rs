@@ -1,11 +1,12 @@
 //! Beginning a checkpoint (1 of the protocol in `collect`): the note first, then the end of the log, then the first pack.
 
+use async_recursion::async_recursion as boxed;
+
 use super::CheckpointWriter;
 use super::leftovers::Leftovers;
 use crate::job::{Job, JobError, Log, Note};
 use crate::medium::Medium;
 use crate::names::Epoch;
-use async_recursion::async_recursion as boxed;
 
 impl Job {
     /// Begins a checkpoint. Nothing of it is visible before [`CheckpointWriter::commit`].

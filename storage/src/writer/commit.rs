@@ -5,9 +5,9 @@
 //! A commit compares its packs with what was swept between the log that its writer read and the number that it tries (5 of
 //! the protocol in `collect`), and writes its manifest, which has that number, before the record.
 
-use async_recursion::async_recursion as boxed;
 use std::time::Instant;
 
+use async_recursion::async_recursion as boxed;
 use bytes::Bytes;
 
 use super::{CheckpointWriter, CommitError, PutError, WriteStats, lock};

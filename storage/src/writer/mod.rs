@@ -30,11 +30,11 @@ mod error;
 mod leftovers;
 mod slabs;
 
-use async_recursion::async_recursion as boxed;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use async_recursion::async_recursion as boxed;
 use bytes::Bytes;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;

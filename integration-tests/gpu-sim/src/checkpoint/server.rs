@@ -30,6 +30,7 @@ const LOCKED: i32 = 1;
 const CHECKPOINTED: i32 = 2;
 const FAILED: i32 = 3;
 
+/// Between two looks for a command. Each job has such a thread all the time: at a millisecond they took a tenth of the machine.
 const POLL: Duration = Duration::from_millis(3);
 
 /// `CUprocessState`, and the thread that serves.

@@ -134,12 +134,7 @@ impl Link {
     ) -> Result<(), LinkError> {
         tracing::trace!(?message, fds = fds.len(), "to agent");
         match tokio::task::block_in_place(|| channel::send(&self.socket, message, fds)) {
-            Err(SendError::Io(e))
-                if matches!(
-                    e.kind(),
-                    io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset
-                ) =>
-            {
+            Err(e) if e.peer_is_gone() => {
                 tracing::debug!(error = %e, "the agent is gone");
                 Ok(())
             }
