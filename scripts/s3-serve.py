@@ -20,7 +20,7 @@ from moto.s3.models import s3_backends
 from moto.s3.responses import S3Response
 from werkzeug.serving import make_server
 
-# Docker kills after 10 s.
+# Docker kills after 10 s where nothing else is said.
 PATIENCE = 6.0
 
 
@@ -69,17 +69,27 @@ class Gate:
             self.saved = True
 
 
+def state():
+    """All buckets as bytes. Of a request that hangs something may be written meanwhile: then once more."""
+    while True:
+        try:
+            return pickle.dumps(
+                {(account, partition): backend.buckets for account, of in s3_backends.items() for partition, backend in of.items()}
+            )
+        except RuntimeError as error:
+            print(f"state: {error}", file=sys.stderr, flush=True)
+
+
 def save(path):
-    state = {(account, partition): backend.buckets for account, of in s3_backends.items() for partition, backend in of.items()}
     with open(path + ".new", "wb") as file:
-        pickle.dump(state, file)
+        file.write(state())
     os.rename(path + ".new", path)
 
 
 def load(path):
     with open(path, "rb") as file:
-        state = pickle.load(file)
-    for (account, partition), buckets in state.items():
+        saved = pickle.load(file)
+    for (account, partition), buckets in saved.items():
         s3_backends[account][partition].buckets = buckets
         for name in buckets:
             s3_backends.bucket_accounts[name] = (partition, account)
@@ -101,16 +111,15 @@ def main():
     if known:
         load(args.state)
     server = make_server(args.host, args.port, gate, threaded=True)
-    ended = threading.Event()
-    # As PID 1 it would not be ended by it otherwise.
-    signal.signal(signal.SIGTERM, lambda *_: ended.set())
+    # For all threads, and waited for below. A handler runs when the main thread wakes up, and after `docker unpause` the kernel
+    # gives the signal to whichever thread runs first: the main one slept on until SIGKILL.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     threading.Thread(target=server.serve_forever, daemon=True).start()
     if not known:
         urllib.request.urlopen(urllib.request.Request(f"http://127.0.0.1:{args.port}/{args.bucket}", method="PUT"))
     if args.ready:
         open(args.ready, "w", encoding="ascii").close()
-    while not ended.wait(60):
-        pass
+    signal.sigwait({signal.SIGTERM})
     if args.state:
         gate.close()
         save(args.state)

@@ -903,6 +903,8 @@ fn a_store_that_is_out_for_a_minute_costs_the_job_nothing() -> Result<()> {
     let silent = share(30);
     docker(&["unpause", &s3])?;
     docker(&["stop", &s3])?;
+    // Else it comes back empty, which is an outage that no checkpoint ends.
+    stack.wait_said("s3", "saved")?;
     let absent = share(30);
     docker(&["start", &s3])?;
     let absent = absent?;
