@@ -156,6 +156,37 @@ pub fn wait_said(phos: &PhosFt, words: &[&str]) -> Result<()> {
     .map_err(|e| e.context(phos.tail()))
 }
 
+/// How often the job was stopped and went on.
+pub fn stops(phos: &PhosFt) -> usize {
+    phos.said().matches("the job runs again").count()
+}
+
+/// How long the job was held back by tries that failed, in ms, each.
+///
+/// # Errors
+/// The agent does not say so: it runs without `PHOS_LOG=…phos_ft=debug`.
+pub fn failed_stops(phos: &PhosFt) -> Result<Vec<u64>> {
+    let said = phos.said();
+    ensure!(said.contains("debug"), "tries are told at the level debug");
+    let lines = said.lines().filter(|line| line.contains("the job runs on"));
+    lines
+        .map(|line| Ok(number(line, "stop_ms")? as u64))
+        .collect()
+}
+
+/// Nothing was ever stopped.
+///
+/// # Errors
+/// It was; or see [`failed_stops`].
+pub fn never_stopped(phos: &PhosFt) -> Result<()> {
+    ensure!(
+        stops(phos) == 0 && failed_stops(phos)?.is_empty(),
+        "the job was stopped for it: {}",
+        phos.tail()
+    );
+    Ok(())
+}
+
 /// Starts what must be refused: it ends with `code`, says all of `words` (in lower case), starts no job and leaves the
 /// job's files as they are.
 ///

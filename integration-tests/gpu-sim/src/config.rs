@@ -14,6 +14,8 @@ pub struct Config {
     pub context_mib: u64,
     /// `PHOS_SIM_STACK_MIB`: device memory that backs the stacks of a context's threads at the default limit.
     pub stack_mib: u64,
+    /// `PHOS_SIM_MULTIPROCESSORS`: what a device says that it has of them.
+    pub multiprocessors: i32,
     /// `PHOS_SIM_UUID_SALT`: stands for the identity of the node in the devices' UUIDs.
     pub uuid_salt: Option<String>,
     /// `PHOS_SIM_INSTANCE`: the number that the machine's kernel module gives to the first device, the others following.
@@ -78,6 +80,7 @@ impl Config {
             kernel_us: number("PHOS_SIM_KERNEL_US").map_or(0, |us| us.max(0.0) as u64),
             context_mib: number("PHOS_SIM_CTX_MIB").map_or(8, |mib| mib.max(0.0) as u64),
             stack_mib: number("PHOS_SIM_STACK_MIB").map_or(0, |mib| mib.max(0.0) as u64),
+            multiprocessors: number("PHOS_SIM_MULTIPROCESSORS").map_or(132, |n| n.max(1.0) as i32),
             uuid_salt: std::env::var("PHOS_SIM_UUID_SALT").ok(),
             first_instance: number("PHOS_SIM_INSTANCE").map_or(0, |first| first.max(0.0) as u32),
             visible: std::env::var("CUDA_VISIBLE_DEVICES").ok().map(|list| {

@@ -168,7 +168,7 @@ fn attribute(driver: &Driver, device: &Device, attribute: i32) -> Res<i32> {
         13 => 1_980_000,
         14 | 30 => 512,
         15 | 19 | 31 | 41 => 1, // overlap, mapped host memory, concurrent kernels, unified addressing
-        16 => 132,
+        16 => driver.config.multiprocessors,
         17 | 18 | 20 => 0,
         32 => 1,
         33 => device.bus as i32,

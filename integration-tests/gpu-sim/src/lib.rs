@@ -24,6 +24,7 @@
 //! | `PHOS_SIM_KERNEL_US` | least duration of every kernel (0) |
 //! | `PHOS_SIM_CTX_MIB` | device memory that each context takes for itself (8) |
 //! | `PHOS_SIM_STACK_MIB` | more of it, growing and shrinking with the stack limit: at the default limit (0) |
+//! | `PHOS_SIM_MULTIPROCESSORS` | how many the device says that it has, of 2048 threads each (132) |
 //! | `PHOS_SIM_UUID_SALT` | identity of the node in the UUIDs of its devices (the path of `PHOS_SIM_DIR`) |
 //! | `PHOS_SIM_INSTANCE` | the machine's own number of its first device (0), by which an import finds it |
 //! | `PHOS_SIM_NAME` | what `cuDeviceGetName` says: the model (`phos simulated GPU`) |

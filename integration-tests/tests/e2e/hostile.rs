@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 use phos_integration_tests::scenario::{
-    LIMIT, checkpoint, disturbed, kill_job_and_wait, last_step, wait_said, wait_step,
+    LIMIT, checkpoint, disturbed, failed_stops, kill_job_and_wait, last_step, never_stopped, stops,
+    wait_said, wait_step,
 };
 use phos_integration_tests::{DeviceNode, JobSpec, PhosFt, World, wait_for};
 
@@ -39,16 +40,6 @@ fn hold(world: &World, phos: &PhosFt) -> Result<()> {
 fn let_go(world: &World, phos: &PhosFt) -> Result<()> {
     std::fs::remove_file(hold_file(world))?;
     wait_step(world, phos, last_step(world).unwrap_or(0) + 3)
-}
-
-/// How long the job was held back by tries that failed, in ms, each.
-fn failed_stops(phos: &PhosFt) -> Result<Vec<u64>> {
-    let said = phos.said();
-    ensure!(said.contains("debug"), "tries are told at the level debug");
-    let lines = said.lines().filter(|line| line.contains("the job runs on"));
-    lines
-        .map(|line| Ok(phos_integration_tests::scenario::number(line, "stop_ms")? as u64))
-        .collect()
 }
 
 fn median(mut all: Vec<u64>) -> u64 {
@@ -127,10 +118,6 @@ fn a_deep_queue() -> Result<()> {
     })
 }
 
-fn stops(phos: &PhosFt) -> usize {
-    phos.said().matches("the job runs again").count()
-}
-
 /// Asks until it is refused with all of `words`.
 fn refused_with(world: &World, words: &[&str]) -> Result<()> {
     let asked = world.run(&["checkpoint"])?;
@@ -150,11 +137,7 @@ fn a_device_that_no_checkpoint_can_take() -> Result<()> {
     disturbed(&world, &spec, |world, phos| {
         hold(world, phos)?;
         refused_with(world, &["/dev/fuse", "phos-trainer"])?;
-        ensure!(
-            stops(phos) == 0 && failed_stops(phos)?.is_empty(),
-            "the job was stopped for it: {}",
-            phos.tail()
-        );
+        never_stopped(phos)?;
         let_go(world, phos)?;
         checkpoint(world, phos).map(drop)
     })
@@ -268,11 +251,7 @@ fn communicators(kind: &str) -> Result<()> {
     disturbed(&world, &spec, |world, phos| {
         wait_step(world, phos, 5)?;
         refused_with(world, &["process", "nccl", "nccl_nvls_enable=0"])?;
-        ensure!(
-            stops(phos) == 0 && failed_stops(phos)?.is_empty(),
-            "the job was stopped for it: {}",
-            phos.tail()
-        );
+        never_stopped(phos)?;
         let why = unprotected(world)?.context("status does not say so")?;
         ensure!(why.contains("nccl_nvls_enable=0"), "{why}");
         let shown = world.run(&["status"])?;
@@ -339,11 +318,7 @@ fn communicators_beside_a_connection_to_the_outside() -> Result<()> {
     disturbed(&world, &spec, |world, phos| {
         wait_step(world, phos, 5)?;
         refused_with(world, &["nccl communicators", &there, "--tcp keep"])?;
-        ensure!(
-            stops(phos) == 0 && failed_stops(phos)?.is_empty(),
-            "the job was stopped for it: {}",
-            phos.tail()
-        );
+        never_stopped(phos)?;
         let why = unprotected(world)?.context("status does not say so")?;
         ensure!(why.contains(&there), "{why}");
         Ok(())

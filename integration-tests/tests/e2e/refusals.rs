@@ -8,7 +8,7 @@ use std::process::Stdio;
 use anyhow::{Result, ensure};
 
 use phos_integration_tests::scenario::{
-    LIMIT, checkpoint, disturbed, kill_job_and_wait, last_step, wait_said, wait_step,
+    LIMIT, checkpoint, disturbed, kill_job_and_wait, last_step, never_stopped, wait_said, wait_step,
 };
 use phos_integration_tests::{JobSpec, LossTrace, PhosFt, World, scenario, wait_for};
 
@@ -16,16 +16,35 @@ fn spec() -> JobSpec {
     JobSpec {
         // None but the one that is asked for.
         interval: "never".into(),
+        env: vec![("PHOS_LOG".into(), "info,phos_ft=debug".into())],
         ..JobSpec::default()
     }
 }
 
+/// On a GPU whose stacks take little, so that little is too much.
+fn on_a_small_gpu(image_limit: &str) -> JobSpec {
+    let mut small = spec();
+    small.env.extend([
+        ("PHOS_SIM_MULTIPROCESSORS".into(), "4".into()),
+        ("PHOS_SIM_STACK_MIB".into(), "32".into()),
+    ]);
+    small.phos = vec!["--image-limit".into(), image_limit.into()];
+    small
+}
+
 fn trains_without_checkpoints(world: &World, spec: &JobSpec, words: &[&str]) -> Result<()> {
+    once_known(world, spec, &[], words)
+}
+
+/// The same, asked for once phos-ft has heard what the job has.
+fn once_known(world: &World, spec: &JobSpec, known: &[&str], words: &[&str]) -> Result<()> {
     disturbed(world, spec, |world, phos| {
         wait_step(world, phos, 5)?;
+        wait_said(phos, known)?;
         let asked = world.run(&["checkpoint"])?;
         ensure!(!asked.status.success(), "{asked:?}");
-        wait_said(phos, words)
+        wait_said(phos, words)?;
+        never_stopped(phos)
     })?;
     ensure!(world.checkpoints()?.is_empty());
     Ok(())
@@ -82,68 +101,79 @@ fn a_criu_that_cannot_start() -> Result<()> {
     )
 }
 
-/// What the driver saves of its own pools needs room twice, in the process and in the image: known before it is saved.
-#[test]
-fn gpu_memory_in_pools_of_the_driver_without_room_for_it() -> Result<()> {
-    let world = World::simulated(1, 512)?;
-    let small = JobSpec {
-        phos: vec!["--image-limit".into(), "160MiB".into()],
-        ..spec()
-    };
-    trains_without_checkpoints(
-        &world,
-        &small.with_trainer(&["--pool-mib", "200"]),
-        &["driver's own pools", "cudamallocasync", "--image-limit"],
-    )?;
-    // It is the pool that does not fit.
-    let world = World::simulated(1, 512)?;
-    disturbed(&world, &small, |world, phos| {
-        checkpoint(world, phos).map(drop)
-    })
+/// What the driver saves of its own needs room twice, in the process and in the image: known before anything stops. With less of
+/// it there are checkpoints.
+struct Own {
+    image_limit: &'static str,
+    arguments: &'static [&'static str],
+    /// In MiB: too much, and little enough.
+    sizes: [&'static str; 2],
+    /// What the agent has to hear of it before.
+    known: &'static [&'static str],
+    words: &'static [&'static str],
 }
 
-/// The same of arrays, which the driver saves as well.
-#[test]
-fn arrays_without_room_for_them() -> Result<()> {
-    let world = World::simulated(1, 512)?;
-    let small = JobSpec {
-        phos: vec!["--image-limit".into(), "160MiB".into()],
-        ..spec()
-    }
-    .with_trainer(&["--arrays"]);
-    trains_without_checkpoints(
-        &world,
-        &small.with_trainer(&["--array-mib", "200"]),
-        &["arrays", "--image-limit"],
-    )?;
-    // It is the large one that does not fit.
-    let world = World::simulated(1, 512)?;
-    disturbed(&world, &small, |world, phos| {
-        checkpoint(world, phos).map(drop)
-    })
-}
-
-/// The same of a module's variables, which no shim sees.
-#[test]
-fn variables_of_modules_without_room_for_them() -> Result<()> {
-    let world = World::simulated(1, 512)?;
-    let small = |mib: &str| {
-        JobSpec {
-            phos: vec!["--image-limit".into(), "200MiB".into()],
-            ..spec()
-        }
-        .with_trainer(&["--variable-mib", mib])
+fn without_room(own: &Own) -> Result<()> {
+    let spec = |size| {
+        let mut arguments = own.arguments.to_vec();
+        arguments.push(size);
+        on_a_small_gpu(own.image_limit).with_trainer(&arguments)
     };
-    trains_without_checkpoints(
-        &world,
-        &small("240"),
-        &["variables of modules", "--image-limit"],
-    )?;
-    // It is the large one that does not fit.
-    let world = World::simulated(1, 512)?;
-    disturbed(&world, &small("8"), |world, phos| {
+    let world = World::simulated(1, 768)?;
+    once_known(&world, &spec(own.sizes[0]), own.known, own.words)?;
+    let world = World::simulated(1, 768)?;
+    disturbed(&world, &spec(own.sizes[1]), |world, phos| {
         checkpoint(world, phos)?;
         kill_job_and_wait(world, phos)
+    })
+}
+
+/// What only the driver knows of.
+#[test]
+fn gpu_memory_in_pools_of_the_driver_without_room_for_it() -> Result<()> {
+    without_room(&Own {
+        image_limit: "160MiB",
+        arguments: &["--pool-mib"],
+        sizes: ["320", "8"],
+        known: &[],
+        words: &["driver's own pools", "cudamallocasync", "--image-limit"],
+    })
+}
+
+/// What the shim knows of, and tells once a second.
+#[test]
+fn arrays_without_room_for_them() -> Result<()> {
+    without_room(&Own {
+        image_limit: "160MiB",
+        arguments: &["--arrays", "--array-mib"],
+        sizes: ["200", "8"],
+        // 200 MiB and a little more.
+        known: &["native=2"],
+        words: &["arrays", "--image-limit"],
+    })
+}
+
+/// What only the driver knows of.
+#[test]
+fn variables_of_modules_without_room_for_them() -> Result<()> {
+    without_room(&Own {
+        image_limit: "200MiB",
+        arguments: &["--variable-mib"],
+        sizes: ["360", "8"],
+        known: &[],
+        words: &["variables of modules", "--image-limit"],
+    })
+}
+
+/// The stacks of GPU threads are given back before the driver saves anything: they need no room.
+#[test]
+fn stacks_of_gpu_threads_need_no_room() -> Result<()> {
+    let world = World::simulated(1, 768)?;
+    let mut spec = on_a_small_gpu("200MiB");
+    spec.env.retain(|(name, _)| !name.starts_with("PHOS_SIM_"));
+    spec.env.push(("PHOS_SIM_STACK_MIB".into(), "264".into()));
+    disturbed(&world, &spec, |world, phos| {
+        checkpoint(world, phos).map(drop)
     })
 }
 

@@ -214,6 +214,22 @@ pub enum ToAgent {
     /// A tool has taken the driver's private tables (a profiler, a debugger), so that the driver may refuse to checkpoint the process:
     /// it is asked before anything stops. Sent when it happens and after every `Hello` from then on; no answer.
     Instrumented,
+    /// What the process has on its GPUs while the job runs: after every `Hello`, and when it has changed, up to a second later. No
+    /// answer.
+    Usage(Usage),
+}
+
+/// What a running process has on its GPUs, in bytes over all devices.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Memory that is given back before the driver saves anything: taken over, or imported.
+    pub taken_over: u64,
+    /// Memory that the shim knows to be the driver's to save: arrays, and what could not be taken over. Pools of the driver and
+    /// variables of modules are not among it.
+    pub native: u64,
+    /// Memory that the stacks of GPU threads may take, which is given back as well: at most, unless kernels need far more stack than
+    /// most.
+    pub stacks: u64,
 }
 
 /// An allocation in [`ToAgent::Table`].

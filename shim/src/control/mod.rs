@@ -17,6 +17,7 @@ pub mod link;
 mod quiesce;
 mod stack;
 mod synchronizer;
+mod usage;
 
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd, OwnedFd};
@@ -33,6 +34,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use attach::Attaching;
+use usage::Told;
 
 use crate::interpose::{export_table, guard};
 use crate::memory::Relaxed;
@@ -134,6 +136,7 @@ struct Control {
     fresh: bool,
     /// Memory has begun to come.
     attaching: Option<Attaching>,
+    told: Told,
 }
 
 impl Control {
@@ -146,10 +149,12 @@ impl Control {
         }
         let instance = u64::from_ne_bytes(random);
         INSTANCE.store(instance, Ordering::Relaxed);
+        let devices = devices();
         Self {
             path,
             instance,
-            devices: devices(),
+            told: Told::new(&devices),
+            devices,
             phase: Phase::Running,
             fresh: true,
             attaching: None,
@@ -260,6 +265,10 @@ impl Control {
         if export_table::is_instrumented() {
             link::tell_instrumented();
         }
+        self.told.forget();
+        if let Err(end) = self.tell_usage(socket) {
+            return end;
+        }
         loop {
             match receive(socket, TICK) {
                 Ok(Some((message, fds))) => {
@@ -272,10 +281,22 @@ impl Control {
                         unsupported::announce();
                     }
                     link::flush_freed();
+                    if let Err(end) = self.tell_usage(socket) {
+                        return end;
+                    }
                 }
                 Err(end) => return end,
             }
         }
+    }
+
+    /// What the process has on its GPUs, where that has changed.
+    fn tell_usage(&mut self, socket: &OwnedFd) -> Result<(), End> {
+        let Some(usage) = self.told.news() else {
+            return Ok(());
+        };
+        link::send_on(socket, &ToAgent::Usage(usage), &[])
+            .map_err(|error| End::Lost(error.to_string()))
     }
 
     fn handle(&mut self, socket: &Arc<OwnedFd>, message: ToShim, fds: Vec<OwnedFd>) -> Option<End> {

@@ -176,14 +176,18 @@ pub unsafe fn cuMemPoolDestroy(entry: Entry, pool: Handle) -> u32 {
     result
 }
 
-/// Device memory in the driver's pools, in arrays and in what could not be taken over, in bytes, over the first `devices`
-/// devices. The gate is closed: none comes or goes meanwhile.
-pub fn reserved_bytes(devices: i32) -> u64 {
-    let mut total = lock(&NATIVE)
+/// Device memory in arrays and in what could not be taken over, in bytes: what is known without asking the driver.
+pub fn bytes() -> u64 {
+    lock(&NATIVE)
         .values()
         .fold(super::arrays::bytes(), |sum, native| {
             sum.saturating_add(native.bytes)
-        });
+        })
+}
+
+/// The same with the driver's pools, over the first `devices` devices. The gate is closed: none comes or goes meanwhile.
+pub fn reserved_bytes(devices: i32) -> u64 {
+    let mut total = bytes();
     let mut pools: BTreeSet<usize> = lock(&POOLS).clone();
     for device in 0..devices {
         let mut pool: Handle = std::ptr::null_mut();

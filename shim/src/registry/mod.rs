@@ -146,6 +146,8 @@ pub struct Dropped {
 pub struct Registry {
     next: AllocationId,
     physical: BTreeMap<AllocationId, Physical>,
+    /// Sizes of those together.
+    bytes: u64,
     /// Of those that were imported.
     imported: BTreeMap<AllocationKey, AllocationId>,
     mappings: BTreeMap<u64, Mapping>,
@@ -168,6 +170,7 @@ impl Registry {
         Self {
             next: 1,
             physical: BTreeMap::new(),
+            bytes: 0,
             imported: BTreeMap::new(),
             mappings: BTreeMap::new(),
             access: Intervals::new(),
@@ -184,8 +187,20 @@ impl Registry {
         if let Origin::Imported(key) = physical.origin {
             self.imported.insert(key, id);
         }
+        self.bytes += physical.bytes;
         self.physical.insert(id, physical);
         id
+    }
+
+    fn remove(&mut self, id: AllocationId) -> Option<Physical> {
+        let physical = self.physical.remove(&id)?;
+        self.bytes -= physical.bytes;
+        Some(physical)
+    }
+
+    /// Sizes of all allocations together.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// The allocation of that number.
@@ -245,7 +260,7 @@ impl Registry {
         if physical.references > 0 || physical.mappings > 0 {
             return None;
         }
-        let physical = self.physical.remove(&id)?;
+        let physical = self.remove(id)?;
         if let Origin::Imported(key) = physical.origin {
             self.imported.remove(&key);
         }
@@ -510,7 +525,7 @@ impl Registry {
     fn gone(&mut self, base: u64, id: AllocationId) -> Option<Gone> {
         let mapping = self.mappings.remove(&base)?;
         self.access.remove(base..base + mapping.bytes);
-        let physical = self.physical.remove(&id)?;
+        let physical = self.remove(id)?;
         Some(Gone {
             id,
             base,

@@ -49,6 +49,14 @@ impl Control {
         self.driver.get_or_init(gpu::control).clone()
     }
 
+    /// One whose processes hold what the test says.
+    #[cfg(test)]
+    pub fn with_usage(usage: impl DeviceUsage + 'static) -> Self {
+        let control = Self::default();
+        let _ = control.usage.set(Box::new(usage));
+        control
+    }
+
     /// Device memory that the processes hold, in bytes; none: that cannot be told.
     pub fn held(&self, processes: &[ProcessId]) -> Option<u64> {
         self.usage.get_or_init(gpu::usage).of(processes)

@@ -168,8 +168,6 @@ pub enum Effect {
     TakeTables {
         /// The number of the attempt.
         seq: Sequence,
-        /// Bytes of device memory that the driver will save.
-        native_bytes: u64,
     },
     /// Tell the sidecar that the job is quiet; if it cannot be told, report [`Input::Abandon`].
     TellQuiesced {

@@ -65,8 +65,6 @@ pub struct Farewell {
     bound: Duration,
     deadline: Instant,
     members: BTreeMap<ProcessId, Phase>,
-    /// Bytes of device memory that the driver will save.
-    native: BTreeMap<ProcessId, u64>,
 }
 
 impl Farewell {
@@ -83,7 +81,6 @@ impl Farewell {
             bound,
             deadline: now + bound,
             members: BTreeMap::new(),
-            native: BTreeMap::new(),
         };
         let mut effects = Vec::new();
         for &pid in processes {
@@ -132,10 +129,6 @@ impl Farewell {
     fn take(&mut self, now: Instant, input: Input, effects: &mut Vec<Effect>) -> Outcome {
         match input {
             Input::TableUnusable { seq, .. } if seq == self.seq => Err(CutShort),
-            Input::Native { pid, seq, bytes } if seq == self.seq => {
-                self.native.insert(pid, bytes);
-                Ok(())
-            }
             Input::Quiesced { pid, seq, outcome } if seq == self.seq => {
                 self.answered(pid, outcome, Phase::Asked, Phase::Quiet)
             }
@@ -224,14 +217,7 @@ impl Farewell {
         match self.stage {
             Stage::Quiescing if all(Phase::Quiet) => {
                 self.stage = Stage::Collecting;
-                effects.push(Effect::TakeTables {
-                    seq: self.seq,
-                    native_bytes: self
-                        .members
-                        .keys()
-                        .filter_map(|pid| self.native.get(pid))
-                        .sum(),
-                });
+                effects.push(Effect::TakeTables { seq: self.seq });
             }
             Stage::Detaching if all(Phase::Away) => self.end(effects),
             _ => {}

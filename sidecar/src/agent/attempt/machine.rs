@@ -653,7 +653,6 @@ impl Step<'_> {
                 self.go_to(Stage::Collecting);
                 self.effects.push(Effect::TakeTables {
                     seq: self.attempt.seq,
-                    native_bytes: self.attempt.native_bytes(),
                 });
             }
             Stage::Collecting | Stage::Held | Stage::Preparing if failed => self.finish(),

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use phos_protocol::agent::Process;
 use phos_protocol::channel::SendError;
-use phos_protocol::shim::{ToAgent, ToShim};
+use phos_protocol::shim::{ToAgent, ToShim, Usage};
 use phos_protocol::types::{Device, ProcessId};
 use rustix::event::PollFlags;
 
@@ -95,6 +95,8 @@ pub struct CudaProcess {
     pub unsupported: Option<String>,
     /// A tool has attached itself to the driver in it.
     pub instrumented: bool,
+    /// What it said last of its memory; none: nothing yet.
+    pub usage: Option<Usage>,
 }
 
 /// The sockets and their connections.

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use phos_protocol::agent::{AttemptError, DumpFacts, JobState, ToSidecar};
-use phos_protocol::shim::{Refusal, Sequence, ShimState, TableEntry, ToShim};
+use phos_protocol::shim::{Refusal, Sequence, ShimState, TableEntry, ToShim, Usage};
 use phos_protocol::types::{AllocationKey, ProcessId};
 
 use super::Init;
@@ -108,8 +108,8 @@ impl Init {
                 self.checkpoint.tables.insert(pid, Table::default());
                 self.tell_process(pid, &ToShim::Quiesce { seq, timeout_ms });
             }
-            Effect::TakeTables { seq, native_bytes } => {
-                let outcome = self.take_tables(native_bytes);
+            Effect::TakeTables { seq } => {
+                let outcome = self.take_tables();
                 self.attempt(Input::Collected { seq, outcome });
             }
             Effect::TellQuiesced { seq } => self.tell_quiesced(seq),
@@ -269,10 +269,14 @@ impl Init {
             .filter(|(_, process)| process.instrumented)
             .map(|(&pid, _)| pid)
             .collect();
+        let usage: BTreeMap<ProcessId, Usage> = (self.processes.iter())
+            .filter_map(|(&pid, process)| Some((pid, process.usage?)))
+            .collect();
         let job = survey::Job {
             root,
             with_shim: &with_shim,
             instrumented: &instrumented,
+            usage: &usage,
             control: &self.tools.control,
             image_limit: self.config.image_limit,
             tcp: self.config.tcp,
@@ -356,7 +360,7 @@ impl Init {
     // ------------------------------------------------------------------------------------------------ the effects
 
     /// Every gate is closed: the tables become the vault.
-    fn take_tables(&mut self, native_bytes: u64) -> Result<(), AttemptError> {
+    fn take_tables(&mut self) -> Result<(), AttemptError> {
         while let Some((pid, table)) = self.checkpoint.tables.pop_first() {
             self.vault
                 .apply(pid, table)
@@ -373,7 +377,6 @@ impl Init {
             ));
             return Err(AttemptError::Shim { pid, refusal });
         }
-        self.survey.native_bytes(native_bytes);
         failpoint::hit("agent:after-quiesce");
         Ok(())
     }

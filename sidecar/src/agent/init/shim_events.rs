@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use phos_protocol::agent::{JobState, ToSidecar};
-use phos_protocol::shim::{HELD, Refusal, Sequence, ShimState, ToAgent as FromShim, ToShim};
+use phos_protocol::shim::{HELD, Refusal, Sequence, ShimState, ToAgent as FromShim, ToShim, Usage};
 use phos_protocol::types::{Allocation, AllocationKey, Device, GpuUuid, ProcessId};
 use rustix::event::{PollFd, PollFlags, poll};
 
@@ -137,6 +137,15 @@ impl Init {
                     process.instrumented = true;
                 }
             }
+            FromShim::Usage(usage) => {
+                let Usage {
+                    taken_over, native, ..
+                } = usage;
+                tracing::debug!(pid, taken_over, native, "memory on GPUs");
+                if let Some(process) = self.processes.get_mut(&pid) {
+                    process.usage = Some(usage);
+                }
+            }
         }
     }
 
@@ -182,6 +191,7 @@ impl Init {
                 alive: watch(pid),
                 unsupported: None,
                 instrumented: false,
+                usage: None,
             },
         );
         if let Some(old) = old.and_then(|p| p.connection) {

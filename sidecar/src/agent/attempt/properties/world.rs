@@ -318,7 +318,7 @@ impl World {
                 }
                 self.tell(pid, Told::Quiesce(seq));
             }
-            Effect::TakeTables { seq, .. } => {
+            Effect::TakeTables { seq } => {
                 let outcome = self.fails(0);
                 self.waiting.push_back(Input::Collected { seq, outcome });
             }
