@@ -22,6 +22,7 @@ from werkzeug.serving import make_server
 
 # Docker kills after 10 s where nothing else is said.
 PATIENCE = 6.0
+ENDS = {signal.SIGTERM, signal.SIGINT}
 
 
 def make_creation_atomic():
@@ -71,13 +72,14 @@ class Gate:
 
 def state():
     """All buckets as bytes. Of a request that hangs something may be written meanwhile: then once more."""
-    while True:
+    for left in reversed(range(100)):
         try:
             return pickle.dumps(
                 {(account, partition): backend.buckets for account, of in s3_backends.items() for partition, backend in of.items()}
             )
-        except RuntimeError as error:
-            print(f"state: {error}", file=sys.stderr, flush=True)
+        except RuntimeError:
+            if not left:
+                raise
 
 
 def save(path):
@@ -113,13 +115,13 @@ def main():
     server = make_server(args.host, args.port, gate, threaded=True)
     # For all threads, and waited for below. A handler runs when the main thread wakes up, and after `docker unpause` the kernel
     # gives the signal to whichever thread runs first: the main one slept on until SIGKILL.
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    signal.pthread_sigmask(signal.SIG_BLOCK, ENDS)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     if not known:
         urllib.request.urlopen(urllib.request.Request(f"http://127.0.0.1:{args.port}/{args.bucket}", method="PUT"))
     if args.ready:
         open(args.ready, "w", encoding="ascii").close()
-    signal.sigwait({signal.SIGTERM})
+    signal.sigwait(ENDS)
     if args.state:
         gate.close()
         save(args.state)

@@ -50,6 +50,13 @@ pub fn live() -> Vec<usize> {
     lock(&CONTEXTS).keys().copied().collect()
 }
 
+/// How many contexts the device has that has most of them.
+pub fn most_on_a_device() -> usize {
+    let contexts = lock(&CONTEXTS);
+    let on = |device| contexts.values().filter(|c| c.device == device).count();
+    contexts.values().map(|c| on(c.device)).max().unwrap_or(0)
+}
+
 fn note(context: usize, device: i32, green: usize) {
     lock(&CONTEXTS).entry(context).or_insert(Context {
         device,

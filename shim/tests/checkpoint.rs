@@ -663,10 +663,32 @@ fn what_is_left_to_the_driver_is_counted() {
     assert!(table.is_empty(), "{table:?}");
     assert_eq!(link.native, 4_000_000 + pitch * 1010);
     link.send(&ToShim::Resume { seq: 1 });
+    // The same is told while the job runs.
+    link.wait_usage(|usage| usage.native == 4_000_000 + pitch * 1010);
+    assert_eq!(link.usage.taken_over, 0);
     puppet.all(&["free a", "free c", "free d"]);
+    link.wait_usage(|usage| usage.native == 0);
     link.native = 0;
     link.quiesce(2, 5000).unwrap();
     assert_eq!(link.native, 0);
+}
+
+#[test]
+fn what_is_taken_over_is_told_over_checkpoints_and_to_every_agent() {
+    let world = World::new(&[128]);
+    let agent = world.agent();
+    let (mut puppet, mut link) = started(&world, &agent);
+    let small = link.wait_usage(|usage| usage.stacks > 0);
+    puppet.all(&["alloc a 30000000", "fill a 30000000 7"]);
+    let large = link.wait_usage(|usage| usage.taken_over >= small.taken_over + 30_000_000);
+    let (agent, link) = cycle(agent, link, 1);
+    drop((agent, link));
+    let agent = world.agent();
+    let mut link = agent.accept().welcome(&[]);
+    let again = link.wait_usage(|usage| usage.taken_over > 0);
+    assert_eq!(again, large);
+    puppet.ok("free a");
+    link.wait_usage(|usage| usage.taken_over == small.taken_over);
 }
 
 /// As [`cycle`], with the driver's own checkpoint of the process in between, made by another process.

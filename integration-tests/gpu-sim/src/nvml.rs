@@ -6,6 +6,7 @@
 use crate::api::Out;
 use crate::driver::{self, Driver};
 use crate::sync::lock;
+use std::os::unix::fs::MetadataExt;
 use std::sync::Mutex;
 
 type Return = i32;
@@ -128,8 +129,18 @@ pub unsafe extern "C" fn nvmlDeviceGetCount_v2(count: Out<u32>) -> Return {
     })
 }
 
-/// Bytes of a device's memory that a process has mapped, each part of it once.
+/// Bytes of a device's memory that a process has: allocations that it has a descriptor of (what a context takes for itself is mapped
+/// nowhere), and parts of others that it has mapped, each once.
 fn held(pid: u32, device: &str) -> u64 {
+    let mut files = std::collections::BTreeMap::new();
+    let entries = std::fs::read_dir(format!("/proc/{pid}/fd"));
+    for entry in entries.into_iter().flatten().flatten() {
+        let is_its = std::fs::read_link(entry.path())
+            .is_ok_and(|to| to.to_str().is_some_and(|to| to.starts_with(device)));
+        if is_its && let Ok(file) = std::fs::metadata(entry.path()) {
+            files.insert(file.ino(), file.len());
+        }
+    }
     let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
     let mut parts = std::collections::BTreeMap::new();
     for line in maps.lines().filter(|line| line.contains(device)) {
@@ -139,10 +150,14 @@ fn held(pid: u32, device: &str) -> u64 {
             continue;
         };
         let number = |hex: &str| u64::from_str_radix(hex, 16).unwrap_or_default();
-        let key = (fields.get(2).copied(), fields.get(4).copied());
+        let inode = fields.get(4).and_then(|inode| inode.parse().ok());
+        if inode.is_some_and(|inode| files.contains_key(&inode)) {
+            continue;
+        }
+        let key = (fields.get(2).copied(), inode);
         parts.insert(key, number(end).saturating_sub(number(start)));
     }
-    parts.values().sum()
+    files.values().sum::<u64>() + parts.values().sum::<u64>()
 }
 
 /// See NVML's documentation.

@@ -33,21 +33,33 @@ fn on_a_small_gpu(image_limit: &str) -> JobSpec {
 }
 
 fn trains_without_checkpoints(world: &World, spec: &JobSpec, words: &[&str]) -> Result<()> {
-    once_known(world, spec, &[], words)
-}
-
-/// The same, asked for once phos-ft has heard what the job has.
-fn once_known(world: &World, spec: &JobSpec, known: &[&str], words: &[&str]) -> Result<()> {
-    disturbed(world, spec, |world, phos| {
+    refuses(world, spec, words, |world, phos| {
         wait_step(world, phos, 5)?;
-        wait_said(phos, known)?;
-        let asked = world.run(&["checkpoint"])?;
-        ensure!(!asked.status.success(), "{asked:?}");
-        wait_said(phos, words)?;
-        never_stopped(phos)
+        ask_in_vain(world)
     })?;
     ensure!(world.checkpoints()?.is_empty());
     Ok(())
+}
+
+fn ask_in_vain(world: &World) -> Result<()> {
+    let asked = world.run(&["checkpoint"])?;
+    ensure!(!asked.status.success(), "{asked:?}");
+    Ok(())
+}
+
+/// The job trains, `ask` has phos-ft want a checkpoint, and it says why there is none and stops nothing.
+fn refuses(
+    world: &World,
+    spec: &JobSpec,
+    words: &[&str],
+    ask: impl FnOnce(&World, &PhosFt) -> Result<()>,
+) -> Result<()> {
+    disturbed(world, spec, |world, phos| {
+        ask(world, phos)?;
+        wait_said(phos, words)?;
+        wait_said(phos, &["checkpoint given up"])?;
+        never_stopped(phos)
+    })
 }
 
 #[test]
@@ -102,67 +114,81 @@ fn a_criu_that_cannot_start() -> Result<()> {
 }
 
 /// What the driver saves of its own needs room twice, in the process and in the image: known before anything stops. With less of
-/// it there are checkpoints.
-struct Own {
-    image_limit: &'static str,
-    arguments: &'static [&'static str],
-    /// In MiB: too much, and little enough.
-    sizes: [&'static str; 2],
-    /// What the agent has to hear of it before.
-    known: &'static [&'static str],
-    words: &'static [&'static str],
-}
-
-fn without_room(own: &Own) -> Result<()> {
+/// it there are checkpoints. Sizes in MiB.
+fn without_room(
+    image_limit: &str,
+    arguments: &[&str],
+    (too_much, little): (&str, &str),
+    who: Who,
+    words: &[&str],
+) -> Result<()> {
     let spec = |size| {
-        let mut arguments = own.arguments.to_vec();
-        arguments.push(size);
-        on_a_small_gpu(own.image_limit).with_trainer(&arguments)
+        let mut all = arguments.to_vec();
+        all.push(size);
+        on_a_small_gpu(image_limit).with_trainer(&all)
     };
     let world = World::simulated(1, 768)?;
-    once_known(&world, &spec(own.sizes[0]), own.known, own.words)?;
+    let mut large = spec(too_much);
+    match who {
+        // The job has everything long before.
+        Who::Schedule => {
+            large.interval = "5s".into();
+            refuses(&world, &large, words, |world, phos| {
+                wait_step(world, phos, 5)
+            })?;
+        }
+        Who::Somebody => refuses(&world, &large, words, |world, phos| {
+            // 200 MiB and a little more.
+            wait_said(phos, &["memory on gpus", "native=2"])?;
+            ask_in_vain(world)
+        })?,
+    }
     let world = World::simulated(1, 768)?;
-    disturbed(&world, &spec(own.sizes[1]), |world, phos| {
+    disturbed(&world, &spec(little), |world, phos| {
         checkpoint(world, phos)?;
         kill_job_and_wait(world, phos)
     })
 }
 
-/// What only the driver knows of.
+/// Who wants the checkpoint.
+enum Who {
+    /// What only the driver knows of is in its way.
+    Schedule,
+    /// What the shim knows of, and tells once a second, is in everybody's.
+    Somebody,
+}
+
 #[test]
 fn gpu_memory_in_pools_of_the_driver_without_room_for_it() -> Result<()> {
-    without_room(&Own {
-        image_limit: "160MiB",
-        arguments: &["--pool-mib"],
-        sizes: ["320", "8"],
-        known: &[],
-        words: &["driver's own pools", "cudamallocasync", "--image-limit"],
-    })
+    without_room(
+        "160MiB",
+        &["--pool-mib"],
+        ("320", "8"),
+        Who::Schedule,
+        &["driver's own pools", "cudamallocasync", "--image-limit"],
+    )
 }
 
-/// What the shim knows of, and tells once a second.
 #[test]
 fn arrays_without_room_for_them() -> Result<()> {
-    without_room(&Own {
-        image_limit: "160MiB",
-        arguments: &["--arrays", "--array-mib"],
-        sizes: ["200", "8"],
-        // 200 MiB and a little more.
-        known: &["native=2"],
-        words: &["arrays", "--image-limit"],
-    })
+    without_room(
+        "160MiB",
+        &["--arrays", "--array-mib"],
+        ("200", "8"),
+        Who::Somebody,
+        &["arrays", "--image-limit"],
+    )
 }
 
-/// What only the driver knows of.
 #[test]
 fn variables_of_modules_without_room_for_them() -> Result<()> {
-    without_room(&Own {
-        image_limit: "200MiB",
-        arguments: &["--variable-mib"],
-        sizes: ["360", "8"],
-        known: &[],
-        words: &["variables of modules", "--image-limit"],
-    })
+    without_room(
+        "200MiB",
+        &["--variable-mib"],
+        ("360", "8"),
+        Who::Schedule,
+        &["variables of modules", "--image-limit"],
+    )
 }
 
 /// The stacks of GPU threads are given back before the driver saves anything: they need no room.
@@ -172,8 +198,33 @@ fn stacks_of_gpu_threads_need_no_room() -> Result<()> {
     let mut spec = on_a_small_gpu("200MiB");
     spec.env.retain(|(name, _)| !name.starts_with("PHOS_SIM_"));
     spec.env.push(("PHOS_SIM_STACK_MIB".into(), "264".into()));
+    spec.interval = "1s".into();
+    disturbed(&world, &spec, |_, phos| {
+        wait_said(phos, &["checkpoint id="])?;
+        ensure!(!phos.said().contains("--image-limit"), "{}", phos.tail());
+        Ok(())
+    })
+}
+
+/// A kernel made them so large that they look like what the driver saves: after a minute a stop tells, and from then on there are
+/// checkpoints. Who asks has one at once.
+#[test]
+fn stacks_that_look_like_something_else_are_in_nobodys_way_for_long() -> Result<()> {
+    let world = World::simulated(1, 768)?;
+    let mut spec = on_a_small_gpu("200MiB");
+    spec.env.push(("PHOS_SIM_STACK_MIB".into(), "400".into()));
+    spec.interval = "1s".into();
     disturbed(&world, &spec, |world, phos| {
-        checkpoint(world, phos).map(drop)
+        wait_said(phos, &["the image needs about", "--image-limit"])?;
+        never_stopped(phos)?;
+        checkpoint(world, phos)?;
+        // By itself.
+        let had = world.checkpoints()?.len();
+        wait_for("a checkpoint by the schedule", LIMIT, || {
+            let all = world.checkpoints().ok()?;
+            (all.len() > had + 1).then_some(())
+        })
+        .map_err(|e| e.context(phos.tail()))
     })
 }
 

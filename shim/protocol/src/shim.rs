@@ -227,8 +227,8 @@ pub struct Usage {
     /// Memory that the shim knows to be the driver's to save: arrays, and what could not be taken over. Pools of the driver and
     /// variables of modules are not among it.
     pub native: u64,
-    /// Memory that the stacks of GPU threads may take, which is given back as well: at most, unless kernels need far more stack than
-    /// most.
+    /// Memory that the stacks of GPU threads may take on each device, which is given back as well: at most, unless kernels need far
+    /// more stack than most.
     pub stacks: u64,
 }
 

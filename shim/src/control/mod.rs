@@ -269,23 +269,28 @@ impl Control {
         if let Err(end) = self.tell_usage(socket) {
             return end;
         }
+        let mut ticked = Instant::now();
         loop {
-            match receive(socket, TICK) {
+            // Also where somebody has something to say all the time.
+            let left = TICK.saturating_sub(ticked.elapsed());
+            match receive(socket, left) {
                 Ok(Some((message, fds))) => {
                     if let Some(end) = self.handle(socket, message, fds) {
                         return end;
                     }
                 }
-                Ok(None) => {
-                    if guard::changed() {
-                        unsupported::announce();
-                    }
-                    link::flush_freed();
-                    if let Err(end) = self.tell_usage(socket) {
-                        return end;
-                    }
-                }
+                Ok(None) => {}
                 Err(end) => return end,
+            }
+            if ticked.elapsed() >= TICK {
+                if guard::changed() {
+                    unsupported::announce();
+                }
+                link::flush_freed();
+                if let Err(end) = self.tell_usage(socket) {
+                    return end;
+                }
+                ticked = Instant::now();
             }
         }
     }

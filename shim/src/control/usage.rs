@@ -18,31 +18,32 @@ const STACK: u64 = 4 << 10;
 
 /// What was said last.
 pub struct Told {
-    /// What the stacks of all threads of the largest device may take, in bytes.
+    /// Of the device on which it is most, in bytes.
     stacks: u64,
-    devices: usize,
     said: Option<Usage>,
 }
 
-fn attribute(device: i32, which: u32) -> u64 {
+fn attribute(device: i32, which: u32) -> Option<u64> {
     let mut value = 0;
     // SAFETY: writes one integer.
-    match unsafe { real::cuDeviceGetAttribute(&mut value, which, device) } {
-        abi::SUCCESS => u64::try_from(value).unwrap_or_default(),
-        _ => 0,
-    }
+    let result = unsafe { real::cuDeviceGetAttribute(&mut value, which, device) };
+    (result == abi::SUCCESS).then(|| u64::try_from(value).ok())?
+}
+
+/// What the stacks of all threads may take. Of a device that does not say how many there are: anything.
+fn stacks(device: i32) -> u64 {
+    let threads = attribute(device, MULTIPROCESSORS)
+        .zip(attribute(device, THREADS))
+        .map(|(multiprocessors, threads)| multiprocessors.saturating_mul(threads));
+    threads.map_or(u64::MAX, |threads| threads.saturating_mul(STACK))
 }
 
 impl Told {
     /// Nothing yet, of a process that sees these devices.
     pub fn new(devices: &[Device]) -> Self {
-        let threads = devices
-            .iter()
-            .map(|d| attribute(d.ordinal, MULTIPROCESSORS) * attribute(d.ordinal, THREADS))
-            .max();
+        let stacks = devices.iter().map(|device| stacks(device.ordinal)).max();
         Self {
-            stacks: threads.unwrap_or_default() * STACK,
-            devices: devices.len(),
+            stacks: stacks.unwrap_or_default(),
             said: None,
         }
     }
@@ -54,12 +55,13 @@ impl Told {
 
     /// What is to be said, if that is not what was said last.
     pub fn news(&mut self) -> Option<Usage> {
-        // Contexts that libraries have made are not all known, and stacks are a context's own.
-        let contexts = context::live().len().max(self.devices);
+        // Stacks are a context's own.
+        let contexts = context::most_on_a_device().max(1) as u64;
+        let taken_over = registry::lock().bytes();
         let usage = Usage {
-            taken_over: registry::lock().bytes(),
+            taken_over,
             native: memory::native::bytes(),
-            stacks: self.stacks.saturating_mul(contexts as u64),
+            stacks: self.stacks.saturating_mul(contexts),
         };
         (self.said.replace(usage) != Some(usage)).then_some(usage)
     }

@@ -47,6 +47,7 @@ fn memory_lives_while_a_handle_or_a_mapping_does() {
     assert_eq!(dropped.len(), 1);
     assert_eq!(dropped[0].real, Some(77));
     assert!(r.physical(id).is_none());
+    assert_eq!(r.bytes(), 0);
 }
 
 #[test]
@@ -146,7 +147,7 @@ fn one_empty_slab_stays() {
         let gone = r.free_plain(base, plain);
         assert_eq!(gone.is_some(), base == b);
     }
-    assert_eq!(r.all().count(), 1);
+    assert_eq!((r.all().count(), r.bytes()), (1, 2 * MIB));
 }
 
 #[test]
@@ -167,9 +168,10 @@ fn a_context_takes_its_memory_along() {
             small: false,
         },
     );
+    assert_eq!(r.bytes(), 8 * MIB);
     assert_eq!(r.ranges_of_context(9).len(), 2);
     let gone = r.free_context(9);
     assert_eq!(gone.len(), 2);
-    assert_eq!(r.all().count(), 1);
+    assert_eq!((r.all().count(), r.bytes()), (1, 2 * MIB));
     assert!(r.plain_at(0x3000_0000).is_none());
 }

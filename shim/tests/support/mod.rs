@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use phos_gpu_sim::Node;
 use phos_protocol::channel as wire;
 use phos_protocol::shim::{
-    HELD, QuiesceFacts, Refusal, Sequence, ShimState, TableEntry, ToAgent, ToShim,
+    HELD, QuiesceFacts, Refusal, Sequence, ShimState, TableEntry, ToAgent, ToShim, Usage,
 };
 use phos_protocol::types::{AllocationKey, Device};
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -273,6 +273,7 @@ impl Agent {
             socket,
             vault: BTreeMap::new(),
             native: 0,
+            usage: Usage::default(),
             pid: 0,
         };
         let (message, _) = link.receive();
@@ -322,6 +323,8 @@ pub struct Link {
     pub vault: BTreeMap<AllocationKey, OwnedFd>,
     /// Device memory that the driver saves, in bytes, as was said last.
     pub native: u64,
+    /// What the process has, as it said last.
+    pub usage: Usage,
     pub pid: u32,
 }
 
@@ -340,9 +343,36 @@ impl Link {
         wire::send(&self.socket, message, &[]).unwrap();
     }
 
+    /// The next message but those of what the process has, which come when they like.
     pub fn receive(&mut self) -> (ToAgent, Vec<OwnedFd>) {
+        loop {
+            match self.receive_any() {
+                (ToAgent::Usage(usage), _) => self.usage = usage,
+                other => return other,
+            }
+        }
+    }
+
+    fn receive_any(&self) -> (ToAgent, Vec<OwnedFd>) {
         ready(&self.socket, PATIENCE).expect("nothing comes from the shim");
         wire::recv(&self.socket).unwrap()
+    }
+
+    /// Waits until the process has said that it has this, while somebody speaks to it all the time.
+    pub fn wait_usage(&mut self, mut wanted: impl FnMut(&Usage) -> bool) -> Usage {
+        let begun = Instant::now();
+        while !wanted(&self.usage) {
+            assert!(begun.elapsed() < PATIENCE, "it has {:?}", self.usage);
+            self.send(&ToShim::MemoryReleased);
+            if ready(&self.socket, Duration::from_millis(100)).is_some() {
+                match self.receive_any() {
+                    (ToAgent::Usage(usage), _) => self.usage = usage,
+                    (ToAgent::Freed { .. }, _) => {}
+                    other => panic!("unexpected {other:?}"),
+                }
+            }
+        }
+        self.usage
     }
 
     pub fn welcome(self, held: &[u64]) -> Self {

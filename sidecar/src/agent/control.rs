@@ -59,6 +59,15 @@ impl Control {
 
     /// Device memory that the processes hold, in bytes; none: that cannot be told.
     pub fn held(&self, processes: &[ProcessId]) -> Option<u64> {
+        let held = self.held_by(processes)?;
+        Some(
+            held.iter()
+                .fold(0, |sum, (_, bytes)| sum.saturating_add(*bytes)),
+        )
+    }
+
+    /// The same of each, on each device on which it holds something.
+    pub fn held_by(&self, processes: &[ProcessId]) -> Option<Vec<(ProcessId, u64)>> {
         self.usage.get_or_init(gpu::usage).of(processes)
     }
 }

@@ -143,6 +143,6 @@ pub trait ControlState: Send + Sync {
 
 /// How much device memory processes hold, as the machine says.
 pub trait DeviceUsage: Send + Sync {
-    /// Bytes that the processes hold on all devices together; none: that cannot be told.
-    fn of(&self, processes: &[ProcessId]) -> Option<u64>;
+    /// Bytes that each of the processes holds, on each device on which it holds something; none: that cannot be told.
+    fn of(&self, processes: &[ProcessId]) -> Option<Vec<(ProcessId, u64)>>;
 }

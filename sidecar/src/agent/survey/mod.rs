@@ -10,6 +10,7 @@
 //!   again, but for a try after waits that grow, and for one that somebody asks for or that is the last.
 
 pub mod devices;
+mod estimate;
 mod held;
 mod questions;
 pub mod room;
@@ -22,7 +23,7 @@ use phos_protocol::shim::{Refusal, Usage};
 use phos_protocol::types::ProcessId;
 
 use self::devices::InTheWay;
-use self::held::Held;
+use self::estimate::Estimate;
 use self::questions::{Against, Questions};
 use crate::agent::channels::shims;
 use crate::agent::config::Tcp;
@@ -117,9 +118,7 @@ pub struct Survey {
     passing: BTreeMap<ProcessId, Instant>,
     blocked: Option<Blocked>,
     shown: Option<Shown>,
-    /// Since when the image would not fit, by what the driver says of memory.
-    tight_since: Option<Instant>,
-    held: Held,
+    estimate: Estimate,
     questions: Questions,
     lost: Option<String>,
 }
@@ -176,38 +175,8 @@ impl Survey {
         self.ask_the_driver(job, now)?;
         check_ranks(job, &tree.processes)?;
         let resident = tree.anonymous_bytes() + tree::carried_bytes(&tree.processes);
-        self.check_room(job, resident, now)
-    }
-
-    fn check_room(
-        &mut self,
-        job: &Job<'_>,
-        resident: u64,
-        now: Instant,
-    ) -> Result<(), AttemptError> {
-        let with = |native| {
-            room::check(&room::Need {
-                resident,
-                native,
-                image_room: job.image_limit,
-            })
-        };
-        with(job.usage.values().map(|usage| usage.native).sum())?;
-        // Pools of the driver and variables of modules are seen by the driver alone.
-        let native = match job.usage.is_empty() {
-            true => None,
-            false => self.held.native_at_least(job.control, job.usage),
-        };
-        let Err(error) = native.map_or(Ok(()), with) else {
-            self.tight_since = None;
-            return Ok(());
-        };
-        // What it was compared with is up to a second old.
-        let since = *self.tight_since.get_or_insert(now);
-        match now.saturating_duration_since(since) < PATIENCE {
-            true => Err(AttemptError::Soon(error.to_string())),
-            false => Err(error),
-        }
+        self.estimate
+            .check(job, resident, self.shown.is_some(), now)
     }
 
     fn ask_the_driver(&mut self, job: &Job<'_>, now: Instant) -> Result<(), AttemptError> {
@@ -277,6 +246,7 @@ impl Survey {
 
     /// A dump succeeded.
     pub fn dumped(&mut self) {
+        self.estimate.dumped();
         self.blocked = None;
         self.shown = None;
     }
@@ -284,7 +254,7 @@ impl Survey {
     /// The job's processes are others now.
     pub fn forget_processes(&mut self) {
         self.passing.clear();
-        self.tight_since = None;
+        self.estimate.forget_processes();
         self.blocked = None;
         self.shown = None;
         // About processes that are no more the driver answers at once.
@@ -442,10 +412,6 @@ fn uses_cuda(control: &Control, pid: ProcessId) -> bool {
 mod tests {
     use super::*;
     use std::process::Command;
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicU64, Ordering};
-
-    use crate::gpu::control::DeviceUsage;
 
     fn look(survey: &mut Survey, root: ProcessId, now: Instant) -> Result<(), AttemptError> {
         // The machine's daemons are strays to a tree that has no PID namespace of its own.
@@ -464,74 +430,6 @@ mod tests {
             urgency: Urgency::Scheduled,
         };
         survey.look(&job, now)
-    }
-
-    /// A driver that says so of all processes.
-    struct Says(Arc<AtomicU64>);
-
-    impl DeviceUsage for Says {
-        fn of(&self, _: &[ProcessId]) -> Option<u64> {
-            Some(self.0.load(Ordering::Relaxed))
-        }
-    }
-
-    #[test]
-    fn what_the_driver_would_save_without_room_for_it_is_refused_while_it_is_there() {
-        const GIB: u64 = 1 << 30;
-        let child = with_open("/dev/null");
-        let pid = child.0.id();
-        let held = Arc::new(AtomicU64::new(0));
-        let control = Control::with_usage(Says(Arc::clone(&held)));
-        let mut survey = Survey::default();
-        let mut look = |taken_over, native, now| {
-            let usage = Usage {
-                taken_over,
-                native,
-                stacks: GIB,
-            };
-            let job = Job {
-                root: pid,
-                with_shim: &BTreeSet::from([pid]),
-                instrumented: &[],
-                usage: &BTreeMap::from([(pid, usage)]),
-                control: &control,
-                image_limit: Some(GIB),
-                tcp: Tcp::Auto,
-                user: None,
-                urgency: Urgency::Scheduled,
-            };
-            if let Ok(tree) = tree::collect(pid) {
-                signals::children().extend(tree.strays.iter().map(|(pid, _)| *pid));
-            }
-            survey.look(&job, now)
-        };
-        let start = Instant::now();
-        let room = |seen: Result<(), AttemptError>| match seen {
-            Err(AttemptError::Criu(why)) => assert!(why.contains("--image-limit"), "{why}"),
-            other => panic!("{other:?}"),
-        };
-        // All of it was taken over, or goes with the stacks.
-        held.store(21 * GIB, Ordering::Relaxed);
-        assert_eq!(look(20 * GIB, 0, start), Ok(()));
-        // What the shim knows of is certain.
-        room(look(20 * GIB, 2 * GIB, start));
-        assert_eq!(look(20 * GIB, 0, start), Ok(()));
-        // What the driver says may be of memory that the shim has not told yet.
-        held.store(23 * GIB, Ordering::Relaxed);
-        assert!(matches!(
-            look(20 * GIB, 0, start),
-            Err(AttemptError::Soon(_))
-        ));
-        assert_eq!(look(22 * GIB, 0, start + PATIENCE), Ok(()));
-        assert!(matches!(
-            look(20 * GIB, 0, start + PATIENCE),
-            Err(AttemptError::Soon(_))
-        ));
-        room(look(20 * GIB, 0, start + 2 * PATIENCE));
-        room(look(20 * GIB, 0, start + 3 * PATIENCE));
-        // Let go of, it is no longer in the way.
-        held.store(21 * GIB, Ordering::Relaxed);
-        assert_eq!(look(20 * GIB, 0, start + 3 * PATIENCE), Ok(()));
     }
 
     #[test]

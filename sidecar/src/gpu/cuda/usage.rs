@@ -33,24 +33,24 @@ impl Usage {
 }
 
 impl DeviceUsage for Usage {
-    fn of(&self, processes: &[ProcessId]) -> Option<u64> {
+    fn of(&self, processes: &[ProcessId]) -> Option<Vec<(ProcessId, u64)>> {
         let nvml = self.0.as_ref()?;
-        let count = || -> Result<Option<u64>, NvmlError> {
-            let mut total = 0_u64;
+        let list = || -> Result<Option<Vec<(ProcessId, u64)>>, NvmlError> {
+            let mut all = Vec::new();
             for index in 0..nvml.device_count()? {
                 for found in nvml.device_by_index(index)?.running_compute_processes()? {
                     if !processes.contains(&found.pid) {
                         continue;
                     }
                     match found.used_gpu_memory {
-                        UsedGpuMemory::Used(bytes) => total = total.saturating_add(bytes),
+                        UsedGpuMemory::Used(bytes) => all.push((found.pid, bytes)),
                         UsedGpuMemory::Unavailable => return Ok(None),
                     }
                 }
             }
-            Ok(Some(total))
+            Ok(Some(all))
         };
-        count().unwrap_or_else(|e| {
+        list().unwrap_or_else(|e| {
             tracing::debug!(cause = %e, "NVML does not say what processes hold");
             None
         })
