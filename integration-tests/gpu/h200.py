@@ -359,13 +359,15 @@ def many(count=20000):
 
 
 def natives():
-    """What NVML says that processes hold while they are checkpointed: a program with 256 MiB in variables of a module."""
+    """What NVML says that processes hold while they are checkpointed: a program with 256 MiB in variables of a module. With 1.5 GiB
+    there is no room, and the schedule stops nothing for that; who asks for a checkpoint has a stop tell."""
     import threading
 
     import pynvml
 
-    exe = WORK / "globals"
-    subprocess.run(["nvcc", "-O2", "-arch=sm_90", "-o", str(exe), str(HERE / "programs/globals.cu")], check=True)
+    exe, larger = WORK / "globals", WORK / "globals-1536"
+    for out, flags in ((exe, []), (larger, ["-DMIB=1536"])):
+        subprocess.run(["nvcc", "-O2", "-arch=sm_90", *flags, "-o", str(out), str(HERE / "programs/globals.cu")], check=True)
     pynvml.nvmlInit()
     device, seen, over = pynvml.nvmlDeviceGetHandleByIndex(0), [], threading.Event()
 
@@ -377,8 +379,11 @@ def natives():
 
     job = Job("natives", 0, env={"CUDA_MODULE_LOADING": "LAZY"})
     tight = Job("natives-tight", 0, flags=["--image-limit", "300MiB"])
+    unstopped = Job("natives-unstopped", 0, interval="5s", flags=["--image-limit", "600MiB"],
+                    env={"PHOS_LOG": "info,phos_ft=debug"})
     for one in (job, tight):
         one.program = [str(exe), str(one.log), str(10**8)]
+    unstopped.program = [str(larger), str(unstopped.log), str(10**8)]
     start = time.monotonic()
     watcher = threading.Thread(target=watch)
     watcher.start()
@@ -397,6 +402,17 @@ def natives():
             if "variables of modules" not in str(e):
                 raise
         tight.step(len(lines(tight.log)) + 20)
+        unstopped.start().step(20)
+        wait_for("the schedule to be refused", 60, lambda: "checkpoint given up" in unstopped.tail(10**6))
+        said = unstopped.tail(10**6)
+        for wrong in ("the job runs again", "the job runs on"):
+            if wrong in said:
+                raise AssertionError("the job was stopped for an image that has no room")
+        refusal = [line for line in said.split("\n") if "checkpoint given up" in line]
+        told = [line for line in said.split("\n") if "memory on GPUs" in line]
+        row("refused without a stop", refusal[0][:300])
+        row("what the shim said", told[-1][-120:])
+        unstopped.step(len(lines(unstopped.log)) + 20)
         asked = time.monotonic()
         for _ in range(20):
             pynvml.nvmlDeviceGetComputeRunningProcesses(device)
@@ -408,7 +424,7 @@ def natives():
         for at, now in seen:
             say("NVML at %.3f s:" % (at - start), ", ".join(f"{pids.get(pid, pid)} {pid}: {mib} MiB" for pid, mib in now))
         print(job.tail(15))
-        for one in (job, tight):
+        for one in (job, tight, unstopped):
             one.clean()
 
 

@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <cstdlib>
 
-// 256 MiB.
-enum { COUNT = 64 << 20, BLOCKS = 1024, THREADS = 256 };
+#ifndef MIB
+#define MIB 256
+#endif
+enum { COUNT = MIB << 18, BLOCKS = 1024, THREADS = 256 };
 __device__ float field[COUNT];
 
 __global__ void fill() {
