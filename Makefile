@@ -50,6 +50,8 @@ lint: ## generated files, formatting, clippy, dependencies, scripts
 	.build/venv/bin/python shim/generate/generate.py --check
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	# fuzz/ is a workspace of its own, which no other target builds.
+	$(CARGO) update --workspace --locked --quiet --manifest-path fuzz/Cargo.toml
 	$(CARGO) deny --workspace --locked check bans licenses sources
 	scripts/advisories.sh
 	shellcheck -x scripts/*.sh scripts/cc docker/entrypoint integration-tests/slurm-site.sh .ci/run
