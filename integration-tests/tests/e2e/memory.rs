@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use phos_integration_tests::scenario::{LIMIT, checkpoint, disturbed, kill_job_and_wait};
-use phos_integration_tests::{JobSpec, World, wait_for};
+use phos_integration_tests::{JobSpec, World, scenario, wait_for};
 
 /// The device is nearly full and the job allocates and frees in every step, also while a snapshot
 /// of the last checkpoint is being drained (slowly: the link is throttled).
@@ -43,7 +43,7 @@ fn a_snapshot_gives_way_to_the_jobs_allocation() -> Result<()> {
     disturbed(&world, &spec, |world, phos| {
         // The first finds out how fast the link is: all is copied during the stop.
         checkpoint(world, phos)?;
-        let stops = || phos.said().matches("the job runs again").count();
+        let stops = || scenario::stops(phos);
         let surge = || {
             let asked = std::thread::scope(|scope| -> Result<_> {
                 let before = stops();

@@ -2,7 +2,7 @@
 //! that begins to measure: it costs the checkpoint a second try at once, and nothing else.
 
 use anyhow::{Context, Result, ensure};
-use phos_integration_tests::scenario::{LIMIT, disturbed, kill_job_and_wait, wait_step};
+use phos_integration_tests::scenario::{LIMIT, disturbed, kill_job_and_wait, stops, wait_step};
 use phos_integration_tests::{DeviceNode, JobSpec, World, wait_for};
 
 /// The agent waits at `point` until the worker has memory on the GPU.
@@ -33,11 +33,7 @@ fn begins_at(point: &str) -> Result<()> {
         );
         let status = world.json(&["status"])?;
         ensure!(status["failures"] == 0, "{status}");
-        ensure!(
-            said.matches("the job runs again").count() == 2,
-            "{}",
-            phos.tail()
-        );
+        ensure!(stops(phos) == 2, "{}", phos.tail());
         // With the worker, which verifies its memory at each step.
         kill_job_and_wait(world, phos)?;
         wait_for("the job to be resumed", LIMIT, || {

@@ -8,7 +8,8 @@ use std::process::Stdio;
 use anyhow::{Result, ensure};
 
 use phos_integration_tests::scenario::{
-    LIMIT, checkpoint, disturbed, kill_job_and_wait, last_step, never_stopped, wait_said, wait_step,
+    LIMIT, checkpoint, disturbed, kill_job_and_wait, last_step, never_stopped, stops, wait_said,
+    wait_step,
 };
 use phos_integration_tests::{JobSpec, LossTrace, PhosFt, World, scenario, wait_for};
 
@@ -56,10 +57,14 @@ fn refuses(
 ) -> Result<()> {
     disturbed(world, spec, |world, phos| {
         ask(world, phos)?;
-        wait_said(phos, words)?;
-        wait_said(phos, &["checkpoint given up"])?;
-        never_stopped(phos)
+        without_a_stop(phos, words)
     })
+}
+
+fn without_a_stop(phos: &PhosFt, words: &[&str]) -> Result<()> {
+    wait_said(phos, words)?;
+    wait_said(phos, &["checkpoint given up"])?;
+    never_stopped(phos)
 }
 
 #[test]
@@ -133,8 +138,14 @@ fn without_room(
         // The job has everything long before.
         Who::Schedule => {
             large.interval = "5s".into();
-            refuses(&world, &large, words, |world, phos| {
-                wait_step(world, phos, 5)
+            disturbed(&world, &large, |world, phos| {
+                wait_step(world, phos, 5)?;
+                without_a_stop(phos, words)?;
+                // Who asks has a stop tell, which finds no room before the driver saves anything.
+                ask_in_vain(world)?;
+                ensure!(stops(phos) == 1, "{}", phos.tail());
+                ensure!(world.checkpoints()?.is_empty());
+                Ok(())
             })?;
         }
         Who::Somebody => refuses(&world, &large, words, |world, phos| {
@@ -206,8 +217,8 @@ fn stacks_of_gpu_threads_need_no_room() -> Result<()> {
     })
 }
 
-/// A kernel made them so large that they look like what the driver saves: after a minute a stop tells, and from then on there are
-/// checkpoints. Who asks has one at once.
+/// A kernel made them so large that they look like what the driver saves. Who asks for a checkpoint has one at once, and from then on
+/// the schedule has its own.
 #[test]
 fn stacks_that_look_like_something_else_are_in_nobodys_way_for_long() -> Result<()> {
     let world = World::simulated(1, 768)?;

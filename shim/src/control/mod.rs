@@ -136,6 +136,7 @@ struct Control {
     fresh: bool,
     /// Memory has begun to come.
     attaching: Option<Attaching>,
+    /// What the agent knows of the memory.
     told: Told,
 }
 

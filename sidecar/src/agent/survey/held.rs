@@ -1,7 +1,7 @@
 //! How much device memory the driver would save into the job's processes: at least, while the job runs.
 //!
 //! What NVML says that the processes hold, less what goes before the driver saves anything: memory that was taken over, and what
-//! the stacks of GPU threads may take.
+//! the stacks of GPU threads may take. Stacks that a kernel made larger than that count as if they were saved.
 //!
 //! # Rules
 //!
