@@ -428,6 +428,25 @@ def natives():
             one.clean()
 
 
+def full():
+    """A GPU with some 5 GiB left, and the default limits: the schedule's checkpoints are taken, and none is refused for room."""
+    free = min(total - used for total, used in memory_mib())
+    job = Job("full", 10**6, interval="10s", env=dict(SMALL, EXTRA_GB=str((free >> 10) - 8)), flags=["--host-buffer", "16GiB"])
+    try:
+        job.start().step(6)
+        wait_for("three checkpoints of the schedule", 300, lambda: job.alive() and job.tail(10**6).count("stop_ms=") >= 3)
+        row("a full GPU", "; ".join("%d of %d MiB in use" % (used, total) for total, used in memory_mib()))
+        said = job.tail(10**6)
+        FIGURES["full"] = [line for line in said.split("\n") if "stop_ms=" in line]
+        for line in FIGURES["full"]:
+            row("of the schedule", line[-200:])
+        if "checkpoint given up" in said:
+            raise RuntimeError(next(line for line in said.split("\n") if "checkpoint given up" in line))
+    finally:
+        (OUT / "full.log").write_text(job.tail(400))
+        job.clean()
+
+
 def arrays(checkpoints=5):
     """The trainer of the tests with arrays that kernels reach through textures and surfaces: the kernels that the simulated GPU
     runs in Rust, here on a GPU."""
@@ -711,10 +730,15 @@ def demo():
     row("make demo", "; ".join(FIGURES["demo"] + said[-1:]))
 
 
-def used_mib():
-    text = subprocess.run(["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"],
+def memory_mib():
+    """Of each GPU: all of its memory and what is in use."""
+    text = subprocess.run(["nvidia-smi", "--query-gpu=memory.total,memory.used", "--format=csv,noheader,nounits"],
                           capture_output=True, text=True, check=True).stdout
-    return [int(line) for line in text.split()]
+    return [tuple(int(n) for n in line.split(",")) for line in text.splitlines()]
+
+
+def used_mib():
+    return [used for _, used in memory_mib()]
 
 
 def only(gpu):
@@ -880,7 +904,7 @@ def elsewhere():
 
 STAGES = {"correct": correct, "stop39": stop39, "stop90": stop90, "idle": idle, "peer": peer, "ratio": ratio, "gate": gate,
           "compat": compat, "programs": programs, "demo": demo, "encoding": encoding, "encrypted": encrypted, "tiers": tiers,
-          "many": many, "natives": natives, "arrays": arrays, "profiler": profiler,
+          "many": many, "natives": natives, "full": full, "arrays": arrays, "profiler": profiler,
           "user": user}
 # Only when named: they need two GPUs.
 PAIRED = {"two": two, "moved": moved, "nccl": nccl}
