@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The GPU test: phos-ft on a real GPU with PyTorch, one run, a short table last.
 
-    h200.py STAGE…        stages: see STAGES, PAIRED and APARTS below; all of STAGES without arguments
+    h200.py STAGE…        stages: see STAGES, PAIRED, APARTS and COMPARED below; all of STAGES without arguments
 
 Needs root, an NVIDIA GPU with a driver that has the checkpoint calls, PyTorch, and beside it what
 `make gpubundle` makes: `bin/` with phos-ft, its shim, the demo and its trainer, and `criu/`. Nothing is built here.
@@ -434,10 +434,10 @@ def full():
     job = Job("full", 10**6, interval="10s", env=dict(SMALL, EXTRA_GB=str((free >> 10) - 8)), flags=["--host-buffer", "16GiB"])
     try:
         job.start().step(6)
-        wait_for("three checkpoints of the schedule", 300, lambda: job.alive() and job.tail(10**6).count("stop_ms=") >= 3)
+        wait_for("three checkpoints of the schedule", 300, lambda: job.alive() and job.tail(10**6).count("checkpoint id=") >= 3)
         row("a full GPU", "; ".join("%d of %d MiB in use" % (used, total) for total, used in memory_mib()))
         said = job.tail(10**6)
-        FIGURES["full"] = [line for line in said.split("\n") if "stop_ms=" in line]
+        FIGURES["full"] = [line for line in said.split("\n") if "checkpoint id=" in line]
         for line in FIGURES["full"]:
             row("of the schedule", line[-200:])
         if "checkpoint given up" in said:
@@ -445,6 +445,56 @@ def full():
     finally:
         (OUT / "full.log").write_text(job.tail(400))
         job.clean()
+
+
+def by_criu():
+    """phos-ft without the library that has CRIU leave the content of memory to the agent."""
+    there = WORK / "by-criu"
+    if not there.exists():
+        shutil.copytree(BUNDLE / "bin", there, ignore=lambda _, names: [n for n in names if "criu" in n])
+    return str(there / "phos-ft")
+
+
+# Name → environment, and the flags that are the sidecar's before it had a buffer that grows.
+CONCURRENT = {
+    "small": {"D": "1024", "L": "8", "B": "4", "T": "512", "EXTRA_GB": "18"},
+    "full": {"D": "1024", "L": "8", "B": "4", "T": "512"},
+    "pinned16": {"D": "1024", "L": "8", "B": "4", "T": "512", "EXTRA_GB": "18", "PINNED_GB": "16"},
+    "compile": dict(SMALL, COMPILE="1"),
+    "39gb": {},
+}
+
+
+def concurrent():
+    """Stops of jobs whose stops were long, three each, now and as before: CRIU copying memory, 4 GiB of host buffer."""
+    found = FIGURES.setdefault("concurrent", {})
+    free = min(total - used for total, used in memory_mib())
+    for name, env in CONCURRENT.items():
+        if name == "full":
+            env = dict(env, EXTRA_GB=str((free >> 10) - 6))
+        for kind in ("now", "before"):
+            flags = ["--host-buffer", "4GiB"] if kind == "before" else []
+            job = Job(f"concurrent-{name}-{kind}", 10**6, env=env, flags=flags)
+            job.phos = by_criu() if kind == "before" else str(PHOS)
+            try:
+                job.start().step(6)
+                stops_of = stops(job, 3)
+                log = job.tail(10**6)
+                found[f"{name} {kind}"] = stops_of
+                best = sorted(stops_of, key=lambda c: c["stop_ms"])[1]
+                parts = {k: round(best["parts_ms"].get(k, 0)) for k in
+                         ("quiesce", "name", "control_checkpoint", "criu", "control_restore", "hold_drain", "attach")}
+                row(f"{name}, {kind}", "%.0f ms (%s) of %.1f GB, %s" % (
+                    best["stop_ms"], ", ".join("%.0f" % c["stop_ms"] for c in stops_of), best["total_bytes"] / 1e9, json.dumps(parts)))
+                for line in log.split("\n"):
+                    if "host buffer" in line or "memory copied" in line:
+                        say(line[-170:])
+            except Exception as e:  # noqa: BLE001: the others still run
+                FAILED.append(f"{name} {kind}")
+                row(f"{name}, {kind}", f"FAILED: {e}"[:600])
+            finally:
+                (OUT / f"concurrent-{name}-{kind}.log").write_text(job.tail(300))
+                job.clean()
 
 
 def arrays(checkpoints=5):
@@ -910,6 +960,8 @@ STAGES = {"correct": correct, "stop39": stop39, "stop90": stop90, "idle": idle, 
 PAIRED = {"two": two, "moved": moved, "nccl": nccl}
 # Only when named: the second needs another machine, to which the parts of APART were carried.
 APARTS = {"written": written, "elsewhere": elsewhere}
+# Only when named: they compare with what was before.
+COMPARED = {"concurrent": concurrent}
 
 
 def main():
@@ -934,7 +986,7 @@ def main():
         say("stage", name)
         start = time.monotonic()
         try:
-            (STAGES | PAIRED | APARTS)[name]()
+            (STAGES | PAIRED | APARTS | COMPARED)[name]()
         except Exception as e:  # noqa: BLE001: the other stages still run
             FAILED.append(name)
             row(name, f"FAILED: {e}"[:1500])

@@ -73,6 +73,7 @@ class Job:
         self.process = None
         self.run_dir = self.dir / "run"
         self.within = []
+        self.phos = str(PHOS)
 
     def base(self):
         return ["--store", self.store, "--job", self.name, "--run-dir", str(self.run_dir),
@@ -81,7 +82,7 @@ class Job:
     def start(self):
         self.output = open(self.dir / "phos.log", "ab")
         self.process = subprocess.Popen(
-            [*self.within, str(PHOS), "--interval", self.interval, *self.base(), "--criu", str(CRIU), *self.flags,
+            [*self.within, self.phos, "--interval", self.interval, *self.base(), "--criu", str(CRIU), *self.flags,
              "--", *self.program],
             stdout=self.output, stderr=self.output, stdin=subprocess.DEVNULL, env=self.env, cwd=self.dir)
         return self

@@ -5,7 +5,8 @@ it appends to: `step loss_bits seconds`. Knows nothing of phos-ft.
 
 Shapes by environment: D (width), L (layers), B (batch), T (sequence), V (tokens known), EXTRA_GB (further state that
 changes in every step), FROZEN=1 (a LoRA-like run: base weights frozen, small adapters trained),
-COMPILE=1 (torch.compile), GRAPH=1 (the optimiser-free forward and backward as a CUDA graph),
+PINNED_GB (optimizer state in pinned host memory, an eighth of it changed in each step and verified at the end), COMPILE=1
+(torch.compile), GRAPH=1 (the optimiser-free forward and backward as a CUDA graph),
 GPUS=2 (the second half of the layers on the second GPU), WORKERS (DataLoader workers), IDLE_S (seconds to do nothing before the end), STEP_S
 (seconds to do nothing after each step), RECOMPILE=n (with COMPILE: another sequence length, and so another compilation, every n
 steps, six of them), FINISH (a file: the step at which it is there is the last).
@@ -105,6 +106,8 @@ def main(after_step=lambda step: None):
             p.requires_grad_(".a." in name or ".b." in name)
     # Every chunk of it differs from every other, in every step.
     extra = [torch.arange(1 << 28, dtype=torch.int32, device="cuda") + i * 1000003 for i in range(EXTRA_GB)]
+    # 128 MiB each, as an offloading optimizer has them; each chunk of it is another.
+    pinned = [torch.arange(1 << 25, dtype=torch.int32).add_(i * 1000003).pin_memory() for i in range(8 * env("PINNED_GB", 0))]
     params = [p for p in model.parameters() if p.requires_grad]
     opt = torch.optim.AdamW(params, lr=1e-4)
 
@@ -157,6 +160,8 @@ def main(after_step=lambda step: None):
             opt.zero_grad(set_to_none=True)
         for e in extra:
             e.add_(1)
+        for p in pinned[step % 8 :: 8]:
+            p.add_(1)
         value = loss.item()
         time.sleep(float(os.environ.get("STEP_S", 0)))
         log.write("%d %08x %.4f\n" % (step, struct.unpack("<I", struct.pack("<f", value))[0], time.time() - start))
@@ -167,6 +172,9 @@ def main(after_step=lambda step: None):
     time.sleep(env("IDLE_S", 0))
     if extra:
         assert all(int(e[-1]) == (1 << 28) - 1 + i * 1000003 + ended for i, e in enumerate(extra)), "extra state differs"
+    for i, p in enumerate(pinned):
+        changed = len(range(i % 8, ended, 8))
+        assert int(p[-1]) == (1 << 25) - 1 + i * 1000003 + changed, "pinned state differs"
     print(
         "done allocated %.1f GB reserved %.1f GB"
         % (torch.cuda.max_memory_allocated() / 1e9, torch.cuda.memory_reserved() / 1e9),

@@ -1,5 +1,6 @@
-//! When to checkpoint, how often to ask a job to fall quiet, how to drain, whether to restart, what fits into a grace time,
-//! which checkpoints to keep, how to encode, how fast to send, and how long to wait for another node.
+//! When to checkpoint, how often to ask a job to fall quiet, how to drain and with how much host memory, whether to restart,
+//! what fits into a grace time, which checkpoints to keep, how to encode, how fast to send, and how long to wait for another
+//! node.
 //!
 //! # Rules
 //!
@@ -13,6 +14,7 @@
 pub mod copies;
 pub mod drain;
 pub mod encoding;
+pub mod host_buffer;
 pub mod lease;
 pub mod pace;
 pub mod restart;

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use phos_integration_tests::s3::{Cable, packs_on, with_s3, with_s3_and};
 use phos_integration_tests::scenario::{
     LIMIT, checkpoint, disturbed, figure, finish, in_memory, kill_job_and_wait, last_step, number,
-    wait_step,
+    stops, wait_step,
 };
 use phos_integration_tests::{
     COSTLY, JobSpec, LossTrace, PhosFt, World, kill_all, processes_with, wait_every, wait_for,
@@ -338,6 +338,47 @@ fn an_upload_keeps_its_limit_and_is_gone_on_with_after_the_sidecars_death() -> R
         let (stored, seconds) = (number(line, "stored")?, number(line, "seconds")?);
         let rate = RATE as f64;
         ensure!(stored > rate && seconds > stored / rate - 0.5, "{line}");
+        kill_job_and_wait(world, phos)
+    })
+}
+
+/// No snapshot fits beside what the job has on its device, and the store takes its time: all that changed waits in host memory,
+/// and the job runs. Afterwards the buffer is as small as it was.
+#[test]
+fn a_full_device_does_not_wait_for_the_store() -> Result<()> {
+    let (world, endpoint) = with_s3_and(400)?;
+    let spec = JobSpec {
+        steps: 800,
+        trainer: vec!["--step-ms".into(), "50".into()],
+        interval: "never".into(),
+        ..spec()
+    }
+    .with_trainer(&["--ballast-mib", "320"])
+    .with_phos(&["--upload-limit", "24MiB", "--host-buffer", "64MiB..2GiB"]);
+    disturbed(&world, &spec, |world, phos| {
+        // The ballast is there.
+        wait_step(world, phos, 3)?;
+        let sent = std::thread::scope(|scope| -> Result<_> {
+            let asked = scope.spawn(|| world.run(&["checkpoint"]));
+            wait_every(COSTLY, "the end of the stop", LIMIT, || {
+                (stops(phos) > 0).then_some(())
+            })
+            .map_err(|e| e.context(phos.tail()))?;
+            let sent = packs_on(&endpoint, world)?;
+            let answer = asked.join().map_err(|_| anyhow::anyhow!("a panic"))??;
+            ensure!(answer.status.success(), "{answer:?}\n{}", phos.tail());
+            Ok(sent)
+        })?;
+        let all = packs_on(&endpoint, world)?;
+        ensure!(
+            all > 4 && sent <= all / 2,
+            "{sent} of {all} packs were stored when the job ran again"
+        );
+        wait_said(phos, "the host buffer has")?;
+        // The first of them shows how little changes, and the second goes by it.
+        checkpoint(world, phos)?;
+        checkpoint(world, phos)?;
+        wait_said(phos, "the host buffer has 64.0 mib now")?;
         kill_job_and_wait(world, phos)
     })
 }

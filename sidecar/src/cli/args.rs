@@ -1,10 +1,12 @@
 //! The command line: what there is to say, and what is refused with which words.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use phos_policies::host_buffer::Bounds;
 use phos_policies::restart::RestartBudget;
 use phos_policies::retention::Retention;
 use phos_storage::s3::{ChecksumChoice, S3Options, StorageClass};
@@ -279,9 +281,12 @@ pub struct SidecarArgs {
     /// would otherwise take more than a tenth of the job's time.
     #[arg(long, help_heading = SCHEDULE, default_value = "60s", value_name = "TIME", value_parser = interval)]
     pub interval: Interval,
-    /// Most host memory, pinned, for GPU memory on its way to or from the store.
-    #[arg(long, help_heading = LIMITS, default_value = "4GiB", value_name = "SIZE", value_parser = host_buffer)]
-    pub host_buffer: u64,
+    /// Host memory, pinned, for GPU memory on its way to or from the store: a size, or two as in 1GiB..64GiB. What leaves a
+    /// GPU while the job is held waits there for the store: where a GPU is too full for a snapshot, stops are short only if
+    /// all that changed fits in. So it grows to that, as long as a quarter of the host's memory (of the container's, if that
+    /// is less) stays available, and gives back when it is short. "auto" is 4GiB and as much more as that allows.
+    #[arg(long, help_heading = LIMITS, default_value = "auto", value_name = "SIZE", value_parser = host_buffer)]
+    pub host_buffer: HostBuffer,
     /// How long a checkpoint may take to begin while GPU work is in flight: in tries of a quarter second with the job running
     /// in between, longer ones only where its queued work was seen to end by itself.
     #[arg(long, help_heading = SCHEDULE, default_value = "10s", value_name = "TIME", value_parser = some_time)]
@@ -376,6 +381,26 @@ impl RetentionArgs {
             .collect()
     }
 }
+
+/// `--host-buffer`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HostBuffer(pub Bounds);
+
+impl fmt::Display for HostBuffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            AUTO => f.write_str("auto"),
+            Bounds { least, most } if least == most => write!(f, "{least}"),
+            Bounds { least, most } => write!(f, "{least}..{most}"),
+        }
+    }
+}
+
+/// `--host-buffer auto`.
+const AUTO: Bounds = Bounds {
+    least: 4 << 30,
+    most: u64::MAX,
+};
 
 /// `--interval`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -663,14 +688,24 @@ fn wait(text: &str) -> Result<Wait, String> {
     }
 }
 
-fn host_buffer(text: &str) -> Result<u64, String> {
-    let bytes = size::parse(text).map_err(|e| e.to_string())?;
-    if bytes < 64 << 20 {
+fn host_buffer(text: &str) -> Result<HostBuffer, String> {
+    if text == "auto" {
+        return Ok(HostBuffer(AUTO));
+    }
+    let (least, most) = text.split_once("..").unwrap_or((text, text));
+    let size = |text: &str| size::parse(text).map_err(|e| e.to_string());
+    let (least, most) = (size(least)?, size(most)?);
+    if least < 64 << 20 {
         return Err(format!(
             "{text} is too small for a pipeline: give at least 64MiB"
         ));
     }
-    Ok(bytes)
+    if most < least {
+        return Err(format!(
+            "{text} ends below its beginning: write the smaller size first"
+        ));
+    }
+    Ok(HostBuffer(Bounds { least, most }))
 }
 
 fn upload_limit(text: &str) -> Result<u64, String> {
@@ -843,6 +878,21 @@ mod tests {
     }
 
     #[rstest]
+    #[case("auto", 4 << 30, u64::MAX)]
+    #[case("512MiB", 512 << 20, 512 << 20)]
+    #[case("64MiB..2GiB", 64 << 20, 2 << 30)]
+    fn a_host_buffer_is_a_size_or_a_range(
+        #[case] text: &str,
+        #[case] least: u64,
+        #[case] most: u64,
+    ) {
+        let buffer = host_buffer(text).unwrap();
+        assert_eq!(buffer.0, Bounds { least, most });
+        // The supervisor hands it on to each sidecar.
+        assert_eq!(host_buffer(&buffer.to_string()), Ok(buffer));
+    }
+
+    #[rstest]
     #[case(
         "phos-ft --interval soon",
         r#"error: invalid value 'soon' for '--interval <TIME>': "soon" is not a time: write a number with a unit, as in 90s, 5m or 1h30m"#
@@ -854,6 +904,10 @@ mod tests {
     #[case(
         "phos-ft --host-buffer 1MiB",
         "error: invalid value '1MiB' for '--host-buffer <SIZE>': 1MiB is too small for a pipeline: give at least 64MiB"
+    )]
+    #[case(
+        "phos-ft --host-buffer 4GiB..1GiB",
+        "error: invalid value '4GiB..1GiB' for '--host-buffer <SIZE>': 4GiB..1GiB ends below its beginning: write the smaller size first"
     )]
     #[case(
         "phos-ft --job a/b",

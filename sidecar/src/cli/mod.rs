@@ -208,7 +208,7 @@ fn run_sidecar(common: &Common, sidecar: &SidecarArgs) -> u8 {
         run_dir: common.run_dir.clone(),
         store: common.store(),
         interval: sidecar.interval.0,
-        host_buffer: sidecar.host_buffer,
+        host_buffer: sidecar.host_buffer.0,
         quiesce_timeout: sidecar.quiesce_timeout,
         restarts: sidecar.budget(),
         from: sidecar.from,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use phos_policies::host_buffer::Bounds;
 use phos_policies::restart::RestartBudget;
 use phos_policies::retention::Retention;
 use phos_storage::s3::S3Options;
@@ -22,8 +23,8 @@ pub struct Config {
     pub store: String,
     /// Time between checkpoints; none: on demand only.
     pub interval: Option<Duration>,
-    /// Most pinned host memory, in bytes.
-    pub host_buffer: u64,
+    /// Pinned host memory.
+    pub host_buffer: Bounds,
     /// How long GPU work in flight may take to end when a checkpoint begins.
     pub quiesce_timeout: Duration,
     /// Restarts of a crashed job.

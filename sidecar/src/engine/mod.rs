@@ -56,6 +56,7 @@ use tokio::signal::unix::Signal;
 use tokio::sync::mpsc;
 
 use self::checkpoint::InProgress;
+use self::checkpoint::buffer::Buffer;
 use self::checkpoint::planning::Planning;
 use self::control::socket::Wanted;
 use self::control::status::Shared;
@@ -91,6 +92,7 @@ struct Engine {
     caches: Caches,
     gpus: Gpus,
     planning: Planning,
+    buffer: Buffer,
     in_progress: InProgress,
     requests: Requests,
     resume: ResumeOptions,

@@ -13,6 +13,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
 use super::checkpoint::InProgress;
+use super::checkpoint::buffer::Buffer;
 use super::checkpoint::planning::Planning;
 use super::config::{Config, Tier};
 use super::control::socket::{self, Control, Wanted};
@@ -70,7 +71,7 @@ pub(super) async fn engine(config: Config) -> Result<Option<(Engine, Control)>, 
         store = open_store_patiently(&config.store, &config.job, &options, known) => store?,
         () = stop_wanted(&mut signals, Duration::ZERO) => return Ok(None),
     };
-    let gpus = discover(config.host_buffer).await?;
+    let gpus = discover(config.host_buffer.least).await?;
     let status = first_report(&config);
     let (sender, incoming) = mpsc::channel(16);
     let control = serve_control(&directory, &status, sender)?;
@@ -107,6 +108,7 @@ pub(super) async fn engine(config: Config) -> Result<Option<(Engine, Control)>, 
         caches,
         gpus,
         planning: Planning::default(),
+        buffer: Buffer::new(config.host_buffer),
         in_progress: InProgress::default(),
         requests: Requests {
             incoming,

@@ -37,6 +37,14 @@ pub enum GpuError {
         /// What it means.
         kind: CallKind,
     },
+    /// The system has no memory for a buffer.
+    #[error("no {bytes} bytes of host memory: {errno} (a smaller --host-buffer needs less)")]
+    HostMemory {
+        /// How much was asked for.
+        bytes: u64,
+        /// What the kernel said.
+        errno: rustix::io::Errno,
+    },
     /// What was asked for does not fit the memory that it was asked of.
     #[error("{0}")]
     OutOfBounds(String),

@@ -2,7 +2,7 @@
 //! job's memory at any time.
 //!
 //! ```text
-//!   pool (≤ --host-buffer)
+//!   pool (its bound: --host-buffer)
 //!   ├─ segment 64 MiB, pinned on first use ─ slot 1 MiB │ slot │ slot │ …
 //!   └─ …
 //! ```
@@ -13,9 +13,10 @@
 //! * After the copy, each chunk of a run is a [`Bytes`] over its slot; the slot is free again when
 //!   the last clone of that `Bytes` is gone. Whoever stores the chunk needs no copy.
 //! * Waiting for a slot is how the pipeline slows down. It ends when the wait is cancelled.
+//! * The bound may change at any time. Segments above it are given back to the system as soon as nobody uses a slot of them.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
@@ -29,6 +30,12 @@ pub const SLOT: usize = 1 << 20;
 pub const MAX_RUN: usize = 16;
 
 const SEGMENT_SLOTS: usize = 64;
+
+/// How long the thread that adjusts the pool rests at most before it looks again.
+const REST: Duration = Duration::from_millis(20);
+
+/// The pool grows and shrinks by so many bytes.
+pub const SEGMENT: u64 = (SLOT * SEGMENT_SLOTS) as u64;
 // A bit of `Segment::used` for each.
 const _: () = assert!(SEGMENT_SLOTS == u64::BITS as usize && MAX_RUN <= SEGMENT_SLOTS);
 
@@ -40,7 +47,15 @@ struct Segment {
 }
 
 struct State {
-    segments: Vec<Segment>,
+    /// `None`: given back to the system. Who holds a slot knows its segment by its place here.
+    segments: Vec<Option<Segment>>,
+    /// Segments that are there.
+    pinned: usize,
+    /// Most segments that are to be there.
+    most: usize,
+    /// A thread makes as many of them as are to be.
+    adjusting: bool,
+    /// Slots that nobody uses.
     free: usize,
     /// Segment where the last run was found: those before it are likely to be full.
     hint: usize,
@@ -48,31 +63,40 @@ struct State {
     quiet: usize,
 }
 
+/// Pins so many bytes.
+type Pin = Box<dyn Fn(usize) -> Result<Box<dyn PinnedMemory>, GpuError> + Send + Sync>;
+
 /// The pool.
 pub struct HostPool {
-    gpu: Arc<dyn Gpu>,
+    pin: Pin,
     state: Mutex<State>,
     freed: Condvar,
-    max_segments: usize,
+    /// For the thread that adjusts, and who waits for it.
+    adjust: Condvar,
 }
 
 impl HostPool {
     /// A pool of at most `bytes` (at least one segment), pinned through this GPU's context and
     /// usable with all.
     pub fn new(gpu: &Arc<dyn Gpu>, bytes: u64) -> Arc<HostPool> {
-        let segment = (SLOT * SEGMENT_SLOTS) as u64;
+        let gpu = Arc::clone(gpu);
+        HostPool::with(Box::new(move |bytes| Arc::clone(&gpu).pin(bytes)), bytes)
+    }
+
+    fn with(pin: Pin, bytes: u64) -> Arc<HostPool> {
         Arc::new(HostPool {
-            gpu: Arc::clone(gpu),
+            pin,
             state: Mutex::new(State {
                 segments: Vec::new(),
+                pinned: 0,
+                most: segments(bytes),
+                adjusting: false,
                 free: 0,
                 hint: 0,
                 quiet: 0,
             }),
             freed: Condvar::new(),
-            max_segments: usize::try_from(bytes / segment)
-                .unwrap_or(usize::MAX)
-                .max(1),
+            adjust: Condvar::new(),
         })
     }
 
@@ -80,34 +104,97 @@ impl HostPool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Pins the rest of the pool in a thread of its own, so that no stop pays for it: pinning is ten
-    /// times slower than copying. Ends early when the pool is no longer used or the host has no more; rests
+    /// Pins what is missing, and gives back what is too much and not used, in a thread of its own, so that no stop pays for
+    /// it: pinning takes longer than copying. It ends early when the pool is no longer used or the host has no more; rests
     /// while [`HostPool::pause_pinning`] is in force.
-    pub fn fill_in_background(self: &Arc<Self>) {
+    pub fn adjust_in_background(self: &Arc<Self>) {
+        if std::mem::replace(&mut self.lock().adjusting, true) {
+            self.adjust.notify_all();
+            return;
+        }
         let pool = Arc::downgrade(self);
-        let fill = move || {
+        let adjust = move || {
             while let Some(pool) = pool.upgrade() {
-                {
-                    let state = pool.lock();
-                    if state.segments.len() >= pool.max_segments {
-                        return;
-                    }
-                    if state.quiet > 0 {
-                        let rest = Duration::from_millis(20);
-                        // Whatever wakes it: it looks again.
-                        drop(pool.freed.wait_timeout(state, rest));
-                        continue;
-                    }
+                if !pool.adjust_on() {
+                    return;
                 }
-                // Not under the lock: who wants a slot that is free must not wait for pinning.
-                let Ok(segment) = pool.pin() else { return };
-                pool.add(&mut pool.lock(), segment);
             }
         };
-        // Without the thread the pool grows when it is needed.
-        let _ = std::thread::Builder::new()
-            .name("phos-pin".into())
-            .spawn(fill);
+        let thread = std::thread::Builder::new().name("phos-pin".into());
+        if thread.spawn(adjust).is_err() {
+            // Without the thread the pool grows when it is needed.
+            self.lock().adjusting = false;
+        }
+    }
+
+    /// Pins one more segment, gives some back, or rests. False: that was all.
+    fn adjust_on(&self) -> bool {
+        let surplus = {
+            let mut state = self.lock();
+            if state.pinned == state.most {
+                state.adjusting = false;
+                self.adjust.notify_all();
+                return false;
+            }
+            let surplus = if state.quiet == 0 {
+                state.surplus()
+            } else {
+                Vec::new()
+            };
+            if state.quiet > 0 || (state.pinned > state.most && surplus.is_empty()) {
+                // Whatever wakes it: it looks again.
+                drop(self.adjust.wait_timeout(state, REST));
+                return true;
+            }
+            surplus
+        };
+        if !surplus.is_empty() {
+            // Not under the lock, as below: the system takes its time.
+            drop(surplus);
+            return true;
+        }
+        // Who wants a slot that is free must not wait for pinning.
+        let segment = self.pin();
+        let mut state = self.lock();
+        let surplus = match segment {
+            Ok(segment) => self.add(&mut state, segment),
+            Err(_) => {
+                // What is pinned already will do. Where there is nothing, whoever needs some tries again.
+                state.most = state.pinned.max(1);
+                if state.pinned == 0 {
+                    state.adjusting = false;
+                    self.adjust.notify_all();
+                    return false;
+                }
+                None
+            }
+        };
+        drop(state);
+        drop(surplus);
+        true
+    }
+
+    /// Changes the bound. What is missing is pinned in the background, what is too much is given back there as soon as it is not
+    /// used.
+    pub fn resize(self: &Arc<Self>, bytes: u64) {
+        self.lock().most = segments(bytes);
+        self.adjust_in_background();
+    }
+
+    /// Waits until nothing more is pinned in the background, or until then; bytes that are pinned.
+    pub fn wait_filled(&self, until: Instant) -> u64 {
+        let mut state = self.lock();
+        while state.adjusting && state.pinned < state.most {
+            let Some(left) = until.checked_duration_since(Instant::now()) else {
+                break;
+            };
+            state = self
+                .adjust
+                .wait_timeout(state, left.min(REST))
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+        state.pinned as u64 * SEGMENT
     }
 
     /// No memory is pinned in the background until the guard is dropped: pinning takes the driver's locks, and
@@ -118,18 +205,24 @@ impl HostPool {
     }
 
     fn pin(&self) -> Result<Segment, GpuError> {
-        let memory = Arc::clone(&self.gpu).pin(SLOT * SEGMENT_SLOTS)?;
+        let memory = (self.pin)(SLOT * SEGMENT_SLOTS)?;
         Ok(Segment { memory, used: 0 })
     }
 
-    /// Takes a new segment in; gives it back if the pool has grown to its bound meanwhile.
-    fn add(&self, state: &mut State, segment: Segment) {
-        if state.segments.len() >= self.max_segments {
-            return;
+    /// Takes a new segment in; gives it back, to be dropped without the lock, if the pool has grown to its bound meanwhile.
+    #[must_use]
+    fn add(&self, state: &mut State, segment: Segment) -> Option<Segment> {
+        if state.pinned >= state.most {
+            return Some(segment);
         }
-        state.segments.push(segment);
+        match state.segments.iter_mut().find(|place| place.is_none()) {
+            Some(place) => *place = Some(segment),
+            None => state.segments.push(Some(segment)),
+        }
+        state.pinned += 1;
         state.free += SEGMENT_SLOTS;
         self.freed.notify_one();
+        None
     }
 
     /// A run of 1 to `slots` neighbouring slots. Waits until one is free; `cancelled` is asked many
@@ -172,12 +265,14 @@ impl HostPool {
     }
 
     fn make_room(&self, state: &mut State, slots: usize) -> Result<(), GpuError> {
-        if state.free < slots && state.segments.len() < self.max_segments {
+        // During a stop nobody waits for pinning who has any memory at all.
+        let may_pin = state.quiet == 0 || state.pinned == 0;
+        if state.free < slots && state.pinned < state.most && may_pin {
             match self.pin() {
-                Ok(segment) => self.add(state, segment),
-                Err(e) if state.segments.is_empty() => return Err(e),
+                Ok(segment) => drop(self.add(state, segment)),
+                Err(e) if state.pinned == 0 => return Err(e),
                 // What is pinned already will do.
-                Err(_) => {}
+                Err(_) => state.most = state.pinned,
             }
         }
         Ok(())
@@ -187,8 +282,21 @@ impl HostPool {
     fn take(self: &Arc<Self>, state: &mut State, slots: usize) -> Option<HostRun> {
         let mut best: Option<(usize, usize, usize)> = None;
         let count = state.segments.len();
-        'search: for index in (0..count).map(|i| (state.hint + i) % count) {
-            let segment = &state.segments[index];
+        let mut slots = slots;
+        let mut first = state.hint;
+        if state.pinned > state.most {
+            // What is to be given back must become free: no more than the others have, and of those first.
+            let used = state.pinned * SEGMENT_SLOTS - state.free;
+            slots = slots.min((state.most * SEGMENT_SLOTS).saturating_sub(used));
+            first = 0;
+        }
+        if slots == 0 {
+            return None;
+        }
+        'search: for index in (0..count).map(|i| (first + i) % count) {
+            let Some(segment) = state.segments[index].as_ref() else {
+                continue;
+            };
             if segment.used == u64::MAX {
                 continue;
             }
@@ -216,38 +324,73 @@ impl HostPool {
         }
         let (index, start, len) = best?;
         state.hint = index;
-        let segment = &mut state.segments[index];
+        let segment = state.segments[index].as_mut()?;
         segment.used |= mask(start, len);
+        let base = segment.memory.base();
         state.free -= len;
         Some(HostRun {
             pool: Arc::clone(self),
             segment: index,
             start,
             len,
-            base: segment.memory.base(),
+            base,
         })
     }
 
     fn release(&self, segment: usize, start: usize, len: usize) {
         let mut state = self.lock();
-        if let Some(s) = state.segments.get_mut(segment) {
+        if let Some(s) = state.segments.get_mut(segment).and_then(Option::as_mut) {
             s.used &= !mask(start, len);
             state.free += len;
         }
+        let is_surplus = state.pinned > state.most;
         drop(state);
+        if is_surplus {
+            self.adjust.notify_all();
+        }
         // The thread that pins waits here as well, and has no use for it.
         self.freed.notify_all();
+    }
+
+    /// Bytes that are pinned now.
+    pub fn pinned(&self) -> u64 {
+        self.lock().pinned as u64 * SEGMENT
     }
 
     /// Bytes handed out now.
     pub fn in_use(&self) -> u64 {
         let state = self.lock();
-        ((state.segments.len() * SEGMENT_SLOTS - state.free) * SLOT) as u64
+        state.pinned as u64 * SEGMENT - (state.free * SLOT) as u64
     }
 
     /// The bound, in bytes.
     pub fn limit(&self) -> u64 {
-        (self.max_segments * SEGMENT_SLOTS * SLOT) as u64
+        (self.lock().most as u64).saturating_mul(SEGMENT)
+    }
+}
+
+/// How many segments so many bytes are; at least one.
+fn segments(bytes: u64) -> usize {
+    usize::try_from(bytes / SEGMENT)
+        .unwrap_or(usize::MAX)
+        .max(1)
+}
+
+impl State {
+    /// Takes segments that nobody uses out as long as there are more than are to be. To be dropped without the lock: the
+    /// system takes its time.
+    #[must_use]
+    fn surplus(&mut self) -> Vec<Segment> {
+        let too_many = self.pinned.saturating_sub(self.most);
+        let unused = |place: &&mut Option<Segment>| place.as_ref().is_some_and(|s| s.used == 0);
+        let taken: Vec<Segment> = (self.segments.iter_mut().rev())
+            .filter(unused)
+            .take(too_many)
+            .filter_map(Option::take)
+            .collect();
+        self.pinned -= taken.len();
+        self.free -= taken.len() * SEGMENT_SLOTS;
+        taken
     }
 }
 
@@ -362,5 +505,137 @@ impl AsRef<[u8]> for Slot {
 impl Drop for Slot {
     fn drop(&mut self) {
         self.pool.release(self.segment, self.slot, 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    /// What stands for pinned memory, counted.
+    struct Plain(Vec<u8>, Arc<AtomicUsize>);
+
+    // SAFETY: the vector is as long as was asked for and is never touched again.
+    unsafe impl PinnedMemory for Plain {
+        fn base(&self) -> *mut u8 {
+            self.0.as_ptr().cast_mut()
+        }
+    }
+
+    impl Drop for Plain {
+        fn drop(&mut self) {
+            self.1.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// A pool of so many segments, and how many are pinned.
+    fn pool(segments: u64, most: usize) -> (Arc<HostPool>, Arc<AtomicUsize>) {
+        let pinned = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&pinned);
+        let pin = move |bytes| {
+            if counted.load(Ordering::Relaxed) >= most {
+                return Err(GpuError::NoGpu);
+            }
+            counted.fetch_add(1, Ordering::Relaxed);
+            let memory = Plain(vec![0; bytes], Arc::clone(&counted));
+            Ok(Box::new(memory) as Box<dyn PinnedMemory>)
+        };
+        (HostPool::with(Box::new(pin), segments * SEGMENT), pinned)
+    }
+
+    fn soon() -> Instant {
+        Instant::now() + Duration::from_secs(60)
+    }
+
+    /// Waits until it is so.
+    fn until(what: &str, mut so: impl FnMut() -> bool) {
+        let end = soon();
+        while !so() {
+            assert!(Instant::now() < end, "{what}");
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn a_pool_grows_and_gives_back_what_nobody_uses() {
+        let (pool, pinned) = pool(1, 100);
+        pool.adjust_in_background();
+        assert_eq!(pool.wait_filled(soon()), SEGMENT);
+        let first = pool.acquire(MAX_RUN, &|| false).unwrap();
+        pool.resize(4 * SEGMENT);
+        assert_eq!(pool.wait_filled(soon()), 4 * SEGMENT);
+        assert_eq!(pool.limit(), 4 * SEGMENT);
+        // All of it can be had at once.
+        let mut runs: Vec<HostRun> = (0..4 * SEGMENT_SLOTS / MAX_RUN - 1)
+            .map(|_| pool.try_acquire(MAX_RUN).unwrap().unwrap())
+            .collect();
+        assert!(pool.try_acquire(1).unwrap().is_none());
+        assert_eq!(pool.in_use(), 4 * SEGMENT);
+
+        // Nothing that is used goes, and nothing is used anew of what is to go.
+        pool.resize(SEGMENT);
+        let last = runs.pop().unwrap();
+        drop(runs.pop());
+        assert_eq!(pinned.load(Ordering::Relaxed), 4);
+        assert!(pool.try_acquire(1).unwrap().is_none());
+        drop(runs);
+        drop(first);
+        until("what nobody uses is given back", || {
+            pinned.load(Ordering::Relaxed) <= 2
+        });
+        let chunks = last.into_chunks(&[SLOT; MAX_RUN]);
+        assert_eq!(chunks.len(), MAX_RUN);
+        drop(chunks);
+        until("all of it is given back", || {
+            (pool.in_use(), pinned.load(Ordering::Relaxed)) == (0, 1)
+        });
+
+        // What was given back is had again.
+        pool.resize(2 * SEGMENT);
+        assert_eq!(pool.wait_filled(soon()), 2 * SEGMENT);
+        let run = pool.acquire(MAX_RUN, &|| false).unwrap();
+        drop(pool);
+        drop(run);
+        // The thread may be looking at it still.
+        until("nothing is left", || pinned.load(Ordering::Relaxed) == 0);
+    }
+
+    #[test]
+    fn a_host_without_more_memory_makes_do_with_what_it_gave() {
+        let (pool, pinned) = pool(8, 3);
+        pool.adjust_in_background();
+        assert_eq!(pool.wait_filled(soon()), 3 * SEGMENT);
+        assert_eq!(
+            (pinned.load(Ordering::Relaxed), pool.limit()),
+            (3, 3 * SEGMENT)
+        );
+        let runs: Vec<HostRun> = (0..3 * SEGMENT_SLOTS / MAX_RUN)
+            .map(|_| pool.try_acquire(MAX_RUN).unwrap().unwrap())
+            .collect();
+        assert!(pool.try_acquire(1).unwrap().is_none());
+        drop(runs);
+        assert_eq!(pool.in_use(), 0);
+    }
+
+    #[test]
+    fn nothing_is_pinned_in_the_background_of_a_stop() {
+        let (pool, pinned) = pool(4, 100);
+        let quiet = pool.pause_pinning();
+        pool.adjust_in_background();
+        let later = Instant::now() + Duration::from_millis(50);
+        assert_eq!(pool.wait_filled(later), 0);
+        assert_eq!(pinned.load(Ordering::Relaxed), 0);
+        // Who needs memory at once has one segment made, and waits for slots then.
+        let run = pool.acquire(MAX_RUN, &|| false).unwrap();
+        let runs: Vec<HostRun> = (0..3)
+            .map(|_| pool.try_acquire(MAX_RUN).unwrap().unwrap())
+            .collect();
+        assert!(pool.try_acquire(1).unwrap().is_none());
+        assert_eq!(pinned.load(Ordering::Relaxed), 1);
+        drop((run, runs));
+        drop(quiet);
+        assert_eq!(pool.wait_filled(soon()), 4 * SEGMENT);
     }
 }

@@ -27,7 +27,10 @@ impl Session<'_> {
         let (mut opened, mut again) = (false, 0);
         loop {
             self.attempt.held_since = None;
-            let outcome = self.attempt_once(trigger).await;
+            let outcome = match self.prepare_buffer(trigger).await {
+                Ok(()) => self.attempt_once(trigger).await,
+                Err(cause) => Err(cause),
+            };
             let Err(cause) = outcome else {
                 return Ok(());
             };

@@ -31,6 +31,7 @@
 //! [`Control`](pipeline::Control) ends the workers; every wait is bounded.
 
 mod begin;
+pub(super) mod buffer;
 pub(super) mod cpu_image;
 mod drain;
 mod name;

@@ -41,6 +41,10 @@ pub(in crate::engine) struct Measured {
     pub(in crate::engine) dump: Duration,
     /// Bytes per second over the link of one GPU, if enough was copied to tell.
     pub(in crate::engine) link: Option<u64>,
+    /// Bytes of device memory that were stored nowhere.
+    pub(in crate::engine) changed: u64,
+    /// Bytes of the image of the job's processes.
+    pub(in crate::engine) cpu_image: u64,
 }
 
 /// A checkpoint that was not made.
@@ -277,6 +281,7 @@ impl Engine {
             "checkpoint"
         );
         self.planning.committed(measured);
+        self.buffer.made();
         // Before anybody hears of it: from then on it must not be taken for lost.
         self.remember();
         for client in self.requests.current.drain(..) {
@@ -297,6 +302,9 @@ impl Engine {
 
     /// Takes note of an attempt that failed.
     pub(super) fn failed(&mut self, message: &str, kind: FailureKind, stop: Duration) {
+        if !matches!(kind, FailureKind::Transient) {
+            self.buffer.missed();
+        }
         let unprotected = Unprotected {
             since_ms: self.tiers.newest.max(self.run.since).0,
             because: message.to_owned(),

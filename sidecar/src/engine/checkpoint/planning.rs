@@ -22,6 +22,10 @@ pub(in crate::engine) struct Planning {
     pub(super) expected_dump: Duration,
     /// Bytes per second over the link of one GPU.
     pub(super) link_rate: u64,
+    /// Bytes that the last checkpoint had to copy, if there was one.
+    pub(super) changed: Option<u64>,
+    /// Bytes of the last image of the job's processes, if there was one.
+    pub(super) cpu_image: Option<u64>,
     /// Snapshots in a row that had to make way for the job.
     pub(super) crowded: u32,
 }
@@ -32,6 +36,8 @@ impl Default for Planning {
             reserve: BTreeMap::new(),
             expected_dump: DUMP,
             link_rate: LINK,
+            changed: None,
+            cpu_image: None,
             crowded: 0,
         }
     }
@@ -41,6 +47,8 @@ impl Planning {
     /// Takes note of what a checkpoint measured.
     pub(super) fn committed(&mut self, measured: Measured) {
         self.expected_dump = measured.dump;
+        self.changed = Some(measured.changed);
+        self.cpu_image = Some(measured.cpu_image);
         self.crowded = self.crowded.saturating_sub(1);
         if let Some(rate) = measured.link {
             self.link_rate = rate;

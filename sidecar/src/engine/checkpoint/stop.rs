@@ -105,6 +105,7 @@ impl Session<'_> {
             .dump_and_drain(quiet, &free, control, &mut drains, &mut parts)
             .await?;
         let resumed = self.attach().await?;
+        let cpu_image = dumped.facts.image_bytes;
         let times = &dumped.facts.times;
         for (name, ns) in [
             ("detach", times.detach_ns),
@@ -149,6 +150,8 @@ impl Session<'_> {
             measured: Measured {
                 dump: dumped.took,
                 link: link_rate(ready),
+                changed: changed_bytes,
+                cpu_image,
             },
             seq,
             tier,

@@ -74,6 +74,8 @@ entry_points! {
     mem_import = "cuMemImportFromShareableHandle"(*mut Handle, *mut c_void, c_uint);
     host_alloc = "cuMemHostAlloc"(*mut *mut c_void, usize, c_uint);
     host_free = "cuMemFreeHost"(*mut c_void);
+    host_register = "cuMemHostRegister_v2"(*mut c_void, usize, c_uint);
+    host_unregister = "cuMemHostUnregister"(*mut c_void);
     copy_to_host = "cuMemcpyDtoHAsync_v2"(*mut c_void, DevicePointer, usize, sys::CUstream);
     copy_to_device = "cuMemcpyHtoDAsync_v2"(DevicePointer, *const c_void, usize, sys::CUstream);
     copy_on_device = "cuMemcpyDtoDAsync_v2"(DevicePointer, DevicePointer, usize, sys::CUstream);

@@ -17,7 +17,7 @@ use phos_protocol::types::GpuUuid;
 use super::api::{Api, Context, DevicePointer, Handle};
 use super::digest::Kernel;
 use super::memory::Allocation;
-use super::pinned::Pinned;
+use super::pinned::Registered;
 use super::stream::CudaStream;
 use crate::gpu::error::GpuError;
 use crate::gpu::platform::{
@@ -313,7 +313,7 @@ impl Gpu for CudaGpu {
     }
 
     fn pin(self: Arc<Self>, bytes: usize) -> Result<Box<dyn PinnedMemory>, GpuError> {
-        Ok(Box::new(Pinned::new(&self, bytes, Pinned::PORTABLE)?))
+        Ok(Box::new(Registered::new(&self, bytes)?))
     }
 }
 

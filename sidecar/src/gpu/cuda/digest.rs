@@ -100,7 +100,7 @@ impl Kernel {
     pub(super) fn new(gpu: &Arc<CudaGpu>) -> Result<Kernel, GpuError> {
         let stream = CudaStream::new(gpu)?;
         let device = Allocation::scratch(gpu, (DESC_BYTES + DIGEST_BYTES) as u64)?;
-        let host = Pinned::new(gpu, DESC_BYTES + DIGEST_BYTES, 0)?;
+        let host = Pinned::new(gpu, DESC_BYTES + DIGEST_BYTES)?;
         let api = gpu.api;
         let mut digester = Kernel {
             stream,

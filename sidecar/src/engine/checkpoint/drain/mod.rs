@@ -141,7 +141,8 @@ impl Engine {
                 (uuid, (items, room))
             })
             .unzip();
-        let free = host.limit().saturating_sub(host.in_use());
+        // Not what would have to be pinned first.
+        let free = host.pinned().saturating_sub(host.in_use());
         let splits = plan::divide(groups, free, self.planning.expected_dump);
         Ok(uuids.into_iter().zip(splits).collect())
     }
