@@ -4,6 +4,7 @@ mod agent_death;
 mod away;
 mod boundary;
 mod commands;
+mod cpu_memory;
 mod crash;
 mod doctor;
 mod encryption;

@@ -19,6 +19,7 @@ mod follow;
 mod hold;
 mod large;
 mod many;
+mod memories;
 mod model;
 mod processes;
 mod rng;
@@ -177,6 +178,10 @@ pub(crate) struct Args {
     /// Keep named shared memory of 100 MiB and a deleted file of 4.5 GiB, a little of each written at each step
     #[arg(long, value_name = "NAME")]
     pub large: Option<String>,
+    /// Keep CPU memory of every kind (without access, with guards, shared, sparse, changed pages of a file), a little of each
+    /// written and verified at each step
+    #[arg(long)]
+    pub memories: bool,
     /// Keep named semaphores with these names' beginning, as Python's multiprocessing does under spawn, in use at each step with a
     /// helper process
     #[arg(long, value_name = "NAME")]

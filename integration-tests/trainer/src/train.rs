@@ -19,6 +19,7 @@ use crate::follow::Follow;
 use crate::hold::Hold;
 use crate::large::{Large, Semaphores};
 use crate::many::{Many, Sizes};
+use crate::memories::Memories;
 use crate::model::{HISTORY, Replica, SLOTS, Shape, StepParameters};
 use crate::processes::{self, Ranks, ShortLived};
 use crate::rng::{Pcg, mix};
@@ -121,6 +122,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let mut semaphores = (args.semaphores.as_deref())
         .map(Semaphores::start)
         .transpose()?;
+    let mut memories = args.memories.then(Memories::start).transpose()?;
     let mut follow = args.follow.as_deref().map(Follow::open).transpose()?;
 
     let available = cuda::init()?;
@@ -236,6 +238,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         if let Some(semaphores) = &mut semaphores {
             semaphores.step(step)?;
         }
+        if let Some(memories) = &mut memories {
+            memories.step(step)?;
+        }
         if threads.iter().any(Beside::has_failed) {
             break;
         }
@@ -286,6 +291,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         variable.finish()?;
     }
     companions.finish()?;
+    if let Some(memories) = memories {
+        memories.finish()?;
+    }
     if let Some(last) = steps.checked_sub(1) {
         let loss = mean_loss(&mut replicas, last)?;
         report.step(last, loss)?;

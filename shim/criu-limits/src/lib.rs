@@ -1,4 +1,5 @@
-//! `libphos_criu_limits.so`: lets CRIU dump a process of another user without `CAP_SYS_RESOURCE`, and work under a seccomp filter.
+//! `libphos_criu_limits.so`: lets CRIU dump a process of another user without `CAP_SYS_RESOURCE`, work under a seccomp filter, and
+//! leave the content of memory to the agent.
 //!
 //! # Limits
 //!
@@ -18,9 +19,17 @@
 //! CRIU then works on the job with the job's filters in force. They must let through what its code in the job calls: the agent's does,
 //! and `docker/seccomp.json` does.
 //!
+//! # Pages
+//!
+//! CRIU copies the job's memory in one thread, while the job stands still. The agent does the same with all cores. Where it says
+//! so in [`PAGES`], CRIU is told that no private memory has a page of its own (`PAGEMAP_SCAN`) and that shared memory is one hole
+//! (`SEEK_DATA`): it saves everything but the content, and the agent puts that into the image before CRIU is done
+//! (`sidecar/src/agent/dump/pages`). Only questions about other processes are answered that way, and of shared memory only those
+//! about what is no file: anonymous mappings and memfds.
+//!
 //! # Rules
 //!
-//! * Every call goes to the kernel first, as it is. Only refusals are answered otherwise: that (`EPERM`) of a `prlimit64` that reads, that
+//! * But for that, every call goes to the kernel first, as it is. Only refusals are answered otherwise: that (`EPERM`) of a `prlimit64` that reads, that
 //!   (`EPERM`) of options with a suspension, which are set without it, and that (`EACCES`) of looking at a filter.
 //! * A thread that has other filters than CRIU's and one more has one of its own: which, nobody here can know. The refusal stays.
 //! * What cannot be read or understood stays the kernel's refusal: CRIU then fails as it would without this library.
@@ -362,9 +371,202 @@ unsafe fn known_metadata(tid: c_long, size: c_long, at: c_long) -> c_long {
     both
 }
 
+/// The variable with which CRIU leaves the content of memory to the agent.
+const PAGES: &CStr = c"PHOS_PAGES";
+
+fn leaves_pages() -> bool {
+    // SAFETY: a name that ends with a zero; nobody changes the environment of CRIU.
+    unsafe { !libc::getenv(PAGES.as_ptr()).is_null() }
+}
+
+/// What a file descriptor leads to, as far as there is room.
+fn link(file: c_int, room: &mut [u8]) -> Option<&[u8]> {
+    let mut path = [0_u8; 40];
+    // SAFETY: `snprintf` writes no more than it is told, and ends it with a zero; one number for one place in the format. As many
+    // bytes are read as there is room for.
+    let length = unsafe {
+        libc::snprintf(
+            path.as_mut_ptr().cast(),
+            path.len(),
+            c"/proc/self/fd/%d".as_ptr(),
+            file,
+        );
+        libc::readlink(path.as_ptr().cast(), room.as_mut_ptr().cast(), room.len())
+    };
+    room.get(..usize::try_from(length).ok()?)
+}
+
+/// The process whose pages a file tells of, if it is `/proc/PID/pagemap`.
+fn pagemap_of(link: &[u8]) -> Option<u64> {
+    number(link.strip_prefix(b"/proc/")?.strip_suffix(b"/pagemap")?)
+}
+
+/// `struct pm_scan_arg` of the kernel's `fs.h`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Scan {
+    size: u64,
+    flags: u64,
+    start: u64,
+    end: u64,
+    walk_end: u64,
+    vec: u64,
+    vec_len: u64,
+    max_pages: u64,
+    category_inverted: u64,
+    category_mask: u64,
+    category_anyof_mask: u64,
+    return_mask: u64,
+}
+
+/// `PAGEMAP_SCAN`.
+const PAGEMAP_SCAN: libc::c_ulong = 0xc060_6610;
+/// `PAGE_IS_PRESENT | PAGE_IS_SWAPPED`: who asks for these asks what there is to copy, and not for guards.
+const CONTENT: u64 = 1 << 3 | 1 << 4;
+
+/// In place of the C library's, which takes whatever the request wants: a word, where there is anything.
+///
+/// # Safety
+/// As of the system call.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn ioctl(file: c_int, request: libc::c_ulong, argument: c_long) -> c_int {
+    if request == PAGEMAP_SCAN && argument != 0 && leaves_pages() {
+        let scan = argument as *mut Scan;
+        // SAFETY: the caller gave the address of what the request takes.
+        let mut asked = unsafe { scan.read_unaligned() };
+        // SAFETY: takes nothing.
+        let own = u64::try_from(unsafe { libc::getpid() }).ok();
+        let mut room = [0_u8; 64];
+        let of = link(file, &mut room).and_then(pagemap_of);
+        if asked.category_anyof_mask == CONTENT && of.is_some() && of != own {
+            asked.walk_end = asked.end;
+            // SAFETY: as above.
+            unsafe { scan.write_unaligned(asked) };
+            return 0;
+        }
+    }
+    let arguments = [file.into(), request.cast_signed(), argument, 0, 0, 0];
+    // SAFETY: what the caller gave.
+    let result = unsafe { kernel(libc::SYS_ioctl, arguments) };
+    if (-4095..0).contains(&result) {
+        set_errno(result.wrapping_neg() as c_int);
+        return -1;
+    }
+    result as c_int
+}
+
+/// The device of a regular file.
+fn device(file: c_int) -> Option<libc::dev_t> {
+    // SAFETY: a struct of numbers may be all zeros; the kernel fills it.
+    let (found, done) = unsafe {
+        let mut found: libc::stat = core::mem::zeroed();
+        let done = libc::fstat(file, &raw mut found);
+        (found, done)
+    };
+    (done == 0 && found.st_mode & libc::S_IFMT == libc::S_IFREG).then_some(found.st_dev)
+}
+
+/// Whether a file is memory that processes share: on the file system of the kernel's own that memfds are on, where nobody can make
+/// a file by a name.
+fn is_shared_memory(file: c_int) -> bool {
+    // SAFETY: a name that ends with a zero; the descriptor is closed below.
+    let own = unsafe { libc::memfd_create(c"phos".as_ptr(), libc::MFD_CLOEXEC) };
+    if own < 0 {
+        return false;
+    }
+    let theirs = device(own);
+    // SAFETY: it was opened above, and nobody else knows it.
+    unsafe { libc::close(own) };
+    theirs.is_some() && device(file) == theirs
+}
+
+/// In place of the C library's.
+///
+/// # Safety
+/// As of the system call.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn lseek64(file: c_int, offset: i64, whence: c_int) -> i64 {
+    if whence == libc::SEEK_DATA && leaves_pages() && is_shared_memory(file) {
+        // There is nothing from there to its end.
+        set_errno(libc::ENXIO);
+        return -1;
+    }
+    // SAFETY: what the caller gave; it is no address.
+    let result = unsafe {
+        kernel(
+            libc::SYS_lseek,
+            [file.into(), offset, whence.into(), 0, 0, 0],
+        )
+    };
+    if (-4095..0).contains(&result) {
+        set_errno(result.wrapping_neg() as c_int);
+        return -1;
+    }
+    result
+}
+
+/// The same under the name that it has where there is no other.
+///
+/// # Safety
+/// As of the system call.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn lseek(file: c_int, offset: i64, whence: c_int) -> i64 {
+    // SAFETY: what the caller gave.
+    unsafe { lseek64(file, offset, whence) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pagemap_is_known_by_its_path() {
+        assert_eq!(pagemap_of(b"/proc/417/pagemap"), Some(417));
+        assert_eq!(pagemap_of(b"/proc/self/pagemap"), None);
+        assert_eq!(pagemap_of(b"/proc/417/maps"), None);
+        assert_eq!(pagemap_of(b"/tmp/proc/417/pagemap"), None);
+    }
+
+    #[test]
+    fn a_descriptor_leads_to_its_file() {
+        use std::os::fd::AsRawFd;
+        let file = std::fs::File::open("/proc/self/pagemap").unwrap();
+        let mut room = [0_u8; 64];
+        let own = u64::from(std::process::id());
+        let of = link(file.as_raw_fd(), &mut room).and_then(pagemap_of);
+        assert_eq!(of, Some(own));
+        assert_eq!(link(-1, &mut room), None);
+    }
+
+    #[test]
+    fn shared_memory_is_known_by_its_file_system() {
+        use std::os::fd::AsRawFd;
+        // SAFETY: a name that ends with a zero.
+        let memory = unsafe { libc::memfd_create(c"any".as_ptr(), libc::MFD_CLOEXEC) };
+        assert!(is_shared_memory(memory));
+        let dir = std::env::temp_dir().join(format!("memfd:{}", std::process::id()));
+        let file = std::fs::File::create(&dir).unwrap();
+        std::fs::remove_file(&dir).unwrap();
+        assert!(!is_shared_memory(file.as_raw_fd()));
+        assert!(!is_shared_memory(-1));
+        // SAFETY: the descriptor of above.
+        unsafe { libc::close(memory) };
+    }
+
+    #[test]
+    fn files_are_sought_in_as_ever() {
+        use std::os::fd::AsRawFd;
+        let file = std::fs::File::open("/proc/self/exe").unwrap();
+        // SAFETY: no addresses.
+        let (at, nowhere) = unsafe {
+            (
+                lseek64(file.as_raw_fd(), 7, libc::SEEK_SET),
+                lseek(-1, 0, 0),
+            )
+        };
+        let errno = std::io::Error::last_os_error().raw_os_error();
+        assert_eq!((at, nowhere, errno), (7, -1, Some(libc::EBADF)));
+    }
 
     #[test]
     fn a_program_is_read_whole_or_not_at_all() {

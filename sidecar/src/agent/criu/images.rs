@@ -128,13 +128,13 @@ struct Remap {
     id: u32,
 }
 
-fn damaged(path: &Path) -> io::Error {
+pub(super) fn damaged(path: &Path) -> io::Error {
     let text = format!("{} of the CPU image cannot be understood", path.display());
     io::Error::new(io::ErrorKind::InvalidData, text)
 }
 
 /// The messages of an image file of this kind.
-fn read<M: Message + Default>(path: &Path, magic: u32) -> io::Result<Vec<M>> {
+pub(super) fn read<M: Message + Default>(path: &Path, magic: u32) -> io::Result<Vec<M>> {
     if std::fs::metadata(path)?.len() > MOST {
         return Err(damaged(path));
     }

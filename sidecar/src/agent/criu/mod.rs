@@ -13,6 +13,7 @@
 
 mod errors;
 pub mod images;
+pub mod memory;
 mod rpc;
 pub mod sizes;
 
@@ -48,8 +49,8 @@ const BYTES_PER_SECOND: u64 = 50_000_000;
 /// The loader of a bundle (scripts/criu-bundle.sh).
 const LOADER: &str = "lib/ld-linux-x86-64.so.2";
 
-/// What lets it dump processes of other users where this one has no CAP_SYS_RESOURCE, and work under a seccomp filter:
-/// `shim/criu-limits`.
+/// What lets it dump processes of other users where this one has no CAP_SYS_RESOURCE, work under a seccomp filter, and leave the
+/// content of memory to the agent: `shim/criu-limits`.
 const LIMITS_FILE: &str = "libphos_criu_limits.so";
 
 /// Name of the log of a dump in `criu/`.
@@ -160,28 +161,48 @@ pub enum Users {
     Others,
 }
 
-/// What is preloaded into a CRIU that dumps or restores processes of these users. None: nothing has to be, or it is not
-/// installed, and CRIU fails and says so.
-fn preload(users: Users) -> Option<PathBuf> {
-    let asks_for_limits = users == Users::Others && !namespace::may_ask_for_limits();
-    (asks_for_limits || namespace::is_filtered())
-        .then(limits_library)
-        .flatten()
+/// Who copies the content of the tree's memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Content {
+    /// CRIU.
+    Copied,
+    /// Whoever dumps, at the end; CRIU where the library that has it leave it is not installed.
+    Left,
 }
 
-/// Has a CRIU load the library, and tells it by which program it knows the job's filter.
-fn load_into(command: &mut Command, library: &Path) {
-    command
-        .env("LD_PRELOAD", library)
-        .env("PHOS_JOB_FILTER", spawn::job_filter_in_words());
+/// What is preloaded into a CRIU.
+struct Preload {
+    library: PathBuf,
+    content: Content,
+}
+
+/// What is preloaded into a CRIU that dumps or restores processes of these users. None: nothing has to be, or it is not
+/// installed, and CRIU fails and says so.
+fn preload(users: Users, content: Content) -> Option<Preload> {
+    let asks_for_limits = users == Users::Others && !namespace::may_ask_for_limits();
+    let is_needed = asks_for_limits || namespace::is_filtered() || content == Content::Left;
+    let library = is_needed.then(limits_library).flatten()?;
+    Some(Preload { library, content })
+}
+
+impl Preload {
+    /// Has a CRIU load the library, and tells it by which program it knows the job's filter.
+    fn load_into(&self, command: &mut Command) {
+        command
+            .env("LD_PRELOAD", &self.library)
+            .env("PHOS_JOB_FILTER", spawn::job_filter_in_words());
+        if self.content == Content::Left {
+            command.env("PHOS_PAGES", "left");
+        }
+    }
 }
 
 /// `criu check`.
 pub fn self_check(program: &Path) -> Command {
     let mut command = command(program);
     command.arg("check");
-    if let Some(library) = preload(Users::Own) {
-        load_into(&mut command, &library);
+    if let Some(preload) = preload(Users::Own, Content::Copied) {
+        preload.load_into(&mut command);
     }
     command
 }
@@ -309,6 +330,8 @@ pub struct DumpOptions {
     pub work: Duration,
     /// Whose its processes are.
     pub users: Users,
+    /// Who copies its memory.
+    pub content: Content,
 }
 
 impl Criu {
@@ -331,8 +354,8 @@ impl Criu {
             what: "write CRIU's settings",
             cause,
         })?;
-        let preload = preload(options.users);
-        let worker = Worker::start(&self.program, &[], preload.as_deref(), None)?;
+        let preload = preload(options.users, options.content);
+        let worker = Worker::start(&self.program, &[], preload.as_ref(), None)?;
         let request = proto::Request {
             r#type: proto::RequestType::Dump.into(),
             opts: Some(proto::Options {
@@ -381,8 +404,8 @@ impl Criu {
         mut whole: impl FnMut(),
     ) -> Result<u32, CriuError> {
         let images = open_criu_dir(image)?;
-        let preload = preload(Users::Own);
-        let worker = Worker::start(&self.program, &inherited, preload.as_deref(), None)?;
+        let preload = preload(Users::Own, Content::Copied);
+        let worker = Worker::start(&self.program, &inherited, preload.as_ref(), None)?;
         let request = proto::Request {
             r#type: proto::RequestType::Restore.into(),
             opts: Some(proto::Options {

@@ -72,7 +72,7 @@ impl Worker {
     pub fn start(
         program: &Path,
         inherited: &[Inherited],
-        preload: Option<&Path>,
+        preload: Option<&super::Preload>,
         words: Option<File>,
     ) -> Result<Self, CriuError> {
         let (ours, theirs) = rustix::net::socketpair(
@@ -95,8 +95,8 @@ impl Worker {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(words.map_or_else(Stdio::null, Stdio::from));
-        if let Some(library) = preload {
-            super::load_into(&mut command, library);
+        if let Some(preload) = preload {
+            preload.load_into(&mut command);
         }
         // SAFETY: between fork and exec only dup2, fcntl, close and sigprocmask are called, which are
         // async-signal-safe; `moves` was allocated before and is only read.

@@ -11,9 +11,11 @@
 //!   whose parents have ended), CUDA processes that are about to connect.
 
 mod description;
+mod pages;
 mod plan;
 
 use std::collections::BTreeSet;
+use std::io::ErrorKind;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant, SystemTime};
@@ -27,7 +29,7 @@ pub use self::plan::{DumpFailure, DumpPlan};
 use crate::agent::channels::shims;
 use crate::agent::config::Tcp;
 use crate::agent::control::{checkpoint_all, restore_all};
-use crate::agent::criu::{self, DumpOptions, Users};
+use crate::agent::criu::{self, Content, DumpOptions, Users};
 use crate::agent::failpoint;
 use crate::agent::files::linked;
 use crate::agent::image::{CRIU_DIR, Connections};
@@ -320,6 +322,11 @@ fn run_criu(
         } else {
             Users::Own
         },
+        content: if pages::is_to_be_left() {
+            Content::Left
+        } else {
+            Content::Copied
+        },
     };
     let locks = if is_kept {
         netlock::tables()
@@ -331,7 +338,8 @@ fn run_criu(
     let mut written: Result<(), AttemptError> = Ok(());
     let dumped = plan.criu.dump(&plan.image, options, ready, || {
         failpoint::hit("agent:frozen");
-        written = describe(facts, connections, &tcp);
+        written =
+            take_pages(plan, options, processes).and_then(|()| describe(facts, connections, &tcp));
         written.is_ok()
     });
     drop(turn);
@@ -354,6 +362,32 @@ fn run_criu(
         keep_log(plan, "criu-dump.log");
     }
     Ok(())
+}
+
+/// Copies what CRIU left, if it was to leave anything.
+fn take_pages(
+    plan: &DumpPlan,
+    options: DumpOptions,
+    processes: &[u32],
+) -> Result<(), AttemptError> {
+    if options.content == Content::Copied {
+        return Ok(());
+    }
+    let bounds = pages::Bounds {
+        // As long as CRIU would have had for it.
+        until: Instant::now() + options.work,
+        cancelled: &plan.cancelled,
+    };
+    let taken = pages::take(&plan.image.path_of(CRIU_DIR), processes, bounds);
+    taken.map(|_| ()).map_err(|e| {
+        let remedy = match e.kind() {
+            ErrorKind::Interrupted => return AttemptError::Abandoned,
+            ErrorKind::StorageFull => ": raise --image-limit or free host memory",
+            ErrorKind::TimedOut => ": the machine is short of memory, or very busy",
+            _ => "",
+        };
+        AttemptError::Criu(format!("the job's memory cannot be copied: {e}{remedy}"))
+    })
 }
 
 /// Keeps the log of a dump for whoever looks into it.

@@ -1,0 +1,276 @@
+//! Copying pieces, by as many threads as there are cores.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use super::kernel;
+use super::layout::PIECE;
+
+/// Where content is read.
+#[derive(Debug)]
+pub(super) enum Source {
+    /// The memory of a process that may read it itself.
+    Process(u32),
+    /// The memory of a process that may not read it itself (`/proc/PID/mem`).
+    Memory(File),
+    /// Shared memory. Its last page need not be a whole one.
+    Shared(File),
+    /// What CRIU copied.
+    Bytes(Vec<u8>),
+}
+
+/// A piece of content: at most [`PIECE`] bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Piece {
+    /// Which source.
+    pub(super) source: usize,
+    /// The address or offset there.
+    pub(super) from: u64,
+    /// Which target.
+    pub(super) target: usize,
+    /// The offset there.
+    pub(super) at: u64,
+    /// Bytes.
+    pub(super) length: u64,
+}
+
+/// Most pieces that are read in one call.
+const TOGETHER: usize = 128;
+
+/// Pieces that follow each other in one target and come from one source, as many as fit into a buffer.
+fn batches(pieces: &[Piece]) -> Vec<&[Piece]> {
+    let mut found = Vec::new();
+    let mut rest = pieces;
+    while let Some(first) = rest.first() {
+        let mut bytes = 0;
+        let belongs = |piece: &&Piece| {
+            let follows = piece.source == first.source
+                && piece.target == first.target
+                && piece.at == first.at + bytes;
+            bytes += piece.length;
+            follows && bytes <= PIECE
+        };
+        let count = rest.iter().take(TOGETHER).take_while(belongs).count();
+        let (batch, after) = rest.split_at(count.max(1));
+        found.push(batch);
+        rest = after;
+    }
+    found
+}
+
+/// Reads as far as the file goes; what is beyond is zeros.
+fn read_page(file: &File, mut part: &mut [u8], mut from: u64) -> io::Result<()> {
+    while !part.is_empty() {
+        match file.read_at(part, from) {
+            Ok(0) => {
+                part.fill(0);
+                return Ok(());
+            }
+            Ok(read) => {
+                part = part.get_mut(read..).unwrap_or_default();
+                from += read as u64;
+            }
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
+}
+
+/// Copies all of them, as long as it may.
+///
+/// # Errors
+/// The first that could not be read or written; what `may_go_on` says.
+pub(super) fn copy(
+    sources: &[Source],
+    targets: &[File],
+    pieces: &[Piece],
+    may_go_on: &(dyn Fn() -> io::Result<()> + Sync),
+) -> io::Result<()> {
+    let batches = batches(pieces);
+    let (next, failed) = (AtomicUsize::new(0), Mutex::new(None));
+    let work = || {
+        let mut buffer = vec![0_u8; PIECE as usize];
+        while let Some(batch) = batches.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let copied =
+                may_go_on().and_then(|()| copy_batch(sources, targets, batch, &mut buffer));
+            if let Err(e) = copied {
+                failed
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .get_or_insert(e);
+                // The others find nothing more to do.
+                next.store(batches.len(), Ordering::Relaxed);
+            }
+        }
+    };
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        for _ in 1..cores.min(batches.len()) {
+            let thread = thread::Builder::new().name("phos-pages".into());
+            // With fewer it takes longer.
+            if thread.spawn_scoped(scope, work).is_err() {
+                break;
+            }
+        }
+        work();
+    });
+    match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        Some(e) => Err(e),
+        None => Ok(()),
+    }
+}
+
+fn copy_batch(
+    sources: &[Source],
+    targets: &[File],
+    batch: &[Piece],
+    buffer: &mut [u8],
+) -> io::Result<()> {
+    let missing = || io::Error::other("a piece without a place");
+    let first = batch.first().ok_or_else(missing)?;
+    let length: u64 = batch.iter().map(|piece| piece.length).sum();
+    let buffer = usize::try_from(length)
+        .ok()
+        .and_then(|length| buffer.get_mut(..length))
+        .ok_or_else(missing)?;
+    match sources.get(first.source).ok_or_else(missing)? {
+        Source::Process(pid) => {
+            let parts: Vec<(u64, u64)> = (batch.iter())
+                .map(|piece| (piece.from, piece.length))
+                .collect();
+            kernel::read_memory(*pid, &parts, buffer).map_err(|e| {
+                let text = format!("memory of process {pid} at {:#x}: {e}", first.from);
+                io::Error::new(e.kind(), text)
+            })?;
+        }
+        source => {
+            let mut rest = &mut *buffer;
+            for piece in batch {
+                let (part, after) =
+                    (rest.split_at_mut_checked(piece.length as usize)).ok_or_else(missing)?;
+                match source {
+                    Source::Memory(file) => file.read_exact_at(part, piece.from)?,
+                    Source::Shared(file) => read_page(file, part, piece.from)?,
+                    Source::Bytes(bytes) => {
+                        let from = piece.from as usize;
+                        let bytes = bytes.get(from..from + part.len()).ok_or_else(missing)?;
+                        part.copy_from_slice(bytes);
+                    }
+                    Source::Process(_) => return Err(missing()),
+                }
+                rest = after;
+            }
+        }
+    }
+    let target = targets.get(first.target).ok_or_else(missing)?;
+    target.write_all_at(buffer, first.at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: usize = 4096;
+
+    #[test]
+    fn pieces_are_read_from_where_they_lie() {
+        let own: Vec<u8> = (0..64 * PAGE).map(|n| (n / 7) as u8).collect();
+        let file = tempfile::tempfile().unwrap();
+        file.write_all_at(&own, 0).unwrap();
+        let target = tempfile::tempfile().unwrap();
+        let sources = [
+            Source::Process(std::process::id()),
+            Source::Shared(file),
+            Source::Bytes(own.clone()),
+        ];
+        let mut want = Vec::new();
+        let mut pieces = Vec::new();
+        for n in 0..300_usize {
+            let (source, at) = (n / 10 % 3, n * 31 % 60 * PAGE);
+            let length = (n % 4 + 1) * PAGE;
+            let base = if source == 0 { own.as_ptr().addr() } else { 0 };
+            pieces.push(Piece {
+                source,
+                from: (base + at) as u64,
+                target: 0,
+                at: want.len() as u64,
+                length: length as u64,
+            });
+            want.extend_from_slice(&own[at..at + length]);
+        }
+        copy(&sources, std::slice::from_ref(&target), &pieces, &|| Ok(())).unwrap();
+        let mut got = vec![0; want.len()];
+        target.read_exact_at(&mut got, 0).unwrap();
+        assert!(got == want);
+    }
+
+    #[test]
+    fn what_is_not_there_is_an_error() {
+        let target = tempfile::tempfile().unwrap();
+        let piece = Piece {
+            source: 0,
+            from: 0x1000,
+            target: 0,
+            at: 0,
+            length: PAGE as u64,
+        };
+        let sources = [Source::Process(std::process::id())];
+        let targets = [target];
+        let error = |may_go_on: &(dyn Fn() -> io::Result<()> + Sync)| {
+            copy(&sources, &targets, &[piece], may_go_on)
+                .unwrap_err()
+                .to_string()
+        };
+        let text = error(&|| Ok(()));
+        assert!(text.contains("at 0x1000"), "{text}");
+        assert_eq!(error(&|| Err(io::Error::other("late"))), "late");
+    }
+
+    #[test]
+    fn a_file_that_ends_within_a_page_ends_in_zeros() {
+        let file = tempfile::tempfile().unwrap();
+        file.write_all_at(&[7; 5000], 0).unwrap();
+        let target = tempfile::tempfile().unwrap();
+        let piece = |at: u64| Piece {
+            source: 0,
+            from: at,
+            target: 0,
+            at,
+            length: PAGE as u64,
+        };
+        // The second is in the buffer of the first.
+        let pieces = [piece(0), piece(PAGE as u64)];
+        let sources = [Source::Shared(file)];
+        copy(&sources, std::slice::from_ref(&target), &pieces, &|| Ok(())).unwrap();
+        let mut got = vec![1; 2 * PAGE];
+        target.read_exact_at(&mut got, 0).unwrap();
+        assert!(
+            got[..5000].iter().all(|&byte| byte == 7) && got[5000..].iter().all(|&byte| byte == 0)
+        );
+    }
+
+    #[test]
+    fn small_pieces_go_together_and_large_ones_alone() {
+        let piece = |source, at, length| Piece {
+            source,
+            from: at,
+            target: 0,
+            at,
+            length,
+        };
+        let pieces = [
+            piece(0, 0, 10),
+            piece(0, 10, 10),
+            piece(1, 20, 10),
+            piece(1, 30, PIECE),
+            piece(1, 40 + PIECE, 10),
+        ];
+        let counts: Vec<usize> = batches(&pieces).iter().map(|batch| batch.len()).collect();
+        assert_eq!(counts, [2, 1, 1, 1]);
+    }
+}

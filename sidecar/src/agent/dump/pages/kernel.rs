@@ -1,0 +1,292 @@
+//! What the kernel says of a process's pages, and reading them.
+//!
+//! Sources: the kernel's `Documentation/admin-guide/mm/pagemap.rst` (`PAGEMAP_SCAN`, from 6.7 on) and process_vm_readv(2).
+
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use rustix::fs::{AtFlags, SeekFrom, StatxFlags};
+use rustix::io::Errno;
+
+use crate::agent::criu::memory::{PAGE, Run};
+
+/// `struct pm_scan_arg`.
+#[repr(C)]
+#[derive(Debug, Default)]
+struct Scan {
+    size: u64,
+    flags: u64,
+    start: u64,
+    end: u64,
+    walk_end: u64,
+    vec: u64,
+    vec_len: u64,
+    max_pages: u64,
+    category_inverted: u64,
+    category_mask: u64,
+    category_anyof_mask: u64,
+    return_mask: u64,
+}
+
+/// `struct page_region`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+struct Region {
+    start: u64,
+    end: u64,
+    categories: u64,
+}
+
+/// `PAGEMAP_SCAN`.
+const PAGEMAP_SCAN: libc::c_ulong = 0xc060_6610;
+const IS_FILE: u64 = 1 << 2;
+const IS_PRESENT: u64 = 1 << 3;
+const IS_SWAPPED: u64 = 1 << 4;
+const IS_ZERO: u64 = 1 << 5;
+
+/// Regions that are asked for at once.
+const REGIONS: usize = 1024;
+
+/// Asks for pages that are in memory or swapped out, and neither the kernel's page of zeros nor those of a file: what CRIU asks for.
+/// Where it got to, and how many regions it found.
+fn scan(pagemap: &File, range: &Range<u64>, found: &mut [Region]) -> io::Result<(u64, usize)> {
+    let mut scan = Scan {
+        size: size_of::<Scan>() as u64,
+        start: range.start,
+        end: range.end,
+        vec: found.as_mut_ptr().addr() as u64,
+        vec_len: found.len() as u64,
+        category_inverted: IS_ZERO | IS_FILE,
+        category_mask: IS_ZERO | IS_FILE,
+        category_anyof_mask: IS_PRESENT | IS_SWAPPED,
+        return_mask: IS_PRESENT,
+        ..Scan::default()
+    };
+    // SAFETY: the request takes the address of this struct, which names a vector of as many regions as there are.
+    let count = unsafe { libc::ioctl(pagemap.as_raw_fd(), PAGEMAP_SCAN, &raw mut scan) };
+    match usize::try_from(count) {
+        Ok(count) => Ok((scan.walk_end, count)),
+        Err(_) => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Whether this kernel lets memory be copied from outside: it can be asked for pages, they are of the size that CRIU's images are
+/// read with here, and memory that a process may not read itself can be read.
+pub(super) fn can_copy() -> bool {
+    static CAN: OnceLock<bool> = OnceLock::new();
+    *CAN.get_or_init(|| has_small_pages() && can_scan() && can_read_sealed())
+}
+
+fn has_small_pages() -> bool {
+    // SAFETY: takes a number.
+    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    u64::try_from(size) == Ok(PAGE)
+}
+
+fn can_scan() -> bool {
+    let own = File::open("/proc/self/pagemap");
+    own.is_ok_and(|own| scan(&own, &(0..PAGE), &mut [Region::default()]).is_ok())
+}
+
+/// Kernels from 6.12 on may be told not to (`proc_mem.force_override`).
+fn can_read_sealed() -> bool {
+    let length = PAGE as usize;
+    // SAFETY: a new mapping, which is this function's alone.
+    let sealed = unsafe {
+        let page = libc::mmap(
+            std::ptr::null_mut(),
+            length,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+            -1,
+            0,
+        );
+        if page == libc::MAP_FAILED {
+            return false;
+        }
+        page.cast::<u8>().write_volatile(7);
+        libc::mprotect(page, length, libc::PROT_NONE);
+        page
+    };
+    let mut read = [0];
+    let memory = File::open("/proc/self/mem");
+    let done = memory.and_then(|memory| memory.read_exact_at(&mut read, sealed.addr() as u64));
+    // SAFETY: the mapping of above.
+    unsafe { libc::munmap(sealed, length) };
+    done.is_ok() && read == [7]
+}
+
+/// The file system of memory that processes share: its device.
+///
+/// # Errors
+/// The kernel's.
+pub(super) fn shared_device() -> io::Result<u64> {
+    let own = rustix::fs::memfd_create("phos", rustix::fs::MemfdFlags::CLOEXEC)?;
+    Ok(rustix::fs::fstat(own)?.st_dev)
+}
+
+/// Device and inode of what a link of `/proc/PID/fd` leads to. Asks no file system that a program of the job's may be behind.
+///
+/// # Errors
+/// The kernel's.
+pub(super) fn identity(link: &Path) -> io::Result<(u64, u64)> {
+    let flags = AtFlags::STATX_DONT_SYNC;
+    let found = rustix::fs::statx(rustix::fs::CWD, link, flags, StatxFlags::INO)?;
+    let device = rustix::fs::makedev(found.stx_dev_major, found.stx_dev_minor);
+    Ok((device, found.stx_ino))
+}
+
+/// The pages of a process in this range that are its own.
+///
+/// # Errors
+/// The kernel's.
+pub(super) fn pages(pagemap: &File, range: Range<u64>) -> io::Result<Vec<Run>> {
+    let mut regions = [Region::default(); REGIONS];
+    let mut found: Vec<Run> = Vec::new();
+    let mut at = range.start;
+    while at < range.end {
+        let (end, count) = scan(pagemap, &(at..range.end), &mut regions)?;
+        for region in regions.iter().take(count) {
+            let pages = (region.end - region.start) / PAGE;
+            match found.last_mut() {
+                Some(last) if last.end() == region.start => last.pages += pages,
+                _ => found.push(Run {
+                    address: region.start,
+                    pages,
+                }),
+            }
+        }
+        if end <= at {
+            return Err(io::Error::other(
+                "the kernel's list of pages does not go on",
+            ));
+        }
+        at = end;
+    }
+    Ok(found)
+}
+
+/// The parts of a file's first `length` bytes that are no holes, in whole pages.
+///
+/// # Errors
+/// The kernel's.
+pub(super) fn data(file: &File, length: u64) -> io::Result<Vec<Range<u64>>> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < length {
+        let start = match rustix::fs::seek(file, SeekFrom::Data(at)) {
+            Ok(start) => start / PAGE * PAGE,
+            // Nothing but a hole is left.
+            Err(Errno::NXIO) => break,
+            Err(e) => return Err(e.into()),
+        };
+        let end = rustix::fs::seek(file, SeekFrom::Hole(start))?;
+        let end = end.next_multiple_of(PAGE).min(length);
+        if start >= end {
+            break;
+        }
+        found.push(start..end);
+        at = end;
+    }
+    Ok(found)
+}
+
+/// Reads parts of a process's memory, addresses and lengths, one after another into a buffer as long as all of them.
+///
+/// # Errors
+/// The kernel's; [`io::ErrorKind::UnexpectedEof`] where it could read a part only.
+pub(super) fn read_memory(pid: u32, parts: &[(u64, u64)], buffer: &mut [u8]) -> io::Result<()> {
+    let remote: Vec<libc::iovec> = parts
+        .iter()
+        .map(|&(address, length)| libc::iovec {
+            iov_base: std::ptr::without_provenance_mut(address as usize),
+            iov_len: length as usize,
+        })
+        .collect();
+    let local = libc::iovec {
+        iov_base: buffer.as_mut_ptr().cast(),
+        iov_len: buffer.len(),
+    };
+    // SAFETY: the kernel writes to the buffer alone, as far as it goes; addresses of the other process are not used here.
+    let read = unsafe {
+        libc::process_vm_readv(
+            pid.cast_signed(),
+            &raw const local,
+            1,
+            remote.as_ptr(),
+            remote.len() as libc::c_ulong,
+            0,
+        )
+    };
+    match usize::try_from(read) {
+        Ok(read) if read == buffer.len() => Ok(()),
+        Ok(read) => {
+            let text = format!("{read} of {} bytes could be read", buffer.len());
+            Err(io::Error::new(io::ErrorKind::UnexpectedEof, text))
+        }
+        Err(_) => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_that_were_written_are_found() {
+        let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+        let mut numbers = release
+            .split(['.', '-'])
+            .map_while(|part| part.parse::<u32>().ok());
+        let version = (numbers.next().unwrap(), numbers.next().unwrap());
+        assert_eq!(can_scan(), version >= (6, 7), "{release}");
+        assert!(can_read_sealed());
+        if !can_scan() {
+            return;
+        }
+        let length = 64 * PAGE as usize;
+        // SAFETY: a new mapping, which is the test's alone.
+        let base = unsafe {
+            let access = libc::PROT_READ | libc::PROT_WRITE;
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+            libc::mmap(std::ptr::null_mut(), length, access, flags, -1, 0)
+        };
+        assert_ne!(base, libc::MAP_FAILED);
+        let start = base.addr() as u64;
+        // SAFETY: inside the mapping; huge pages would bring neighbours in.
+        unsafe {
+            libc::madvise(base, length, libc::MADV_NOHUGEPAGE);
+            for page in [3, 4, 5, 9] {
+                base.cast::<u8>().add(page * PAGE as usize).write(1);
+            }
+            // The page of zeros is no content.
+            std::ptr::read_volatile(base.cast::<u8>().add(20 * PAGE as usize));
+        }
+        let pagemap = File::open("/proc/self/pagemap").unwrap();
+        let found = pages(&pagemap, start..start + length as u64).unwrap();
+        let run = |page: u64, pages| Run {
+            address: start + page * PAGE,
+            pages,
+        };
+        assert_eq!(found, [run(3, 3), run(9, 1)]);
+        // SAFETY: the mapping of above.
+        unsafe { libc::munmap(base, length) };
+    }
+
+    #[test]
+    fn holes_of_a_file_are_no_data() {
+        let file = tempfile::tempfile_in("/dev/shm").unwrap();
+        file.set_len(100 * PAGE).unwrap();
+        file.write_all_at(b"x", 10 * PAGE + 7).unwrap();
+        file.write_all_at(b"x", 50 * PAGE).unwrap();
+        let page = |n: u64| n * PAGE..(n + 1) * PAGE;
+        assert_eq!(data(&file, 100 * PAGE).unwrap(), [page(10), page(50)]);
+        assert_eq!(data(&file, 50 * PAGE).unwrap(), [page(10)]);
+        assert_eq!(data(&file, 0).unwrap(), []);
+    }
+}
