@@ -457,11 +457,11 @@ def by_criu():
 
 # Name → environment, and the flags that are the sidecar's before it had a buffer that grows.
 CONCURRENT = {
-    "small": {"D": "1024", "L": "8", "B": "4", "T": "512", "EXTRA_GB": "18"},
     "full": {"D": "1024", "L": "8", "B": "4", "T": "512"},
     "pinned16": {"D": "1024", "L": "8", "B": "4", "T": "512", "EXTRA_GB": "18", "PINNED_GB": "16"},
-    "compile": dict(SMALL, COMPILE="1"),
+    "small": {"D": "1024", "L": "8", "B": "4", "T": "512", "EXTRA_GB": "18"},
     "39gb": {},
+    "compile": dict(SMALL, COMPILE="1"),
 }
 
 
@@ -493,7 +493,9 @@ def concurrent():
                 FAILED.append(f"{name} {kind}")
                 row(f"{name}, {kind}", f"FAILED: {e}"[:600])
             finally:
-                (OUT / f"concurrent-{name}-{kind}.log").write_text(job.tail(300))
+                (OUT / "concurrent.log").open("a").write(f"\n== {name} {kind}\n{job.tail(120)}\n")
+                # Whatever comes after it.
+                (OUT / "concurrent.json").write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
                 job.clean()
 
 
