@@ -75,6 +75,7 @@ PROGRAMS = {
         **TRAIN, "COMPILE": "1", "RECOMPILE": "600", "TORCHINDUCTOR_COMPILE_THREADS": "4", "TORCHINDUCTOR_DETERMINISTIC": "1"}),
     "torch-graphs": python(HERE / "train.py", {**TRAIN, "GRAPH": "1"}),
     "torch-dataloader-8": python(HERE / "train.py", {**TRAIN, "WORKERS": "8"}),
+    "torch-offload": python(HERE / "train.py", {**TRAIN, "PINNED_GB": "1"}),
     "torch-multiprocessing": python(PROGRAMS_DIR / "mp_cuda.py"),
     "nvml-child": python(PROGRAMS_DIR / "monitored.py"),
     "lightning-mpi4py": python(PROGRAMS_DIR / "lightning_mpi.py"),
