@@ -458,7 +458,7 @@ def by_criu():
 # Name → environment, and the flags that are the sidecar's before it had a buffer that grows.
 CONCURRENT = {
     "full": {"D": "1024", "L": "8", "B": "4", "T": "512"},
-    "pinned16": {"D": "1024", "L": "8", "B": "4", "T": "512", "EXTRA_GB": "18", "PINNED_GB": "16"},
+    "pinned16": {"D": "1024", "L": "8", "B": "4", "T": "512", "EXTRA_GB": "2", "PINNED_GB": "16"},
     "small": {"D": "1024", "L": "8", "B": "4", "T": "512", "EXTRA_GB": "18"},
     "39gb": {},
     "compile": dict(SMALL, COMPILE="1"),
@@ -466,10 +466,13 @@ CONCURRENT = {
 
 
 def concurrent():
-    """Stops of jobs whose stops were long, three each, now and as before: CRIU copying memory, 4 GiB of host buffer."""
+    """Stops of jobs whose stops were long, CONCURRENT_STOPS (3) each, now and as before: CRIU copying memory, 4 GiB of host
+    buffer. CONCURRENT names the jobs, with commas."""
+    count, names = int(os.environ.get("CONCURRENT_STOPS", "3")), os.environ.get("CONCURRENT", ",".join(CONCURRENT)).split(",")
     found = FIGURES.setdefault("concurrent", {})
     free = min(total - used for total, used in memory_mib())
-    for name, env in CONCURRENT.items():
+    for name in names:
+        env = CONCURRENT[name]
         if name == "full":
             env = dict(env, EXTRA_GB=str((free >> 10) - 6))
         for kind in ("now", "before"):
@@ -478,10 +481,10 @@ def concurrent():
             job.phos = by_criu() if kind == "before" else str(PHOS)
             try:
                 job.start().step(6)
-                stops_of = stops(job, 3)
+                stops_of = stops(job, count)
                 log = job.tail(10**6)
                 found[f"{name} {kind}"] = stops_of
-                best = sorted(stops_of, key=lambda c: c["stop_ms"])[1]
+                best = sorted(stops_of, key=lambda c: c["stop_ms"])[count // 2]
                 parts = {k: round(best["parts_ms"].get(k, 0)) for k in
                          ("quiesce", "name", "control_checkpoint", "criu", "control_restore", "hold_drain", "attach")}
                 row(f"{name}, {kind}", "%.0f ms (%s) of %.1f GB, %s" % (

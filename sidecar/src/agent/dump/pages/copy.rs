@@ -2,12 +2,11 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use super::kernel;
+use super::kernel::Target;
 use super::layout::PIECE;
 
 /// Where content is read.
@@ -62,42 +61,21 @@ fn batches(pieces: &[Piece]) -> Vec<&[Piece]> {
     found
 }
 
-/// Reads as far as the file goes; what is beyond is zeros.
-fn read_page(file: &File, mut part: &mut [u8], mut from: u64) -> io::Result<()> {
-    while !part.is_empty() {
-        match file.read_at(part, from) {
-            Ok(0) => {
-                part.fill(0);
-                return Ok(());
-            }
-            Ok(read) => {
-                part = part.get_mut(read..).unwrap_or_default();
-                from += read as u64;
-            }
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(e),
-        }
-    }
-    Ok(())
-}
-
 /// Copies all of them, as long as it may.
 ///
 /// # Errors
 /// The first that could not be read or written; what `may_go_on` says.
 pub(super) fn copy(
     sources: &[Source],
-    targets: &[File],
+    targets: &[Target],
     pieces: &[Piece],
     may_go_on: &(dyn Fn() -> io::Result<()> + Sync),
 ) -> io::Result<()> {
     let batches = batches(pieces);
     let (next, failed) = (AtomicUsize::new(0), Mutex::new(None));
     let work = || {
-        let mut buffer = vec![0_u8; PIECE as usize];
         while let Some(batch) = batches.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let copied =
-                may_go_on().and_then(|()| copy_batch(sources, targets, batch, &mut buffer));
+            let copied = may_go_on().and_then(|()| copy_batch(sources, targets, batch));
             if let Err(e) = copied {
                 failed
                     .lock()
@@ -125,64 +103,65 @@ pub(super) fn copy(
     }
 }
 
-fn copy_batch(
-    sources: &[Source],
-    targets: &[File],
-    batch: &[Piece],
-    buffer: &mut [u8],
-) -> io::Result<()> {
+fn copy_batch(sources: &[Source], targets: &[Target], batch: &[Piece]) -> io::Result<()> {
     let missing = || io::Error::other("a piece without a place");
     let first = batch.first().ok_or_else(missing)?;
-    let length: u64 = batch.iter().map(|piece| piece.length).sum();
-    let buffer = usize::try_from(length)
-        .ok()
-        .and_then(|length| buffer.get_mut(..length))
-        .ok_or_else(missing)?;
-    match sources.get(first.source).ok_or_else(missing)? {
-        Source::Process(pid) => {
-            let parts: Vec<(u64, u64)> = (batch.iter())
-                .map(|piece| (piece.from, piece.length))
-                .collect();
-            kernel::read_memory(*pid, &parts, buffer).map_err(|e| {
-                let text = format!("memory of process {pid} at {:#x}: {e}", first.from);
-                io::Error::new(e.kind(), text)
-            })?;
-        }
-        source => {
-            let mut rest = &mut *buffer;
-            for piece in batch {
-                let (part, after) =
-                    (rest.split_at_mut_checked(piece.length as usize)).ok_or_else(missing)?;
-                match source {
-                    Source::Memory(file) => file.read_exact_at(part, piece.from)?,
-                    Source::Shared(file) => read_page(file, part, piece.from)?,
-                    Source::Bytes(bytes) => {
-                        let from = piece.from as usize;
-                        let bytes = bytes.get(from..from + part.len()).ok_or_else(missing)?;
-                        part.copy_from_slice(bytes);
-                    }
-                    Source::Process(_) => return Err(missing()),
+    let target = targets.get(first.target).ok_or_else(missing)?;
+    let source = sources.get(first.source).ok_or_else(missing)?;
+    if let Source::Process(pid) = source {
+        let parts: Vec<(u64, u64)> = (batch.iter())
+            .map(|piece| (piece.from, piece.length))
+            .collect();
+        return target.copy_memory(*pid, &parts, first.at).map_err(|e| {
+            let text = format!("memory of process {pid} at {:#x}: {e}", first.from);
+            io::Error::new(e.kind(), text)
+        });
+    }
+    for &Piece {
+        from, at, length, ..
+    } in batch
+    {
+        match source {
+            Source::Memory(file) => {
+                if target.copy_file(file, from, length, at)? != length {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
                 }
-                rest = after;
             }
+            // What is beyond its end is zeros, as in a new file.
+            Source::Shared(file) => {
+                target.copy_file(file, from, length, at)?;
+            }
+            Source::Bytes(bytes) => {
+                let from = usize::try_from(from).map_err(io::Error::other)?;
+                let length = usize::try_from(length).map_err(io::Error::other)?;
+                let bytes = bytes.get(from..from.saturating_add(length));
+                target.write(bytes.ok_or_else(missing)?, at)?;
+            }
+            Source::Process(_) => return Err(missing()),
         }
     }
-    let target = targets.get(first.target).ok_or_else(missing)?;
-    target.write_all_at(buffer, first.at)
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::FileExt;
+
     use super::*;
 
     const PAGE: usize = 4096;
+
+    fn target(pages: usize) -> (File, Target) {
+        let file = tempfile::tempfile().unwrap();
+        let target = Target::new(file.try_clone().unwrap(), (pages * PAGE) as u64).unwrap();
+        (file, target)
+    }
 
     #[test]
     fn pieces_are_read_from_where_they_lie() {
         let own: Vec<u8> = (0..64 * PAGE).map(|n| (n / 7) as u8).collect();
         let file = tempfile::tempfile().unwrap();
         file.write_all_at(&own, 0).unwrap();
-        let target = tempfile::tempfile().unwrap();
         let sources = [
             Source::Process(std::process::id()),
             Source::Shared(file),
@@ -203,15 +182,16 @@ mod tests {
             });
             want.extend_from_slice(&own[at..at + length]);
         }
-        copy(&sources, std::slice::from_ref(&target), &pieces, &|| Ok(())).unwrap();
+        let (file, target) = target(want.len() / PAGE);
+        copy(&sources, &[target], &pieces, &|| Ok(())).unwrap();
         let mut got = vec![0; want.len()];
-        target.read_exact_at(&mut got, 0).unwrap();
+        file.read_exact_at(&mut got, 0).unwrap();
         assert!(got == want);
     }
 
     #[test]
     fn what_is_not_there_is_an_error() {
-        let target = tempfile::tempfile().unwrap();
+        let (_, target) = target(1);
         let piece = Piece {
             source: 0,
             from: 0x1000,
@@ -235,7 +215,7 @@ mod tests {
     fn a_file_that_ends_within_a_page_ends_in_zeros() {
         let file = tempfile::tempfile().unwrap();
         file.write_all_at(&[7; 5000], 0).unwrap();
-        let target = tempfile::tempfile().unwrap();
+        let (filled, target) = target(2);
         let piece = |at: u64| Piece {
             source: 0,
             from: at,
@@ -243,12 +223,11 @@ mod tests {
             at,
             length: PAGE as u64,
         };
-        // The second is in the buffer of the first.
         let pieces = [piece(0), piece(PAGE as u64)];
         let sources = [Source::Shared(file)];
-        copy(&sources, std::slice::from_ref(&target), &pieces, &|| Ok(())).unwrap();
+        copy(&sources, &[target], &pieces, &|| Ok(())).unwrap();
         let mut got = vec![1; 2 * PAGE];
-        target.read_exact_at(&mut got, 0).unwrap();
+        filled.read_exact_at(&mut got, 0).unwrap();
         assert!(
             got[..5000].iter().all(|&byte| byte == 7) && got[5000..].iter().all(|&byte| byte == 0)
         );

@@ -31,6 +31,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Instant;
 
 use self::copy::{Piece, Source};
+use self::kernel::Target;
 use self::layout::{Content, Placed, lay_out, without};
 use crate::agent::criu::memory::{self, Area, Kind, PAGE, PageMap, Run};
 
@@ -224,7 +225,7 @@ fn mapped(pid: u32, line: &str, device: u64) -> Option<(u32, PathBuf)> {
 #[derive(Default)]
 struct Work {
     sources: Vec<Source>,
-    targets: Vec<File>,
+    targets: Vec<Target>,
     pieces: Vec<Piece>,
     /// Written when everything is copied.
     maps: Vec<(PathBuf, PageMap)>,
@@ -342,12 +343,13 @@ impl Work {
             length,
         } = lay_out(&content, self.targets.len());
         let target = OpenOptions::new()
+            .read(true)
             .write(true)
             .create(true)
             .truncate(true)
             .open(&pages)
+            .and_then(|file| Target::new(file, length))
             .map_err(at(&pages))?;
-        target.set_len(length).map_err(at(&pages))?;
         self.targets.push(target);
         self.pieces.extend(pieces);
         let file = map.file;
