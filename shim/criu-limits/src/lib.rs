@@ -437,7 +437,13 @@ pub unsafe extern "C" fn ioctl(file: c_int, request: libc::c_ulong, argument: c_
         // SAFETY: takes nothing.
         let own = u64::try_from(unsafe { libc::getpid() }).ok();
         let mut room = [0_u8; 64];
-        let of = link(file, &mut room).and_then(pagemap_of);
+        let link = link(file, &mut room);
+        if link.is_none() {
+            // Half of a process must not be CRIU's and half the agent's.
+            set_errno(libc::EIO);
+            return -1;
+        }
+        let of = link.and_then(pagemap_of);
         if asked.category_anyof_mask == CONTENT && of.is_some() && of != own {
             asked.walk_end = asked.end;
             // SAFETY: as above.
@@ -466,18 +472,30 @@ fn device(file: c_int) -> Option<libc::dev_t> {
     (done == 0 && found.st_mode & libc::S_IFMT == libc::S_IFREG).then_some(found.st_dev)
 }
 
-/// Whether a file is memory that processes share: on the file system of the kernel's own that memfds are on, where nobody can make
-/// a file by a name.
-fn is_shared_memory(file: c_int) -> bool {
+/// The device that memfds are on: a file system of the kernel's own, where nobody can make a file by a name.
+fn memfd_device() -> Option<libc::dev_t> {
     // SAFETY: a name that ends with a zero; the descriptor is closed below.
     let own = unsafe { libc::memfd_create(c"phos".as_ptr(), libc::MFD_CLOEXEC) };
     if own < 0 {
-        return false;
+        return None;
     }
-    let theirs = device(own);
+    let found = device(own);
     // SAFETY: it was opened above, and nobody else knows it.
     unsafe { libc::close(own) };
-    theirs.is_some() && device(file) == theirs
+    found
+}
+
+/// Whether a file is memory that processes share and that CRIU leaves. None: that cannot be found out.
+fn is_shared_memory(file: c_int) -> Option<bool> {
+    let Some(on) = device(file) else {
+        return Some(false);
+    };
+    if on != memfd_device()? {
+        return Some(false);
+    }
+    // System V's is there as well, and numbered otherwise.
+    let mut room = [0_u8; 64];
+    Some(!link(file, &mut room)?.starts_with(b"/SYSV"))
 }
 
 /// In place of the C library's.
@@ -486,10 +504,18 @@ fn is_shared_memory(file: c_int) -> bool {
 /// As of the system call.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn lseek64(file: c_int, offset: i64, whence: c_int) -> i64 {
-    if whence == libc::SEEK_DATA && leaves_pages() && is_shared_memory(file) {
-        // There is nothing from there to its end.
-        set_errno(libc::ENXIO);
-        return -1;
+    if whence == libc::SEEK_DATA && leaves_pages() {
+        let errno = match is_shared_memory(file) {
+            Some(false) => None,
+            // There is nothing from there to its end.
+            Some(true) => Some(libc::ENXIO),
+            // Half of a file must not be CRIU's and half the agent's.
+            None => Some(libc::EIO),
+        };
+        if let Some(errno) = errno {
+            set_errno(errno);
+            return -1;
+        }
     }
     // SAFETY: what the caller gave; it is no address.
     let result = unsafe {
@@ -543,12 +569,12 @@ mod tests {
         use std::os::fd::AsRawFd;
         // SAFETY: a name that ends with a zero.
         let memory = unsafe { libc::memfd_create(c"any".as_ptr(), libc::MFD_CLOEXEC) };
-        assert!(is_shared_memory(memory));
+        assert_eq!(is_shared_memory(memory), Some(true));
         let dir = std::env::temp_dir().join(format!("memfd:{}", std::process::id()));
         let file = std::fs::File::create(&dir).unwrap();
         std::fs::remove_file(&dir).unwrap();
-        assert!(!is_shared_memory(file.as_raw_fd()));
-        assert!(!is_shared_memory(-1));
+        assert_eq!(is_shared_memory(file.as_raw_fd()), Some(false));
+        assert_eq!(is_shared_memory(-1), Some(false));
         // SAFETY: the descriptor of above.
         unsafe { libc::close(memory) };
     }

@@ -31,6 +31,9 @@ pub const MAX_RUN: usize = 16;
 
 const SEGMENT_SLOTS: usize = 64;
 
+/// How long the host is not asked again that had no memory.
+const REFUSED: Duration = Duration::from_secs(10);
+
 /// How long the thread that adjusts the pool rests at most before it looks again.
 const REST: Duration = Duration::from_millis(20);
 
@@ -55,6 +58,10 @@ struct State {
     most: usize,
     /// A thread makes as many of them as are to be.
     adjusting: bool,
+    /// What is too much is given back in the middle of a stop as well: the host has too little.
+    urgent: bool,
+    /// The host gave no more: it is not asked again before.
+    not_before: Option<Instant>,
     /// Slots that nobody uses.
     free: usize,
     /// Segment where the last run was found: those before it are likely to be full.
@@ -91,6 +98,8 @@ impl HostPool {
                 pinned: 0,
                 most: segments(bytes),
                 adjusting: false,
+                urgent: false,
+                not_before: None,
                 free: 0,
                 hint: 0,
                 quiet: 0,
@@ -131,17 +140,18 @@ impl HostPool {
     fn adjust_on(&self) -> bool {
         let surplus = {
             let mut state = self.lock();
-            if state.pinned == state.most {
+            if state.pinned == state.most || (state.pinned < state.most && !state.may_ask()) {
                 state.adjusting = false;
+                state.urgent = false;
                 self.adjust.notify_all();
                 return false;
             }
-            let surplus = if state.quiet == 0 {
+            let surplus = if state.gives_back() {
                 state.surplus()
             } else {
                 Vec::new()
             };
-            if state.quiet > 0 || (state.pinned > state.most && surplus.is_empty()) {
+            if surplus.is_empty() && (state.quiet > 0 || state.pinned > state.most) {
                 // Whatever wakes it: it looks again.
                 drop(self.adjust.wait_timeout(state, REST));
                 return true;
@@ -159,13 +169,8 @@ impl HostPool {
         let surplus = match segment {
             Ok(segment) => self.add(&mut state, segment),
             Err(_) => {
-                // What is pinned already will do. Where there is nothing, whoever needs some tries again.
-                state.most = state.pinned.max(1);
-                if state.pinned == 0 {
-                    state.adjusting = false;
-                    self.adjust.notify_all();
-                    return false;
-                }
+                // What is pinned already will do.
+                state.not_before = Some(Instant::now() + REFUSED);
                 None
             }
         };
@@ -177,8 +182,18 @@ impl HostPool {
     /// Changes the bound. What is missing is pinned in the background, what is too much is given back there as soon as it is not
     /// used.
     pub fn resize(self: &Arc<Self>, bytes: u64) {
-        self.lock().most = segments(bytes);
+        {
+            let mut state = self.lock();
+            state.most = segments(bytes);
+            state.not_before = None;
+        }
         self.adjust_in_background();
+    }
+
+    /// The same where the host has too little memory: a stop that is under way does not keep what is too much.
+    pub fn give_back(self: &Arc<Self>, bytes: u64) {
+        self.lock().urgent = true;
+        self.resize(bytes);
     }
 
     /// Waits until nothing more is pinned in the background, or until then; bytes that are pinned.
@@ -266,13 +281,13 @@ impl HostPool {
 
     fn make_room(&self, state: &mut State, slots: usize) -> Result<(), GpuError> {
         // During a stop nobody waits for pinning who has any memory at all.
-        let may_pin = state.quiet == 0 || state.pinned == 0;
+        let may_pin = (state.quiet == 0 && state.may_ask()) || state.pinned == 0;
         if state.free < slots && state.pinned < state.most && may_pin {
             match self.pin() {
                 Ok(segment) => drop(self.add(state, segment)),
                 Err(e) if state.pinned == 0 => return Err(e),
                 // What is pinned already will do.
-                Err(_) => state.most = state.pinned,
+                Err(_) => state.not_before = Some(Instant::now() + REFUSED),
             }
         }
         Ok(())
@@ -284,7 +299,7 @@ impl HostPool {
         let count = state.segments.len();
         let mut slots = slots;
         let mut first = state.hint;
-        if state.pinned > state.most {
+        if state.pinned > state.most && state.gives_back() {
             // What is to be given back must become free: no more than the others have, and of those first.
             let used = state.pinned * SEGMENT_SLOTS - state.free;
             slots = slots.min((state.most * SEGMENT_SLOTS).saturating_sub(used));
@@ -377,6 +392,16 @@ fn segments(bytes: u64) -> usize {
 }
 
 impl State {
+    /// Whether the host may be asked for memory.
+    fn may_ask(&self) -> bool {
+        self.not_before.is_none_or(|at| Instant::now() >= at)
+    }
+
+    /// Whether what is too much is given back now. During a stop it is of use, and giving back takes the driver's locks.
+    const fn gives_back(&self) -> bool {
+        self.quiet == 0 || self.urgent
+    }
+
     /// Takes segments that nobody uses out as long as there are more than are to be. To be dropped without the lock: the
     /// system takes its time.
     #[must_use]
@@ -603,13 +628,37 @@ mod tests {
     }
 
     #[test]
+    fn what_is_too_much_serves_a_stop_unless_the_host_is_short() {
+        let (pool, pinned) = pool(3, 100);
+        pool.adjust_in_background();
+        assert_eq!(pool.wait_filled(soon()), 3 * SEGMENT);
+        let quiet = pool.pause_pinning();
+        let held: Vec<HostRun> = (0..SEGMENT_SLOTS / MAX_RUN)
+            .map(|_| pool.try_acquire(MAX_RUN).unwrap().unwrap())
+            .collect();
+        pool.resize(SEGMENT);
+        // Beyond the bound, in the middle of a stop.
+        let more = pool.try_acquire(MAX_RUN).unwrap();
+        assert!(more.is_some());
+        assert_eq!(pinned.load(Ordering::Relaxed), 3);
+        pool.give_back(SEGMENT);
+        assert!(pool.try_acquire(1).unwrap().is_none());
+        drop((more, held));
+        until("what nobody uses is given back", || {
+            pinned.load(Ordering::Relaxed) == 1
+        });
+        drop(quiet);
+    }
+
+    #[test]
     fn a_host_without_more_memory_makes_do_with_what_it_gave() {
         let (pool, pinned) = pool(8, 3);
         pool.adjust_in_background();
         assert_eq!(pool.wait_filled(soon()), 3 * SEGMENT);
         assert_eq!(
             (pinned.load(Ordering::Relaxed), pool.limit()),
-            (3, 3 * SEGMENT)
+            // It is what is wanted still.
+            (3, 8 * SEGMENT)
         );
         let runs: Vec<HostRun> = (0..3 * SEGMENT_SLOTS / MAX_RUN)
             .map(|_| pool.try_acquire(MAX_RUN).unwrap().unwrap())

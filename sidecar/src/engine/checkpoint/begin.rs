@@ -47,7 +47,12 @@ impl Session<'_> {
                     tracing::info!(reason, "the checkpoint is begun again at once");
                 }
                 // It counts like any other stop, or failures would take the job's time.
-                cause => return Err(cause.into_failed(self.attempt.held_for)),
+                cause => {
+                    if matches!(&cause, Cause::Agent(e) if !e.is_transient()) {
+                        self.engine.buffer.missed();
+                    }
+                    return Err(cause.into_failed(self.attempt.held_for));
+                }
             }
         }
     }

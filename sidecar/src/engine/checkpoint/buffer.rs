@@ -79,7 +79,12 @@ impl Session<'_> {
                     tracing::debug!(bytes = bytes.unwrap_or_default(), "host memory is pinned");
                     return Ok(());
                 }
-                packet = self.link.recv() => self.event_while_waiting(packet?).await?,
+                packet = self.link.recv() => {
+                    self.event_while_waiting(packet?).await?;
+                    if self.termination.is_some() {
+                        return Ok(());
+                    }
+                }
                 () = at(time_is_up) => return Ok(()),
             }
         }
@@ -87,14 +92,22 @@ impl Session<'_> {
 }
 
 impl Engine {
-    /// Changes the size of the buffer where that is of use. The pool, if it grows.
+    /// Changes the size of the buffer where that is of use. The pool, if it has less than it is to have.
     fn resize_buffer(&mut self) -> Option<Arc<HostPool>> {
-        let bounds = self.buffer.bounds;
-        if bounds.least >= bounds.most {
+        let pool = Arc::clone(self.gpus.host().ok()?);
+        if self.buffer.bounds.least < self.buffer.bounds.most {
+            self.choose_size(&pool);
+        }
+        if pool.pinned() >= pool.limit() {
             return None;
         }
-        let pool = Arc::clone(self.gpus.host().ok()?);
-        let free = self.free_memory().ok()?;
+        pool.adjust_in_background();
+        Some(pool)
+    }
+
+    fn choose_size(&mut self, pool: &Arc<HostPool>) {
+        let bounds = self.buffer.bounds;
+        let Ok(free) = self.free_memory() else { return };
         let rooms = self.snapshot_rooms(&free);
         let devices: Vec<Device> = free
             .iter()
@@ -106,7 +119,7 @@ impl Engine {
         let needed = host_buffer::needed(&devices, self.planning.changed);
         let needed = needed.checked_next_multiple_of(SEGMENT).unwrap_or(needed);
         let now = pool.limit();
-        let host = host(&pool, self.planning.cpu_image);
+        let host = host(pool, self.planning.cpu_image);
         let size = if self.buffer.failed {
             bounds.least
         } else {
@@ -123,7 +136,7 @@ impl Engine {
             );
         }
         if size == now {
-            return None;
+            return;
         }
         tracing::info!(
             "the host buffer has {} now: up to {} may have to leave the GPUs while the job is held",
@@ -132,9 +145,8 @@ impl Engine {
         );
         pool.resize(size);
         if !std::mem::replace(&mut self.buffer.watched, true) {
-            tokio::spawn(watch(Arc::downgrade(&pool), bounds.least));
+            tokio::spawn(watch(Arc::downgrade(pool), bounds.least));
         }
-        (size > now).then_some(pool)
     }
 }
 
@@ -160,7 +172,7 @@ async fn watch(pool: Weak<HostPool>, least: u64) {
                 "the host has little memory left: the host buffer goes back to {}",
                 human(least)
             );
-            pool.resize(least);
+            pool.give_back(least);
         }
     }
 }

@@ -302,9 +302,6 @@ impl Engine {
 
     /// Takes note of an attempt that failed.
     pub(super) fn failed(&mut self, message: &str, kind: FailureKind, stop: Duration) {
-        if !matches!(kind, FailureKind::Transient) {
-            self.buffer.missed();
-        }
         let unprotected = Unprotected {
             since_ms: self.tiers.newest.max(self.run.since).0,
             because: message.to_owned(),

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use super::kernel::Target;
+use super::kernel::{Target, Window};
 use super::layout::PIECE;
 
 /// Where content is read.
@@ -18,8 +18,8 @@ pub(super) enum Source {
     Memory(File),
     /// Shared memory. Its last page need not be a whole one.
     Shared(File),
-    /// What CRIU copied.
-    Bytes(Vec<u8>),
+    /// What CRIU copied: the file that it wrote.
+    Copied(File),
 }
 
 /// A piece of content: at most [`PIECE`] bytes.
@@ -40,7 +40,10 @@ pub(super) struct Piece {
 /// Most pieces that are read in one call.
 const TOGETHER: usize = 128;
 
-/// Pieces that follow each other in one target and come from one source, as many as fit into a buffer.
+/// Bytes of a target that are filled at once by one thread: a multiple of [`PIECE`].
+const WINDOW: u64 = 16 << 20;
+
+/// Pieces that follow each other in one target and come from one source, as many as are read at once.
 fn batches(pieces: &[Piece]) -> Vec<&[Piece]> {
     let mut found = Vec::new();
     let mut rest = pieces;
@@ -49,7 +52,8 @@ fn batches(pieces: &[Piece]) -> Vec<&[Piece]> {
         let belongs = |piece: &&Piece| {
             let follows = piece.source == first.source
                 && piece.target == first.target
-                && piece.at == first.at + bytes;
+                && piece.at == first.at + bytes
+                && piece.at / PIECE == first.at / PIECE;
             bytes += piece.length;
             follows && bytes <= PIECE
         };
@@ -59,6 +63,14 @@ fn batches(pieces: &[Piece]) -> Vec<&[Piece]> {
         rest = after;
     }
     found
+}
+
+/// Batches that lie in one window of one target.
+fn windows<'a>(batches: &'a [&'a [Piece]]) -> Vec<&'a [&'a [Piece]]> {
+    let place = |batch: &&[Piece]| batch.first().map(|first| (first.target, first.at / WINDOW));
+    batches
+        .chunk_by(|one, next| place(one) == place(next))
+        .collect()
 }
 
 /// Copies all of them, as long as it may.
@@ -72,23 +84,24 @@ pub(super) fn copy(
     may_go_on: &(dyn Fn() -> io::Result<()> + Sync),
 ) -> io::Result<()> {
     let batches = batches(pieces);
+    let windows = windows(&batches);
     let (next, failed) = (AtomicUsize::new(0), Mutex::new(None));
     let work = || {
-        while let Some(batch) = batches.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let copied = may_go_on().and_then(|()| copy_batch(sources, targets, batch));
+        while let Some(window) = windows.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let copied = copy_window(sources, targets, window, may_go_on);
             if let Err(e) = copied {
                 failed
                     .lock()
                     .unwrap_or_else(PoisonError::into_inner)
                     .get_or_insert(e);
                 // The others find nothing more to do.
-                next.store(batches.len(), Ordering::Relaxed);
+                next.store(windows.len(), Ordering::Relaxed);
             }
         }
     };
     let cores = thread::available_parallelism().map_or(1, usize::from);
     thread::scope(|scope| {
-        for _ in 1..cores.min(batches.len()) {
+        for _ in 1..cores.min(windows.len()) {
             let thread = thread::Builder::new().name("phos-pages".into());
             // With fewer it takes longer.
             if thread.spawn_scoped(scope, work).is_err() {
@@ -103,16 +116,36 @@ pub(super) fn copy(
     }
 }
 
-fn copy_batch(sources: &[Source], targets: &[Target], batch: &[Piece]) -> io::Result<()> {
-    let missing = || io::Error::other("a piece without a place");
-    let first = batch.first().ok_or_else(missing)?;
+fn missing() -> io::Error {
+    io::Error::other("a piece without a place")
+}
+
+fn copy_window(
+    sources: &[Source],
+    targets: &[Target],
+    batches: &[&[Piece]],
+    may_go_on: &(dyn Fn() -> io::Result<()> + Sync),
+) -> io::Result<()> {
+    let all = || batches.iter().copied().flatten();
+    let first = all().next().ok_or_else(missing)?;
+    let length = all().map(|piece| piece.length).sum();
     let target = targets.get(first.target).ok_or_else(missing)?;
+    let window = target.window(first.at, length)?;
+    for batch in batches {
+        may_go_on()?;
+        copy_batch(sources, &window, batch)?;
+    }
+    window.finish()
+}
+
+fn copy_batch(sources: &[Source], window: &Window<'_>, batch: &[Piece]) -> io::Result<()> {
+    let first = batch.first().ok_or_else(missing)?;
     let source = sources.get(first.source).ok_or_else(missing)?;
     if let Source::Process(pid) = source {
         let parts: Vec<(u64, u64)> = (batch.iter())
             .map(|piece| (piece.from, piece.length))
             .collect();
-        return target.copy_memory(*pid, &parts, first.at).map_err(|e| {
+        return window.copy_memory(*pid, &parts, first.at).map_err(|e| {
             let text = format!("memory of process {pid} at {:#x}: {e}", first.from);
             io::Error::new(e.kind(), text)
         });
@@ -121,23 +154,15 @@ fn copy_batch(sources: &[Source], targets: &[Target], batch: &[Piece]) -> io::Re
         from, at, length, ..
     } in batch
     {
-        match source {
-            Source::Memory(file) => {
-                if target.copy_file(file, from, length, at)? != length {
-                    return Err(io::ErrorKind::UnexpectedEof.into());
-                }
-            }
+        let (file, must_be_whole) = match source {
+            Source::Memory(file) | Source::Copied(file) => (file, true),
             // What is beyond its end is zeros, as in a new file.
-            Source::Shared(file) => {
-                target.copy_file(file, from, length, at)?;
-            }
-            Source::Bytes(bytes) => {
-                let from = usize::try_from(from).map_err(io::Error::other)?;
-                let length = usize::try_from(length).map_err(io::Error::other)?;
-                let bytes = bytes.get(from..from.saturating_add(length));
-                target.write(bytes.ok_or_else(missing)?, at)?;
-            }
+            Source::Shared(file) => (file, false),
             Source::Process(_) => return Err(missing()),
+        };
+        let copied = window.copy_file(file, from, length, at)?;
+        if must_be_whole && copied != length {
+            return Err(io::ErrorKind::UnexpectedEof.into());
         }
     }
     Ok(())
@@ -153,7 +178,8 @@ mod tests {
 
     fn target(pages: usize) -> (File, Target) {
         let file = tempfile::tempfile().unwrap();
-        let target = Target::new(file.try_clone().unwrap(), (pages * PAGE) as u64).unwrap();
+        let copy = file.try_clone().unwrap();
+        let target = Target::new(copy, (pages * PAGE) as u64, &|| Ok(())).unwrap();
         (file, target)
     }
 
@@ -164,8 +190,8 @@ mod tests {
         file.write_all_at(&own, 0).unwrap();
         let sources = [
             Source::Process(std::process::id()),
-            Source::Shared(file),
-            Source::Bytes(own.clone()),
+            Source::Shared(file.try_clone().unwrap()),
+            Source::Copied(file),
         ];
         let mut want = Vec::new();
         let mut pieces = Vec::new();

@@ -90,15 +90,16 @@ mod tests {
 
     #[test]
     fn holes_are_left_out() {
-        let whole = Vec::from_iter([10..20]);
-        assert_eq!(without(&(10..20), &[]), whole);
-        assert_eq!(
-            without(&(10..20), &[0..12, 15..16, 19..30]),
-            [12..15, 16..19]
-        );
-        assert_eq!(without(&(10..20), &[15..16, 12..15]), [10..12, 16..20]);
-        assert_eq!(without(&(10..20), &[0..15, 15..30]), []);
-        assert_eq!(without(&(10..20), &[0..10, 20..30]), whole);
+        let parts = |holes: &[(u64, u64)]| -> Vec<(u64, u64)> {
+            let holes: Vec<Range<u64>> = holes.iter().map(|&(from, to)| from..to).collect();
+            let parts = without(&(10..20), &holes).into_iter();
+            parts.map(|part| (part.start, part.end)).collect()
+        };
+        assert_eq!(parts(&[]), [(10, 20)]);
+        assert_eq!(parts(&[(0, 12), (15, 16), (19, 30)]), [(12, 15), (16, 19)]);
+        assert_eq!(parts(&[(15, 16), (12, 15)]), [(10, 12), (16, 20)]);
+        assert_eq!(parts(&[(0, 30)]), []);
+        assert_eq!(parts(&[(0, 10), (20, 30)]), [(10, 20)]);
     }
 
     proptest! {

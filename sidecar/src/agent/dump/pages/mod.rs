@@ -124,14 +124,19 @@ fn all(images: &Path, processes: &[u32], bounds: Bounds<'_>) -> io::Result<Taken
             return Err(io::Error::other(text));
         }
         bounds.check()?;
-        work.process(images, *pid, areas)?;
+        work.process(images, *pid, areas, bounds)?;
     }
     let numbers = shared(images)?;
     if !numbers.is_empty() {
         let places = places(processes)?;
         for number in numbers {
             bounds.check()?;
-            work.shared(images, number, places.get(&number).map(PathBuf::as_path))?;
+            work.shared(
+                images,
+                number,
+                places.get(&number).map(PathBuf::as_path),
+                bounds,
+            )?;
         }
     }
     let Work {
@@ -183,11 +188,8 @@ fn places(pids: &[u32]) -> io::Result<BTreeMap<u32, PathBuf>> {
         for entry in std::fs::read_dir(&fds).map_err(at(&fds))? {
             let place = entry?.path();
             let leads_to = std::fs::read_link(&place).unwrap_or_default();
-            if !leads_to
-                .as_os_str()
-                .as_encoded_bytes()
-                .starts_with(b"/memfd:")
-            {
+            // Sockets, pipes and their like are called by a word.
+            if !leads_to.as_os_str().as_encoded_bytes().starts_with(b"/") {
                 continue;
             }
             let (on, inode) = kernel::identity(&place).map_err(at(&place))?;
@@ -238,7 +240,13 @@ impl Work {
     }
 
     /// The private pages of a process.
-    fn process(&mut self, images: &Path, pid: u32, areas: &[Area]) -> io::Result<()> {
+    fn process(
+        &mut self,
+        images: &Path,
+        pid: u32,
+        areas: &[Area],
+        bounds: Bounds<'_>,
+    ) -> io::Result<()> {
         let path = images.join(format!("pagemap-{pid}.img"));
         let private = || areas.iter().filter(|area| area.kind == Kind::Private);
         let map = PageMap::read(&path).map_err(at(&path))?;
@@ -280,11 +288,17 @@ impl Work {
                 }
             }
         }
-        self.add(images, path, map, content)
+        self.add(images, path, map, content, bounds)
     }
 
     /// Memory that processes share, and where it lies.
-    fn shared(&mut self, images: &Path, number: u32, place: Option<&Path>) -> io::Result<()> {
+    fn shared(
+        &mut self,
+        images: &Path,
+        number: u32,
+        place: Option<&Path>,
+        bounds: Bounds<'_>,
+    ) -> io::Result<()> {
         let path = images.join(format!("pagemap-shmem-{number}.img"));
         let map = PageMap::read(&path).map_err(at(&path))?;
         // CRIU copied it: the library had no effect.
@@ -307,7 +321,7 @@ impl Work {
             source,
             from: data.start,
         });
-        self.add(images, path, map, content.collect())
+        self.add(images, path, map, content.collect(), bounds)
     }
 
     /// Content, and what CRIU copied beside it, in the order of their addresses.
@@ -317,6 +331,7 @@ impl Work {
         path: PathBuf,
         map: PageMap,
         mut content: Vec<Content>,
+        bounds: Bounds<'_>,
     ) -> io::Result<()> {
         if content.is_empty() {
             return Ok(());
@@ -328,8 +343,10 @@ impl Work {
             return Err(at(&pages)(io::Error::other(text)));
         }
         if own > 0 {
-            let bytes = std::fs::read(&pages).map_err(at(&pages))?;
-            let source = self.source(Source::Bytes(bytes));
+            // It keeps what is in it without a name.
+            let copied = File::open(&pages).map_err(at(&pages))?;
+            std::fs::remove_file(&pages).map_err(at(&pages))?;
+            let source = self.source(Source::Copied(copied));
             let mut from = 0;
             for &run in &map.runs {
                 content.push(Content { run, source, from });
@@ -348,7 +365,7 @@ impl Work {
             .create(true)
             .truncate(true)
             .open(&pages)
-            .and_then(|file| Target::new(file, length))
+            .and_then(|file| Target::new(file, length, &|| bounds.check()))
             .map_err(at(&pages))?;
         self.targets.push(target);
         self.pieces.extend(pieces);
