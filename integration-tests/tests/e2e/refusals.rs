@@ -353,7 +353,8 @@ fn a_log_that_nobody_can_write() -> Result<()> {
     let world = World::simulated(1, 256)?;
     let spec = JobSpec {
         interval: "200ms".into(),
-        trainer: vec!["--quiet".into()],
+        // It lasts until its checkpoint is there.
+        trainer: vec!["--quiet".into(), "--step-ms".into(), "20".into()],
         ..JobSpec::default()
     };
     let reference = world.reference(&spec)?;

@@ -56,6 +56,10 @@ struct State {
     pinned: usize,
     /// Most segments that are to be there.
     most: usize,
+    /// So many of them are to be pinned before they are needed.
+    ahead: usize,
+    /// As many as may be pinned in the middle of a stop: the first bound.
+    floor: usize,
     /// A thread makes as many of them as are to be.
     adjusting: bool,
     /// What is too much is given back in the middle of a stop as well: the host has too little.
@@ -97,6 +101,8 @@ impl HostPool {
                 segments: Vec::new(),
                 pinned: 0,
                 most: segments(bytes),
+                ahead: 0,
+                floor: segments(bytes),
                 adjusting: false,
                 urgent: false,
                 not_before: None,
@@ -140,7 +146,8 @@ impl HostPool {
     fn adjust_on(&self) -> bool {
         let surplus = {
             let mut state = self.lock();
-            if state.pinned == state.most || (state.pinned < state.most && !state.may_ask()) {
+            let is_enough = state.pinned >= state.target() || !state.may_ask();
+            if is_enough && state.pinned <= state.most {
                 state.adjusting = false;
                 state.urgent = false;
                 self.adjust.notify_all();
@@ -179,6 +186,18 @@ impl HostPool {
         true
     }
 
+    /// Has so many bytes, as far as the bound allows, pinned in the background before they are needed.
+    pub fn prepare(self: &Arc<Self>, bytes: u64) {
+        self.lock().ahead = segments(bytes);
+        self.adjust_in_background();
+    }
+
+    /// Whether all of that is pinned.
+    pub fn is_prepared(&self) -> bool {
+        let state = self.lock();
+        state.pinned >= state.target()
+    }
+
     /// Changes the bound. What is missing is pinned in the background, what is too much is given back there as soon as it is not
     /// used.
     pub fn resize(self: &Arc<Self>, bytes: u64) {
@@ -199,7 +218,7 @@ impl HostPool {
     /// Waits until nothing more is pinned in the background, or until then; bytes that are pinned.
     pub fn wait_filled(&self, until: Instant) -> u64 {
         let mut state = self.lock();
-        while state.adjusting && state.pinned < state.most {
+        while state.adjusting && state.pinned < state.target() {
             let Some(left) = until.checked_duration_since(Instant::now()) else {
                 break;
             };
@@ -280,8 +299,9 @@ impl HostPool {
     }
 
     fn make_room(&self, state: &mut State, slots: usize) -> Result<(), GpuError> {
-        // During a stop nobody waits for pinning who has any memory at all.
-        let may_pin = (state.quiet == 0 && state.may_ask()) || state.pinned == 0;
+        // During a stop no more is pinned than the little that is always allowed.
+        let is_due = state.quiet == 0 || state.pinned < state.floor;
+        let may_pin = (is_due && state.may_ask()) || state.pinned == 0;
         if state.free < slots && state.pinned < state.most && may_pin {
             match self.pin() {
                 Ok(segment) => drop(self.add(state, segment)),
@@ -372,6 +392,19 @@ impl HostPool {
         self.lock().pinned as u64 * SEGMENT
     }
 
+    /// Bytes that a stop can have now, without more being pinned than may be then.
+    pub fn room(&self) -> u64 {
+        let state = self.lock();
+        let segments = state
+            .pinned
+            .max(state.floor)
+            .min(state.most.max(state.pinned));
+        let used = state.pinned * SEGMENT_SLOTS - state.free;
+        (segments as u64)
+            .saturating_mul(SEGMENT)
+            .saturating_sub((used * SLOT) as u64)
+    }
+
     /// Bytes handed out now.
     pub fn in_use(&self) -> u64 {
         let state = self.lock();
@@ -392,6 +425,11 @@ fn segments(bytes: u64) -> usize {
 }
 
 impl State {
+    /// Segments that the background pins.
+    fn target(&self) -> usize {
+        self.ahead.min(self.most)
+    }
+
     /// Whether the host may be asked for memory.
     fn may_ask(&self) -> bool {
         self.not_before.is_none_or(|at| Instant::now() >= at)
@@ -586,7 +624,7 @@ mod tests {
     #[test]
     fn a_pool_grows_and_gives_back_what_nobody_uses() {
         let (pool, pinned) = pool(1, 100);
-        pool.adjust_in_background();
+        pool.prepare(u64::MAX);
         assert_eq!(pool.wait_filled(soon()), SEGMENT);
         let first = pool.acquire(MAX_RUN, &|| false).unwrap();
         pool.resize(4 * SEGMENT);
@@ -630,7 +668,7 @@ mod tests {
     #[test]
     fn what_is_too_much_serves_a_stop_unless_the_host_is_short() {
         let (pool, pinned) = pool(3, 100);
-        pool.adjust_in_background();
+        pool.prepare(u64::MAX);
         assert_eq!(pool.wait_filled(soon()), 3 * SEGMENT);
         let quiet = pool.pause_pinning();
         let held: Vec<HostRun> = (0..SEGMENT_SLOTS / MAX_RUN)
@@ -653,7 +691,7 @@ mod tests {
     #[test]
     fn a_host_without_more_memory_makes_do_with_what_it_gave() {
         let (pool, pinned) = pool(8, 3);
-        pool.adjust_in_background();
+        pool.prepare(u64::MAX);
         assert_eq!(pool.wait_filled(soon()), 3 * SEGMENT);
         assert_eq!(
             (pinned.load(Ordering::Relaxed), pool.limit()),
@@ -672,19 +710,20 @@ mod tests {
     fn nothing_is_pinned_in_the_background_of_a_stop() {
         let (pool, pinned) = pool(4, 100);
         let quiet = pool.pause_pinning();
-        pool.adjust_in_background();
+        pool.prepare(u64::MAX);
         let later = Instant::now() + Duration::from_millis(50);
         assert_eq!(pool.wait_filled(later), 0);
         assert_eq!(pinned.load(Ordering::Relaxed), 0);
-        // Who needs memory at once has one segment made, and waits for slots then.
-        let run = pool.acquire(MAX_RUN, &|| false).unwrap();
-        let runs: Vec<HostRun> = (0..3)
+        // Who needs memory at once has some made, up to the first bound.
+        pool.resize(6 * SEGMENT);
+        assert_eq!(pool.room(), 4 * SEGMENT);
+        let runs: Vec<HostRun> = (0..4 * SEGMENT_SLOTS / MAX_RUN)
             .map(|_| pool.try_acquire(MAX_RUN).unwrap().unwrap())
             .collect();
         assert!(pool.try_acquire(1).unwrap().is_none());
-        assert_eq!(pinned.load(Ordering::Relaxed), 1);
-        drop((run, runs));
+        assert_eq!((pinned.load(Ordering::Relaxed), pool.room()), (4, 0));
+        drop(runs);
         drop(quiet);
-        assert_eq!(pool.wait_filled(soon()), 4 * SEGMENT);
+        assert_eq!(pool.wait_filled(soon()), 6 * SEGMENT);
     }
 }

@@ -7,17 +7,19 @@
 //!   in use.
 //! * After a checkpoint that failed it is at the least until one succeeds: it may have had the memory that was missing.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use phos_policies::host_buffer::{self, Bounds, Device, HostMemory};
 use phos_policies::schedule::Trigger;
+use phos_protocol::types::GpuUuid;
 
 use super::outcome::Cause;
 use crate::engine::Engine;
 use crate::engine::session::{Session, at};
-use crate::gpu::HostPool;
 use crate::gpu::host::SEGMENT;
+use crate::gpu::{HostPool, MemoryInfo};
 use crate::host_memory;
 use crate::size::human;
 
@@ -95,20 +97,19 @@ impl Engine {
     /// Changes the size of the buffer where that is of use. The pool, if it has less than it is to have.
     fn resize_buffer(&mut self) -> Option<Arc<HostPool>> {
         let pool = Arc::clone(self.gpus.host().ok()?);
+        let free = self.free_memory().ok()?;
         if self.buffer.bounds.least < self.buffer.bounds.most {
-            self.choose_size(&pool);
+            self.choose_size(&pool, &free);
         }
-        if pool.pinned() >= pool.limit() {
-            return None;
-        }
-        pool.adjust_in_background();
-        Some(pool)
+        // No more than all that could leave.
+        let used = |memory: &MemoryInfo| memory.total.saturating_sub(memory.free);
+        pool.prepare(free.values().map(used).fold(0, u64::saturating_add));
+        (!pool.is_prepared()).then_some(pool)
     }
 
-    fn choose_size(&mut self, pool: &Arc<HostPool>) {
+    fn choose_size(&mut self, pool: &Arc<HostPool>, free: &BTreeMap<GpuUuid, MemoryInfo>) {
         let bounds = self.buffer.bounds;
-        let Ok(free) = self.free_memory() else { return };
-        let rooms = self.snapshot_rooms(&free);
+        let rooms = self.snapshot_rooms(free);
         let devices: Vec<Device> = free
             .iter()
             .map(|(uuid, memory)| Device {

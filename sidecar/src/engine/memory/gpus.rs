@@ -153,7 +153,6 @@ impl Gpus {
             let open = Arc::new(OpenGpu::new(&*driver, info)?);
             if self.host.is_none() {
                 let pool = HostPool::new(open.gpu(), self.host_bytes);
-                pool.adjust_in_background();
                 self.host = Some(pool);
             }
             self.open.insert(uuid, open);

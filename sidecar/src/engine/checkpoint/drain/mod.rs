@@ -141,8 +141,7 @@ impl Engine {
                 (uuid, (items, room))
             })
             .unzip();
-        // Not what would have to be pinned first.
-        let free = host.pinned().saturating_sub(host.in_use());
+        let free = host.room();
         let splits = plan::divide(groups, free, self.planning.expected_dump);
         Ok(uuids.into_iter().zip(splits).collect())
     }
