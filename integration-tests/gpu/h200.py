@@ -431,7 +431,7 @@ def natives():
 def full():
     """A GPU with some 5 GiB left, and the default limits: the schedule's checkpoints are taken, and none is refused for room."""
     free = min(total - used for total, used in memory_mib())
-    job = Job("full", 10**6, interval="10s", env=dict(SMALL, EXTRA_GB=str((free >> 10) - 8)), flags=["--host-buffer", "16GiB"])
+    job = Job("full", 10**6, interval="10s", env=dict(SMALL, EXTRA_GB=str((free >> 10) - 8)))
     try:
         job.start().step(6)
         wait_for("three checkpoints of the schedule", 300, lambda: job.alive() and job.tail(10**6).count("checkpoint id=") >= 3)

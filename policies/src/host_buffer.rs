@@ -144,12 +144,23 @@ mod tests {
         assert_eq!(size(BOUNDS, 4 * GIB, 77 * GIB, host(256, 240, 4)), 77 * GIB);
     }
 
+    /// In GiB, of a buffer that has all its memory.
+    fn size_of(now: u64, needed: u64, total: u64, available: u64) -> u64 {
+        size(BOUNDS, now * GIB, needed * GIB, host(total, available, now)) / GIB
+    }
+
     #[test]
     fn a_quarter_of_the_host_stays_available() {
-        assert_eq!(size(BOUNDS, 4 * GIB, 77 * GIB, host(96, 60, 4)), 40 * GIB);
+        assert_eq!(size_of(4, 77, 96, 60), 40);
         // Others took it meanwhile.
-        assert_eq!(size(BOUNDS, 40 * GIB, 77 * GIB, host(96, 4, 40)), 20 * GIB);
-        assert_eq!(size(BOUNDS, 4 * GIB, 77 * GIB, host(16, 1, 4)), 4 * GIB);
+        assert_eq!(size_of(40, 77, 96, 4), 20);
+        assert_eq!(size_of(4, 77, 16, 1), 4);
+    }
+
+    #[test]
+    fn less_than_a_sixteenth_is_short() {
+        let is_short = |available| host(64, available, 4).is_some_and(is_short);
+        assert!(is_short(3) && !is_short(4));
     }
 
     #[test]
@@ -174,27 +185,12 @@ mod tests {
 
     #[test]
     fn what_is_nearly_right_stays() {
-        assert_eq!(
-            size(BOUNDS, 40 * GIB, 31 * GIB, host(256, 200, 40)),
-            40 * GIB
-        );
-        assert_eq!(
-            size(BOUNDS, 40 * GIB, 29 * GIB, host(256, 200, 40)),
-            29 * GIB
-        );
-        assert_eq!(
-            size(BOUNDS, 40 * GIB, 41 * GIB, host(256, 200, 40)),
-            41 * GIB
-        );
+        assert_eq!(size_of(40, 31, 256, 200), 40);
+        assert_eq!(size_of(40, 29, 256, 200), 29);
+        assert_eq!(size_of(40, 41, 256, 200), 41);
         // Neither is enough.
-        assert_eq!(
-            size(BOUNDS, 40 * GIB, 77 * GIB, host(128, 36, 40)),
-            40 * GIB
-        );
-        assert_eq!(
-            size(BOUNDS, 40 * GIB, 77 * GIB, host(128, 28, 40)),
-            40 * GIB
-        );
+        assert_eq!(size_of(40, 77, 128, 36), 40);
+        assert_eq!(size_of(40, 77, 128, 28), 40);
     }
 
     proptest! {

@@ -122,7 +122,7 @@ impl HostPool {
     /// Pins what is missing, and gives back what is too much and not used, in a thread of its own, so that no stop pays for
     /// it: pinning takes longer than copying. It ends early when the pool is no longer used or the host has no more; rests
     /// while [`HostPool::pause_pinning`] is in force.
-    pub fn adjust_in_background(self: &Arc<Self>) {
+    fn adjust_in_background(self: &Arc<Self>) {
         if std::mem::replace(&mut self.lock().adjusting, true) {
             self.adjust.notify_all();
             return;

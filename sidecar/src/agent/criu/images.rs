@@ -135,11 +135,15 @@ pub(super) fn damaged(path: &Path) -> io::Error {
 
 /// The messages of an image file of this kind.
 pub(super) fn read<M: Message + Default>(path: &Path, magic: u32) -> io::Result<Vec<M>> {
+    messages(&bytes(path)?, magic).ok_or_else(|| damaged(path))
+}
+
+/// An image file, if it is not larger than any that is read here.
+pub(super) fn bytes(path: &Path) -> io::Result<Vec<u8>> {
     if std::fs::metadata(path)?.len() > MOST {
         return Err(damaged(path));
     }
-    let bytes = std::fs::read(path)?;
-    messages(&bytes, magic).ok_or_else(|| damaged(path))
+    std::fs::read(path)
 }
 
 fn messages<M: Message + Default>(bytes: &[u8], magic: u32) -> Option<Vec<M>> {

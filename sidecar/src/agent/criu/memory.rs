@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use prost::Message;
 
-use super::images::{damaged, magics, read};
+use super::images::{bytes, damaged, magics, read, split};
 
 /// `MM_MAGIC`.
 const MM: u32 = 0x5749_2820;
@@ -184,8 +184,8 @@ impl PageMap {
     /// # Errors
     /// As for [`areas`].
     pub fn read(path: &Path) -> io::Result<PageMap> {
-        let bytes = std::fs::read(path)?;
-        let messages = super::images::split(&bytes, PAGEMAP).ok_or_else(|| damaged(path))?;
+        let bytes = bytes(path)?;
+        let messages = split(&bytes, PAGEMAP).ok_or_else(|| damaged(path))?;
         let (head, entries) = messages.split_first().ok_or_else(|| damaged(path))?;
         let head = Head::decode(*head).map_err(|_| damaged(path))?;
         let mut runs = Vec::new();

@@ -322,7 +322,7 @@ fn run_criu(
         } else {
             Users::Own
         },
-        content: if pages::is_to_be_left() {
+        content: if pages::begin() {
             Content::Left
         } else {
             Content::Copied
@@ -380,8 +380,10 @@ fn take_pages(
     };
     let taken = pages::take(&plan.image.path_of(CRIU_DIR), processes, bounds);
     taken.map(|_| ()).map_err(|e| {
+        if let Err(abandoned) = cancelled(plan) {
+            return abandoned;
+        }
         let remedy = match e.kind() {
-            ErrorKind::Interrupted => return AttemptError::Abandoned,
             ErrorKind::StorageFull => ": raise --image-limit or free host memory",
             ErrorKind::TimedOut => ": the machine is short of memory, or very busy",
             _ => "",

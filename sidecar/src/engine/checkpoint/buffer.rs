@@ -3,23 +3,22 @@
 //! # Rules
 //!
 //! * It grows before the job is held, never during a stop, and a checkpoint waits a minute at most for that.
-//! * The host's memory is the job's first: where it becomes short, it is noticed within a second, and all but the least is given back as soon as it is not
-//!   in use.
-//! * After a checkpoint that failed it is at the least until one succeeds: it may have had the memory that was missing.
+//! * The host's memory is the job's first: that it is short is noticed within a second, and all but the least is given back as
+//!   soon as it is not in use.
+//! * After a checkpoint that the agent refused or could not make it is at the least until one succeeds: it may have had the
+//!   memory that was missing.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use phos_policies::host_buffer::{self, Bounds, Device, HostMemory};
 use phos_policies::schedule::Trigger;
-use phos_protocol::types::GpuUuid;
 
 use super::outcome::Cause;
 use crate::engine::Engine;
 use crate::engine::session::{Session, at};
+use crate::gpu::HostPool;
 use crate::gpu::host::SEGMENT;
-use crate::gpu::{HostPool, MemoryInfo};
 use crate::host_memory;
 use crate::size::human;
 
@@ -36,7 +35,7 @@ pub(in crate::engine) struct Buffer {
     told: bool,
     /// Somebody looks whether the host has memory.
     watched: bool,
-    /// A checkpoint failed since the last one: it may have been for lack of memory.
+    /// The agent refused or could not make a checkpoint since the last one.
     failed: bool,
 }
 
@@ -56,9 +55,17 @@ impl Buffer {
         self.failed = false;
     }
 
-    /// One was not: the next has all the memory that this one did not have.
+    /// The agent refused or could not make one: the next has all the memory that this one did not have.
     pub(super) const fn missed(&mut self) {
         self.failed = true;
+    }
+
+    /// How large a buffer, now of `now` bytes, is to be that may have to hold `needed`.
+    fn size(&self, now: u64, needed: u64, host: Option<HostMemory>) -> u64 {
+        if self.failed {
+            return self.bounds.least;
+        }
+        host_buffer::size(self.bounds, now, needed, host) / SEGMENT * SEGMENT
     }
 }
 
@@ -98,18 +105,7 @@ impl Engine {
     fn resize_buffer(&mut self) -> Option<Arc<HostPool>> {
         let pool = Arc::clone(self.gpus.host().ok()?);
         let free = self.free_memory().ok()?;
-        if self.buffer.bounds.least < self.buffer.bounds.most {
-            self.choose_size(&pool, &free);
-        }
-        // No more than all that could leave.
-        let used = |memory: &MemoryInfo| memory.total.saturating_sub(memory.free);
-        pool.prepare(free.values().map(used).fold(0, u64::saturating_add));
-        (!pool.is_prepared()).then_some(pool)
-    }
-
-    fn choose_size(&mut self, pool: &Arc<HostPool>, free: &BTreeMap<GpuUuid, MemoryInfo>) {
-        let bounds = self.buffer.bounds;
-        let rooms = self.snapshot_rooms(free);
+        let rooms = self.snapshot_rooms(&free);
         let devices: Vec<Device> = free
             .iter()
             .map(|(uuid, memory)| Device {
@@ -117,15 +113,21 @@ impl Engine {
                 spare: rooms.get(uuid).copied().unwrap_or(0),
             })
             .collect();
-        let needed = host_buffer::needed(&devices, self.planning.changed);
+        let Bounds { least, most } = self.buffer.bounds;
+        if least < most {
+            self.choose_size(&pool, &devices);
+        }
+        // No more than all that could leave.
+        pool.prepare(devices.iter().map(|device| device.used).sum());
+        (!pool.is_prepared()).then_some(pool)
+    }
+
+    fn choose_size(&mut self, pool: &Arc<HostPool>, devices: &[Device]) {
+        let needed = host_buffer::needed(devices, self.planning.changed);
         let needed = needed.checked_next_multiple_of(SEGMENT).unwrap_or(needed);
         let now = pool.limit();
         let host = host(pool, self.planning.cpu_image);
-        let size = if self.buffer.failed {
-            bounds.least
-        } else {
-            host_buffer::size(bounds, now, needed, host) / SEGMENT * SEGMENT
-        };
+        let size = self.buffer.size(now, needed, host);
         if size < needed && !self.buffer.failed && !self.buffer.told {
             self.buffer.told = true;
             tracing::warn!(
@@ -146,7 +148,7 @@ impl Engine {
         );
         pool.resize(size);
         if !std::mem::replace(&mut self.buffer.watched, true) {
-            tokio::spawn(watch(Arc::downgrade(pool), bounds.least));
+            tokio::spawn(watch(Arc::downgrade(pool), self.buffer.bounds.least));
         }
     }
 }
@@ -175,5 +177,24 @@ async fn watch(pool: Weak<HostPool>, least: u64) {
             );
             pool.give_back(least);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_checkpoint_that_was_refused_has_the_next_one_do_with_the_least() {
+        let mut buffer = Buffer::new(Bounds {
+            least: 4 * SEGMENT,
+            most: u64::MAX,
+        });
+        let size = |buffer: &Buffer| buffer.size(4 * SEGMENT, 9 * SEGMENT + 1, None);
+        assert_eq!(size(&buffer), 9 * SEGMENT);
+        buffer.missed();
+        assert_eq!(size(&buffer), 4 * SEGMENT);
+        buffer.made();
+        assert_eq!(size(&buffer), 9 * SEGMENT);
     }
 }

@@ -258,6 +258,13 @@ async fn transfer(
         write_files(&files, file_chunks)
     })];
     let mut to_gpus = BTreeMap::new();
+    let on_devices = |place: &Place| match place {
+        Place::Device(range) => range.len,
+        Place::File(..) => 0,
+    };
+    if let Ok(host) = gpus.host() {
+        host.prepare(places.values().flatten().map(on_devices).sum());
+    }
     for (&uuid, open) in gpus.all() {
         let (sender, chunks) = mpsc::channel(QUEUE);
         let (open, host) = (Arc::clone(open), Arc::clone(gpus.host()?));

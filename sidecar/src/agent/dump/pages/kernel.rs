@@ -10,65 +10,47 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::OnceLock;
 
+use linux_raw_sys::general::{
+    PAGE_IS_FILE, PAGE_IS_PFNZERO, PAGE_IS_PRESENT, PAGE_IS_SWAPPED, page_region, pm_scan_arg,
+};
 use rustix::fs::{AtFlags, FallocateFlags, SeekFrom, StatxFlags};
 use rustix::io::Errno;
+use rustix::ioctl::{Opcode, opcode};
 
 use crate::agent::criu::memory::{PAGE, Run};
 
-/// `struct pm_scan_arg`.
-#[repr(C)]
-#[derive(Debug, Default)]
-struct Scan {
-    size: u64,
-    flags: u64,
-    start: u64,
-    end: u64,
-    walk_end: u64,
-    vec: u64,
-    vec_len: u64,
-    max_pages: u64,
-    category_inverted: u64,
-    category_mask: u64,
-    category_anyof_mask: u64,
-    return_mask: u64,
-}
+/// `PAGEMAP_SCAN`, which the headers have as a macro.
+const PAGEMAP_SCAN: Opcode = opcode::read_write::<pm_scan_arg>(b'f', 16);
 
-/// `struct page_region`.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Default)]
-struct Region {
-    start: u64,
-    end: u64,
-    categories: u64,
-}
-
-/// `PAGEMAP_SCAN`.
-const PAGEMAP_SCAN: libc::c_ulong = 0xc060_6610;
-const IS_FILE: u64 = 1 << 2;
-const IS_PRESENT: u64 = 1 << 3;
-const IS_SWAPPED: u64 = 1 << 4;
-const IS_ZERO: u64 = 1 << 5;
+const NO_REGION: page_region = page_region {
+    start: 0,
+    end: 0,
+    categories: 0,
+};
 
 /// Regions that are asked for at once.
 const REGIONS: usize = 1024;
 
 /// Asks for pages that are in memory or swapped out, and neither the kernel's page of zeros nor those of a file: what CRIU asks for.
 /// Where it got to, and how many regions it found.
-fn scan(pagemap: &File, range: &Range<u64>, found: &mut [Region]) -> io::Result<(u64, usize)> {
-    let mut scan = Scan {
-        size: size_of::<Scan>() as u64,
+fn scan(pagemap: &File, range: &Range<u64>, found: &mut [page_region]) -> io::Result<(u64, usize)> {
+    let of_no_use = u64::from(PAGE_IS_PFNZERO | PAGE_IS_FILE);
+    let mut scan = pm_scan_arg {
+        size: size_of::<pm_scan_arg>() as u64,
+        flags: 0,
         start: range.start,
         end: range.end,
+        walk_end: 0,
         vec: found.as_mut_ptr().addr() as u64,
         vec_len: found.len() as u64,
-        category_inverted: IS_ZERO | IS_FILE,
-        category_mask: IS_ZERO | IS_FILE,
-        category_anyof_mask: IS_PRESENT | IS_SWAPPED,
-        return_mask: IS_PRESENT,
-        ..Scan::default()
+        max_pages: 0,
+        category_inverted: of_no_use,
+        category_mask: of_no_use,
+        category_anyof_mask: u64::from(PAGE_IS_PRESENT | PAGE_IS_SWAPPED),
+        return_mask: u64::from(PAGE_IS_PRESENT),
     };
     // SAFETY: the request takes the address of this struct, which names a vector of as many regions as there are.
-    let count = unsafe { libc::ioctl(pagemap.as_raw_fd(), PAGEMAP_SCAN, &raw mut scan) };
+    let count = unsafe { libc::ioctl(pagemap.as_raw_fd(), PAGEMAP_SCAN.into(), &raw mut scan) };
     match usize::try_from(count) {
         Ok(count) => Ok((scan.walk_end, count)),
         Err(_) => Err(io::Error::last_os_error()),
@@ -90,7 +72,7 @@ fn has_small_pages() -> bool {
 
 fn can_scan() -> bool {
     let own = File::open("/proc/self/pagemap");
-    own.is_ok_and(|own| scan(&own, &(0..PAGE), &mut [Region::default()]).is_ok())
+    own.is_ok_and(|own| scan(&own, &(0..PAGE), &mut [NO_REGION]).is_ok())
 }
 
 /// Kernels from 6.12 on may be told not to (`proc_mem.force_override`).
@@ -146,7 +128,7 @@ pub(super) fn identity(link: &Path) -> io::Result<(u64, u64)> {
 /// # Errors
 /// The kernel's.
 pub(super) fn pages(pagemap: &File, range: Range<u64>) -> io::Result<Vec<Run>> {
-    let mut regions = [Region::default(); REGIONS];
+    let mut regions = [NO_REGION; REGIONS];
     let mut found: Vec<Run> = Vec::new();
     let mut at = range.start;
     while at < range.end {

@@ -21,36 +21,32 @@
 mod copy;
 mod kernel;
 mod layout;
+mod turns;
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use self::copy::{Piece, Source};
 use self::kernel::Target;
 use self::layout::{Content, Placed, lay_out, without};
+use self::turns::Turns;
 use crate::agent::criu::memory::{self, Area, Kind, PAGE, PageMap, Run};
 
-/// Most bytes that CRIU copied of a process or of shared memory beside us.
-const FEW: u64 = 16 << 20;
+static TURNS: Mutex<Turns> = Mutex::new(Turns::new());
 
-/// So many dumps are CRIU's before another is tried here, and so many failed in a row: twice as many dumps each time.
-static PASSED_ON: AtomicU32 = AtomicU32::new(0);
-static FAILED: AtomicU32 = AtomicU32::new(0);
-/// Most dumps that are passed on: two to this power.
-const MOST: u32 = 10;
+fn turns() -> MutexGuard<'static, Turns> {
+    TURNS.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
-/// Whether CRIU is to leave the content of the next dump to [`take`].
-pub fn is_to_be_left() -> bool {
-    let less = |left: u32| left.checked_sub(1);
-    kernel::can_copy()
-        && PASSED_ON
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less)
-            .is_err()
+/// Whether CRIU is to leave the content of the dump that begins now to [`take`].
+pub fn begin() -> bool {
+    kernel::can_copy() && turns().begin()
 }
 
 /// What bounds a copy: the job stands still meanwhile.
@@ -96,11 +92,10 @@ pub fn take(images: &Path, processes: &[u32], bounds: Bounds<'_>) -> io::Result<
             e.kind(),
             Interrupted | QuotaExceeded | StorageFull | TimedOut
         ) {
-            let failed = FAILED.fetch_add(1, Ordering::Relaxed).min(MOST);
-            PASSED_ON.store(1 << failed, Ordering::Relaxed);
+            turns().failed();
         }
     })?;
-    FAILED.store(0, Ordering::Relaxed);
+    turns().went_well();
     tracing::debug!(
         bytes = taken.bytes,
         pieces = taken.pieces,
@@ -192,8 +187,10 @@ fn places(pids: &[u32]) -> io::Result<BTreeMap<u32, PathBuf>> {
             if !leads_to.as_os_str().as_encoded_bytes().starts_with(b"/") {
                 continue;
             }
-            let (on, inode) = kernel::identity(&place).map_err(at(&place))?;
-            if on == device {
+            // What cannot be asked is on another file system, and nothing of ours.
+            if let Ok((on, inode)) = kernel::identity(&place)
+                && on == device
+            {
                 found.insert(inode as u32, place);
             }
         }
@@ -306,7 +303,8 @@ impl Work {
             return Ok(());
         }
         let place = place.ok_or_else(|| {
-            let text = "no process of the job's has this shared memory";
+            let text = "no process of the job's has this shared memory, which may be on its way through a socket: CRIU copies it at \
+                        the next checkpoint";
             at(&path)(io::Error::other(text))
         })?;
         let file = File::open(place).map_err(at(place))?;
@@ -337,12 +335,7 @@ impl Work {
             return Ok(());
         }
         let pages = map.pages_path(images);
-        let own: u64 = map.runs.iter().map(Run::bytes).sum();
-        if own > FEW {
-            let text = format!("CRIU copied {own} bytes of it");
-            return Err(at(&pages)(io::Error::other(text)));
-        }
-        if own > 0 {
+        if !map.runs.is_empty() {
             // It keeps what is in it without a name.
             let copied = File::open(&pages).map_err(at(&pages))?;
             std::fs::remove_file(&pages).map_err(at(&pages))?;
@@ -403,6 +396,44 @@ mod tests {
         assert_eq!(line("00:01 0 "), None);
         assert_eq!(mapped(7, "", device), None);
         assert_eq!(mapped(7, "7fa7437f7000-7fa743ff7000 rw-p", device), None);
+    }
+
+    fn work(
+        images: &Path,
+        number: u32,
+        place: Option<&Path>,
+    ) -> io::Result<Vec<(PathBuf, PageMap)>> {
+        let mut work = Work::default();
+        let bounds = Bounds {
+            until: Instant::now() + std::time::Duration::from_secs(60),
+            cancelled: &AtomicBool::new(false),
+        };
+        work.shared(images, number, place, bounds)?;
+        Ok(work.maps)
+    }
+
+    #[test]
+    fn shared_memory_that_was_left_and_cannot_be_found_is_an_error() {
+        let images = tempfile::tempdir().unwrap();
+        let path = images.path().join("pagemap-shmem-9.img");
+        let mut map = PageMap {
+            file: 4,
+            runs: Vec::new(),
+        };
+        map.write(&path).unwrap();
+        assert_eq!(shared(images.path()).unwrap(), [9]);
+        let error = work(images.path(), 9, None).unwrap_err().to_string();
+        assert!(error.contains("no process of the job's"), "{error}");
+        // Where it is, what it has is found.
+        let memory = images.path().join("memory");
+        std::fs::write(&memory, vec![7; 5000]).unwrap();
+        let maps = work(images.path(), 9, Some(&memory)).unwrap();
+        let run = |address, pages| Run { address, pages };
+        assert_eq!(maps[0].1.runs, [run(0, 2)]);
+        // What CRIU copied is CRIU's.
+        map.runs.push(run(PAGE, 1));
+        map.write(&path).unwrap();
+        assert_eq!(work(images.path(), 9, None).unwrap(), []);
     }
 
     #[test]
