@@ -15,6 +15,7 @@ earlier result (--merge): for each program
     failed         attempts that failed, each with its reason in `failures`
     refused        of a program that cannot be checkpointed (`expects`): attempts that were refused
     interrupted    attempts during which we killed the job
+    held_in_vain_ms  how long the tries held it that came to nothing, of programs that have phos-ft say so
     harmed         what must never happen: it crashed, hung, ended or computed something else without our doing; `harm` says what
     kills, losses  our SIGKILLs of the job, our losses of the machine
     bit_identical  whether its trace is that of the undisturbed run
@@ -54,6 +55,8 @@ END_S = 90
 
 # Small shapes: a step of train.py takes a few milliseconds.
 TRAIN = {"D": "256", "L": "4", "B": "4", "T": "128", "V": "2048", "WORKERS": "0"}
+# Has phos-ft say how long each try held the job that came to nothing.
+TRIES = {"PHOS_LOG": "info,phos_ft::agent::attempt=debug"}
 
 
 class Program:
@@ -76,6 +79,8 @@ PROGRAMS = {
     "torch-graphs": python(HERE / "train.py", {**TRAIN, "GRAPH": "1"}),
     "torch-dataloader-8": python(HERE / "train.py", {**TRAIN, "WORKERS": "8"}),
     "torch-offload": python(HERE / "train.py", {**TRAIN, "PINNED_GB": "1"}),
+    "torch-deep-queue": python(PROGRAMS_DIR / "deep_queue.py", {**TRIES, "KIND": "laps"}),
+    "torch-never-idle": python(PROGRAMS_DIR / "deep_queue.py", {**TRIES, "KIND": "pipelined"}),
     "torch-multiprocessing": python(PROGRAMS_DIR / "mp_cuda.py"),
     "nvml-child": python(PROGRAMS_DIR / "monitored.py"),
     "lightning-mpi4py": python(PROGRAMS_DIR / "lightning_mpi.py"),
@@ -114,7 +119,7 @@ class LogReader:
 
     def __init__(self, path):
         self.path, self.at, self.rest = path, 0, ""
-        self.restored, self.crashes, self.complaints = 0, [], collections.Counter()
+        self.restored, self.crashes, self.complaints, self.held_ms = 0, [], collections.Counter(), []
 
     def read(self):
         try:
@@ -129,6 +134,8 @@ class LogReader:
             self.restored += "the job was restored" in line
             if crash := re.search(r"the job crashed.*?exit=(\w+\(-?\d+\))", line):
                 self.crashes.append(crash[1])
+            if held := re.search(r"the job runs on.* stop_ms=(\d+)", line):
+                self.held_ms.append(int(held[1]))
             if said := re.search(r" (WARN|ERROR) (.*)", line):
                 self.complaints[re.sub(r"\d+", "N", said[2])[:300]] += 1
         return self
@@ -447,6 +454,9 @@ class Soak:
             result["stop_ms"] = {"median": round(statistics.median(self.stops), 1), "most": round(max(self.stops), 1)}
         if self.resumes:
             result["resume_s"] = {"median": round(statistics.median(self.resumes), 1), "most": round(max(self.resumes), 1)}
+        if self.said.held_ms:
+            # Of tries that failed, in checkpoints that came about as well.
+            result["held_in_vain_ms"] = {"median": statistics.median(self.said.held_ms), "most": max(self.said.held_ms)}
         result["seconds"] = round(time.monotonic() - self.began, 1)
         result["complaints"] = dict(self.said.complaints.most_common(12))
         if result["harmed"] or result["failed"] or result.get("unfinished") or self.options.keep_logs:
@@ -484,7 +494,7 @@ def merged(first, second):
     known = [r["bit_identical"] for r in (first, second) if r.get("bit_identical") is not None]
     both["bit_identical"] = all(known) if known else None
     both["runs"] = first.get("runs", 1) + second.get("runs", 1)
-    for name in ("stop_ms", "resume_s"):
+    for name in ("stop_ms", "resume_s", "held_in_vain_ms"):
         found = [r[name] for r in (first, second) if name in r]
         if found:
             both[name] = {"median": round(statistics.mean(f["median"] for f in found), 1), "most": max(f["most"] for f in found)}

@@ -214,6 +214,10 @@ def render(known, kinds, classes):
     for name in classes["uses"]["names"]:
         if name not in known:
             fail(f"{name} in [uses] is not in cuda.h")
+    waiting = set(classes["wait"]["names"])
+    for name in waiting:
+        if kinds.get(name, ("track", None))[0] == "track":
+            fail(f"{name} in [wait] is not in cuda.h, or is tracked: its wrapper has to call moment::waited itself")
     out = []
     w = out.append
     w("// Written by shim/generate/generate.py from cuda.h and classes.toml. Do not edit.")
@@ -222,7 +226,7 @@ def render(known, kinds, classes):
     w("")
     w("use crate::abi::{Handle, IpcHandle, MemLocation};")
     w("use crate::table::{Entry, Wrapper};")
-    w("use crate::{driver, gate};")
+    w("use crate::{driver, gate, moment};")
     w("")
     w("#[rustfmt::skip]")
     w("/// Entry points by number: an [`Entry`] is an index of [`NAMES`], which is sorted.")
@@ -330,9 +334,17 @@ def render(known, kinds, classes):
         w(f"    pub unsafe extern \"C\" fn {name}({signature}) -> u32 {{")
         if kind in ("gate", "hold"):
             w(f"        let Some(address) = driver::address(ids::{constant(name)}) else {{ return driver::missing() }};")
-            w(f"        let _inside = gate::{'enter' if kind == 'gate' else 'enter_query'}();")
+            waits = strip_stream(name) in waiting
+            w(f"        let {'' if waits else '_'}inside = gate::{'enter' if kind == 'gate' else 'enter_query'}();")
             w("        // SAFETY: the address is that of this entry point, whose C signature stands here.")
-            w(f"        unsafe {{ std::mem::transmute::<*const (), unsafe extern \"C\" fn({types}) -> u32>(address)({values}) }}")
+            call = f"unsafe {{ std::mem::transmute::<*const (), unsafe extern \"C\" fn({types}) -> u32>(address)({values}) }}"
+            if waits:
+                w(f"        let result = {call};")
+                w("        drop(inside);")
+                w("        moment::waited(result);")
+                w("        result")
+            else:
+                w(f"        {call}")
         else:
             comma = ", " if values else ""
             w("        // SAFETY: the caller's promises are those of the entry point.")

@@ -5,7 +5,7 @@
 
 use std::ffi::CStr;
 
-use crate::{control, gate, mode};
+use crate::{control, gate, mode, moment};
 
 /// What the driver's files begin with.
 const DRIVER_FILES: &[u8] = b"/dev/nvidia";
@@ -29,6 +29,7 @@ unsafe extern "C" fn in_child() {
     mode::set_inert();
     control::link::close_in_child();
     gate::reset_in_child();
+    moment::reset_in_child();
     replace_files();
     replace_mappings();
 }

@@ -20,6 +20,13 @@
 //! of the process pass one: `membarrier(PRIVATE_EXPEDITED)` between closing the gate and reading the slots. Either
 //! the thread then sees the gate, or the closer sees the slot. Where the kernel refuses `membarrier`, threads fence.
 //!
+//! # Turns
+//!
+//! Work that a thread of the host has to go on for would wait for ever behind a closed gate, and so would the gate. While the
+//! gate is closing, the closer may give every thread that waits one call ([`begin_turn`], [`end_turn`]). A thread that takes its
+//! turn says in its slot that it is inside before it looks whether the turn lasts; the closer ends the turn before it looks at
+//! the slots.
+//!
 //! A thread that is inside may enter again (the driver calls itself through exported names); a host callback runs on a
 //! thread of the driver's, which is outside. Threads of the shim's own are never held ([`exempt`]).
 
@@ -76,6 +83,10 @@ static EXEMPT: Slot = Slot {
 };
 
 static GATE: AtomicU32 = AtomicU32::new(OPEN);
+/// Counts the turns: who waits since before the last one may take it.
+static TURN: AtomicU32 = AtomicU32::new(0);
+/// Whether a turn may be taken.
+static TURN_LASTS: AtomicBool = AtomicBool::new(false);
 /// Whether the closer fences for everybody.
 static ASYMMETRIC: AtomicBool = AtomicBool::new(false);
 /// Whether a call of a thread that was already inside may have enqueued work since the gate began to close.
@@ -185,15 +196,20 @@ pub fn enter() -> Inside {
     Inside(begin(Level::Work))
 }
 
+/// Whether this thread is inside, or is never held.
+pub fn is_inside() -> bool {
+    let local = local();
+    match local.slot.get() {
+        Some(slot) => slot.inside.load(Ordering::Relaxed) != OUTSIDE,
+        None => local.level.get() != 0,
+    }
+}
+
 /// [`enter`], but instead of waiting none: for who holds a descriptor that must not be open in a process that is dumped.
 pub fn try_enter() -> Option<Inside> {
     let local = local();
     let held = || GATE.load(Ordering::SeqCst) + Level::Work as u32 >= HELD;
-    let is_inside = match local.slot.get() {
-        Some(slot) => slot.inside.load(Ordering::Relaxed) != OUTSIDE,
-        None => local.level.get() != 0,
-    };
-    if is_inside {
+    if is_inside() {
         // Who is inside already is never held.
         return Some(enter());
     }
@@ -299,14 +315,15 @@ fn begin_otherwise(local: &'static Local, level: Level) -> Entered {
         local.shares.set(true);
     }
     let counter = &SHARED[level as usize];
+    let mut way = Way::Open;
     loop {
         counter.fetch_add(1, Ordering::SeqCst);
-        if GATE.load(Ordering::SeqCst) + (level as u32) < HELD {
+        if may_pass(level, &way) {
             local.level.set(level as u32);
             return Entered::Shared(local);
         }
         counter.fetch_sub(1, Ordering::SeqCst);
-        wait_while_held(level);
+        way = wait_while_held(level);
     }
 }
 
@@ -345,25 +362,68 @@ fn has_ended(thread: i32) -> bool {
 fn wait_outside(inside: &AtomicU32, level: Level) {
     loop {
         inside.store(OUTSIDE, Ordering::SeqCst);
-        wait_while_held(level);
+        let way = wait_while_held(level);
         inside.store(level as u32, Ordering::SeqCst);
         fence(Ordering::SeqCst);
-        if GATE.load(Ordering::SeqCst) + (level as u32) < HELD {
+        if may_pass(level, &way) {
             return;
         }
     }
 }
 
-fn wait_while_held(level: Level) {
+/// Of a thread that has said that it is inside.
+fn may_pass(level: Level, way: &Way) -> bool {
+    GATE.load(Ordering::SeqCst) + (level as u32) < HELD
+        || *way == Way::Turn && TURN_LASTS.load(Ordering::SeqCst)
+}
+
+/// Why a thread waits no longer.
+#[derive(PartialEq, Eq)]
+enum Way {
+    /// The gate holds it back no more.
+    Open,
+    /// A turn has begun.
+    Turn,
+}
+
+fn wait_while_held(level: Level) -> Way {
+    let turn = TURN.load(Ordering::SeqCst);
     loop {
         let state = GATE.load(Ordering::SeqCst);
         if state + (level as u32) < HELD {
-            return;
+            return Way::Open;
+        }
+        if TURN.load(Ordering::SeqCst) != turn {
+            return Way::Turn;
         }
         // An interrupted or spurious return only looks again.
         let _ =
             rustix::thread::futex::wait(&GATE, rustix::thread::futex::Flags::PRIVATE, state, None);
     }
+}
+
+/// While the gate is closing: every thread that waits may make one call.
+pub fn begin_turn() {
+    TURN_LASTS.store(true, Ordering::SeqCst);
+    TURN.fetch_add(1, Ordering::SeqCst);
+    wake();
+}
+
+/// For who was about to sleep when the turn began.
+pub fn remind_of_turn() {
+    wake();
+}
+
+/// Who has not taken its turn waits on; who has is inside ([`is_quiet`]).
+pub fn end_turn() {
+    TURN_LASTS.store(false, Ordering::SeqCst);
+    fence(Ordering::SeqCst);
+}
+
+fn wake() {
+    // It can fail only for a bad address.
+    let _ =
+        rustix::thread::futex::wake(&GATE, rustix::thread::futex::Flags::PRIVATE, u32::MAX >> 1);
 }
 
 /// Never holds this thread back from now on: it is one of the shim's, which works while the gate is closed.
@@ -464,9 +524,7 @@ pub fn forget_the_dead() {
 /// Opens the gate and wakes who waits.
 pub fn open() {
     GATE.store(OPEN, Ordering::SeqCst);
-    // It can fail only for a bad address.
-    let _ =
-        rustix::thread::futex::wake(&GATE, rustix::thread::futex::Flags::PRIVATE, u32::MAX >> 1);
+    wake();
 }
 
 /// In a forked child, which has one thread: forget everybody else.
@@ -560,6 +618,51 @@ mod tests {
             DONE.store(true, Ordering::SeqCst);
         });
         assert!(is_idle());
+    }
+
+    #[test]
+    fn a_turn_is_one_call_and_then_everybody_waits_again() {
+        static DONE: AtomicBool = AtomicBool::new(false);
+        static CALLS: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
+        let _one = crate::sync::lock(&ONE_GATE);
+        start();
+        let calls = || CALLS.each_ref().map(|calls| calls.load(Ordering::SeqCst));
+        std::thread::scope(|scope| {
+            for mine in &CALLS {
+                scope.spawn(|| {
+                    while !DONE.load(Ordering::SeqCst) {
+                        let _inside = enter();
+                        mine.fetch_add(1, Ordering::SeqCst);
+                    }
+                });
+            }
+            wait_until(|| calls().iter().all(|n| *n > 0));
+            assert!(close());
+            wait_until(is_quiet);
+            let begun = Instant::now();
+            let mut taken = 0;
+            while taken < 30 {
+                assert!(begun.elapsed() < Duration::from_secs(10));
+                let before = calls();
+                begin_turn();
+                std::thread::yield_now();
+                end_turn();
+                wait_until(is_quiet);
+                let after = calls();
+                for _ in 0..20 {
+                    std::thread::yield_now();
+                }
+                assert_eq!(after, calls(), "nobody goes on after the turn");
+                let each = after
+                    .iter()
+                    .zip(&before)
+                    .map(|(after, before)| after - before);
+                assert!(each.clone().all(|calls| calls <= 1), "{before:?} {after:?}");
+                taken += each.sum::<u64>();
+            }
+            DONE.store(true, Ordering::SeqCst);
+            open();
+        });
     }
 
     #[test]

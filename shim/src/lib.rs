@@ -38,6 +38,7 @@ mod interpose;
 mod log;
 mod memory;
 mod mode;
+mod moment;
 mod peers;
 mod registry;
 mod sync;

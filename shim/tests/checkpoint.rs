@@ -6,7 +6,7 @@ mod support;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use phos_protocol::shim::{Refusal, ShimState, ToAgent, ToShim};
+use phos_protocol::shim::{Refusal, ShimState, ToAgent, ToShim, WatchTime};
 use phos_protocol::types::AllocationKind;
 use support::{Agent, Link, MIB, Puppet, World, pattern, until};
 
@@ -163,6 +163,18 @@ fn connected(world: &World, setting: (&str, &str), words: &[&str]) -> (Agent, Pu
     puppet.all(words);
     let link = agent.accept().welcome(&[]);
     (agent, puppet, link)
+}
+
+fn watch_for(for_ms: u32) -> WatchTime {
+    WatchTime {
+        for_ms,
+        glance_ms: 100,
+        answer_ms: 100,
+    }
+}
+
+const fn millis(ms: u32) -> Duration {
+    Duration::from_millis(ms as u64)
 }
 
 /// Detach, attach, resume.
@@ -428,6 +440,114 @@ fn a_stack_limit_that_cannot_be_put_back_is_tried_again_or_gives_way_to_the_appl
     agent = cycle(agent, &mut held, false);
     assert_eq!(puppet.ok("limit 0"), "512", "the application's own");
     drop((agent, held));
+}
+
+/// A job with a second of work queued at any time, and an agent that holds it for a tenth at most.
+#[test]
+fn a_deep_queue_is_taken_when_the_job_waits_for_it() {
+    let world = World::new(&[128]);
+    let agent = world.agent();
+    let (mut puppet, mut link) = started(&world, &agent);
+    puppet.all(&["stream s", "laps s 10 100"]);
+    assert_eq!(link.quiesce(1, 100).unwrap_err(), Refusal::Timeout);
+    for seq in [2, 3] {
+        link.send(&ToShim::Watch {
+            seq,
+            time: watch_for(60_000),
+        });
+        assert_eq!(link.receive().0, ToAgent::Moment { seq });
+        link.quiesce(seq, 100).unwrap();
+        let laps = puppet.ok("spins");
+        std::thread::sleep(Duration::from_millis(200));
+        assert_eq!(laps, puppet.ok("spins"), "it is held");
+        link.send(&ToShim::Resume { seq });
+    }
+    // Nobody asks for more: it goes on by itself, and what was told says nothing of later.
+    for seq in [4, 6] {
+        link.send(&ToShim::Watch {
+            seq,
+            time: watch_for(60_000),
+        });
+        assert_eq!(link.receive().0, ToAgent::Moment { seq });
+        let laps = puppet.ok("spins");
+        until("the job goes on", || puppet.ok("spins") != laps);
+        // Between laps it might fall quiet by chance: in the midst of one it does not.
+        std::thread::sleep(Duration::from_millis(300));
+        assert!(matches!(
+            link.quiesce(seq + 1, 100),
+            Err(Refusal::Timeout | Refusal::Slow { .. })
+        ));
+    }
+    // A watch whose time is over tells nothing, nor does one that was taken back.
+    link.send(&ToShim::Watch {
+        seq: 8,
+        time: watch_for(1),
+    });
+    std::thread::sleep(Duration::from_millis(50));
+    let laps = puppet.ok("spins");
+    until("the job waits", || puppet.ok("spins") != laps);
+    link.send(&ToShim::Watch {
+        seq: 9,
+        time: watch_for(60_000),
+    });
+    link.send(&ToShim::Resume { seq: 9 });
+    let laps = puppet.ok("spins");
+    until("the job waits", || puppet.ok("spins") != laps);
+    link.send(&ToShim::Watch {
+        seq: 10,
+        time: watch_for(60_000),
+    });
+    assert_eq!(link.receive().0, ToAgent::Moment { seq: 10 });
+    // The agent's death lets go of who stays.
+    drop(link);
+    let laps = puppet.ok("spins");
+    until("the job goes on", || puppet.ok("spins") != laps);
+    puppet.ok("stopjob");
+    drop(agent);
+}
+
+/// A job that has half a second queued whenever it waits: in turns it falls quiet, and no thread stands for longer than it may.
+#[test]
+fn a_job_that_is_never_idle_falls_quiet_in_turns() {
+    let world = World::new(&[128]);
+    let agent = world.agent();
+    let (mut puppet, mut link) = started(&world, &agent);
+    puppet.all(&["stream s", "pipeline s 10 50"]);
+    assert_eq!(link.quiesce(1, 100).unwrap_err(), Refusal::Timeout);
+    let mut seq = 1;
+    let mut in_turns = |link: &mut Link, timeout_ms, hold_ms| {
+        let mut outcome = Err(Refusal::Timeout);
+        // The thread that waited for the try before has not seen its end yet.
+        until("an answer to this try", || {
+            seq += 1;
+            let begun = Instant::now();
+            link.send(&ToShim::QuiesceInTurns {
+                seq,
+                timeout_ms,
+                hold_ms,
+            });
+            outcome = link.quiesced(seq).map(drop);
+            outcome != Err(Refusal::Timeout) || begun.elapsed() >= millis(timeout_ms)
+        });
+        (seq, outcome)
+    };
+    let (quiet, outcome) = in_turns(&mut link, 20_000, 100);
+    outcome.unwrap();
+    let batches = puppet.ok("spins");
+    std::thread::sleep(Duration::from_millis(200));
+    assert_eq!(batches, puppet.ok("spins"), "it is held");
+    link.send(&ToShim::Resume { seq: quiet });
+    until("the job goes on", || puppet.ok("spins") != batches);
+    puppet.ok("stopjob");
+
+    // Work that needs calls of the host's to end: behind a gate that stays closed it never does, in turns it does.
+    puppet.all(&["stream t", "late t 3 300"]);
+    let (_, outcome) = in_turns(&mut link, 1000, 1000);
+    assert_eq!(outcome, Err(Refusal::Timeout));
+    let (quiet, outcome) = in_turns(&mut link, 20_000, 100);
+    outcome.unwrap();
+    link.send(&ToShim::Resume { seq: quiet });
+    puppet.ok("stopjob");
 }
 
 #[test]

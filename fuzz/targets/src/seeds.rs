@@ -168,6 +168,8 @@ fn messages() -> Vec<Seed> {
             with_fd: true,
         },
         shim::ToAgent::Freed { ids: vec![1, 2] },
+        shim::ToAgent::Watches,
+        shim::ToAgent::Moment { seq: 3 },
     ];
     let to_shim = [
         ToShim::Welcome { held: vec![1, 300] },
@@ -180,6 +182,14 @@ fn messages() -> Vec<Seed> {
             keys: vec![key],
         },
         ToShim::Identified(Some(allocation)),
+        ToShim::Watch {
+            seq: 3,
+            time: shim::WatchTime {
+                for_ms: 1000,
+                glance_ms: 60,
+                answer_ms: 100,
+            },
+        },
     ];
     let to_agent_of_sidecar = [
         agent::ToAgent::Hello {

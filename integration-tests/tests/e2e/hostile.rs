@@ -99,22 +99,50 @@ fn a_capture_is_waited_for() -> Result<()> {
     })
 }
 
-/// Work that is queued for longer than a short try, and ends: what a first try learns, the next may use.
+/// A job that has more work queued than ends in a short try, at any time: the next step is, when it waits for this one. What its
+/// first checkpoint learns, the next may use.
 #[test]
 fn a_deep_queue() -> Result<()> {
     let world = World::simulated(1, 256)?;
     let spec = JobSpec {
-        steps: 30,
+        steps: 40,
         trainer: Vec::new(),
-        interval: "never".into(),
         env: vec![
             ("PHOS_LOG".into(), "info,phos_ft=debug".into()),
             ("PHOS_SIM_KERNEL_US".into(), "25000".into()),
         ],
-        ..JobSpec::default()
+        ..told()
     };
     disturbed(&world, &spec, |world, phos| {
-        checkpoint(world, phos).map(drop)
+        checkpoint(world, phos)?;
+        let tries = failed_stops(phos)?;
+        ensure!(tries.iter().all(|ms| *ms < 1000), "{tries:?}");
+        world
+            .json(&["checkpoint"])
+            .map_err(|e| e.context(phos.tail()))?;
+        let again = failed_stops(phos)?;
+        ensure!(tries == again, "{again:?}, and {tries:?} before");
+        Ok(())
+    })
+}
+
+/// Work that ends only because the job goes on, and late: that it ends does not mean that it would in a stop.
+#[test]
+fn work_that_ends_when_the_host_is_late() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let spec = spec(&world, "late");
+    disturbed(&world, &spec, |world, phos| {
+        hold(world, phos)?;
+        // It has moments at which nothing is in flight.
+        for _ in 0..2 {
+            checkpoint(world, phos)?;
+        }
+        let stops = failed_stops(phos)?;
+        ensure!(
+            !stops.is_empty() && stops.iter().all(|ms| *ms < 1000),
+            "{stops:?}"
+        );
+        let_go(world, phos)
     })
 }
 

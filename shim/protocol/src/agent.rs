@@ -28,7 +28,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::shim::{Refusal, Sequence, TableEntry};
+use crate::shim::{Refusal, Sequence, TableEntry, WatchTime};
 use crate::types::{Allocation, AllocationKey, Device, GpuUuid, ProcessId};
 
 /// How the job's main process ended.
@@ -66,6 +66,26 @@ pub enum JobState {
     Ended(Exit),
 }
 
+/// How long a job may take to fall quiet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuiesceTime {
+    /// In all, in ms.
+    pub timeout_ms: u32,
+    /// For how much of it a thread of the job's is held at a time, before it may make one call, in ms.
+    pub hold_ms: u32,
+}
+
+impl QuiesceTime {
+    /// So many ms, without a pause.
+    #[must_use]
+    pub const fn at_once(timeout_ms: u32) -> Self {
+        Self {
+            timeout_ms,
+            hold_ms: timeout_ms,
+        }
+    }
+}
+
 /// What the sidecar tells the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToAgent {
@@ -94,8 +114,8 @@ pub enum ToAgent {
     Quiesce {
         /// Chosen by the sidecar, growing.
         seq: Sequence,
-        /// Bound for the shims, in ms.
-        timeout_ms: u32,
+        /// Bounds for the shims.
+        time: QuiesceTime,
         /// Somebody asked for this checkpoint, or it is the last: it is tried although the one before was refused for what is likely
         /// to be there still.
         insist: bool,
@@ -138,6 +158,13 @@ pub enum ToAgent {
     /// Ask whether the files that the job needs and its image does not carry are here. `agent.json` of the image is in the
     /// directory asked for before; answered by `FilesChecked`.
     CheckFiles,
+    /// Say when a process that did not fall quiet waits for its own GPU work: the moment for the next `Quiesce`.
+    Watch {
+        /// The attempt that is to follow.
+        seq: Sequence,
+        /// For how long.
+        time: WatchTime,
+    },
 }
 
 /// A process of the job that uses CUDA.
@@ -293,6 +320,13 @@ pub enum ToSidecar {
     Refused {
         /// What, and how.
         reason: String,
+    },
+    /// Answer to `Watch`, if there is one.
+    Moment {
+        /// The attempt.
+        seq: Sequence,
+        /// A process has waited for its work, now. Else no process can say when it does.
+        waited: bool,
     },
 }
 

@@ -17,7 +17,8 @@
 //! * Both ends are of one build in most installations, but the shim is part of a restored process
 //!   image and may be older than the agent: a change of any type here is a change of
 //!   [`channel::VERSION`]. Except a new message at the end of what a shim says: an older shim does not
-//!   say it, and no agent meets a newer one.
+//!   say it, and no agent meets a newer one. And one at the end of what a shim is told, if it is told only to those that have
+//!   said that they understand it ([`shim::ToAgent::Watches`]).
 
 #![deny(missing_docs)]
 

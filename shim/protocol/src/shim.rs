@@ -17,6 +17,7 @@
 //!  │◀──────────────────────────── Resume    │  gate open: the job runs
 //! ```
 //!
+//! * Before a `Quiesce`, `Watch` may ask for the moment at which the job has itself waited for its work, which `Moment` tells.
 //! * `Resume` without `Detach` abandons a checkpoint: the gate opens, nothing was unmapped.
 //! * If the agent vanishes between `Quiesced` and `Detach`, the shim opens the gate by itself: a
 //!   gate may only stay closed while somebody who can open it is connected, or while detached.
@@ -72,9 +73,9 @@ pub enum Refusal {
     /// Anything else, in words.
     Other(String),
     /// Nothing was held back: work in flight takes longer than the time given to end, as was seen after an earlier
-    /// request, whose gate was open again. Worth trying again with more time.
+    /// request, whose gate was open again. Worth trying again when the job waits for it, or with more time.
     Slow {
-        /// The time with which it should end, in ms.
+        /// How long it took to end, in ms.
         needs_ms: u32,
     },
 }
@@ -99,7 +100,8 @@ impl std::fmt::Display for Refusal {
             Refusal::Other(what) => f.write_str(what),
             Refusal::Slow { needs_ms } => write!(
                 f,
-                "GPU work in flight did not end in time: it takes about {needs_ms} ms, which --quiesce-timeout must allow"
+                "GPU work in flight did not end in time: the job has work queued for about {needs_ms} ms and was not seen \
+                 to wait for all of it; --hold-limit may allow for that"
             ),
         }
     }
@@ -217,6 +219,14 @@ pub enum ToAgent {
     /// What the process has on its GPUs while the job runs: after every `Hello`, and when it has changed, up to a second later. No
     /// answer.
     Usage(Usage),
+    /// The process understands [`ToShim::Watch`] and [`ToShim::QuiesceInTurns`]. Sent after every `Hello`; no answer. Shims of before do not say it.
+    Watches,
+    /// Answer to [`ToShim::Watch`]: the job has just waited for its GPU work, and has none in flight. It is held for the
+    /// [`ToShim::Quiesce`] that is to come, for as long as was said.
+    Moment {
+        /// The request.
+        seq: Sequence,
+    },
 }
 
 /// What a running process has on its GPUs, in bytes over all devices.
@@ -252,6 +262,26 @@ pub struct QuiesceFacts {
     pub sync_ns: u64,
     /// Exporting new allocations, in ns.
     pub export_ns: u64,
+}
+
+/// How long a job is watched, and held meanwhile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WatchTime {
+    /// In all, in ms; 0: no longer.
+    pub for_ms: u32,
+    /// How long the job may be held at a time to see whether anything is left in flight, in ms.
+    pub glance_ms: u32,
+    /// How long it may be held after that for the `Quiesce` that is to come, in ms.
+    pub answer_ms: u32,
+}
+
+impl WatchTime {
+    /// Ends a watch.
+    pub const OVER: Self = Self {
+        for_ms: 0,
+        glance_ms: 0,
+        answer_ms: 0,
+    };
 }
 
 /// What the agent tells a shim.
@@ -299,4 +329,22 @@ pub enum ToShim {
     /// Answer to `Identify`: the allocation, or none if the agent does not know the fd. And to `Fetch`, with the fd beside
     /// it, or none if the allocation is not there.
     Identified(Option<Allocation>),
+    /// Say when the job waits for its own GPU work. Only to who said [`ToAgent::Watches`]. Ends with the answer, the time, a
+    /// `Quiesce` or a `Resume`.
+    Watch {
+        /// Chosen by who asks.
+        seq: Sequence,
+        /// For how long.
+        time: WatchTime,
+    },
+    /// As `Quiesce`, for a job with more work queued than ends while it may be held: no thread is held for more than `hold_ms` at a
+    /// time; each then makes one call, and is held again. Only to who said [`ToAgent::Watches`].
+    QuiesceInTurns {
+        /// The checkpoint attempt.
+        seq: Sequence,
+        /// Give up and open the gate after this many ms.
+        timeout_ms: u32,
+        /// How long a thread may be held at a time.
+        hold_ms: u32,
+    },
 }

@@ -18,6 +18,7 @@ mod quiesce;
 mod stack;
 mod synchronizer;
 mod usage;
+mod watch;
 
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd, OwnedFd};
@@ -35,8 +36,9 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use attach::Attaching;
 use usage::Told;
+use watch::Watch;
 
-use crate::interpose::{export_table, guard};
+use crate::interpose::{bypass, export_table, guard};
 use crate::memory::Relaxed;
 use crate::table::real;
 use crate::{abi, gate, log, mode, registry, unsupported};
@@ -138,6 +140,8 @@ struct Control {
     attaching: Option<Attaching>,
     /// What the agent knows of the memory.
     told: Told,
+    /// The agent wants to know when the job waits for its work.
+    watch: Option<Watch>,
 }
 
 impl Control {
@@ -159,6 +163,7 @@ impl Control {
             phase: Phase::Running,
             fresh: true,
             attaching: None,
+            watch: None,
         }
     }
 
@@ -189,6 +194,7 @@ impl Control {
             let end = self.serve(&socket);
             link::disconnected();
             self.attaching = None;
+            self.end_watch();
             close(socket);
             match end {
                 End::Detached => log::debug!("detached: waiting for {}", self.path.display()),
@@ -232,8 +238,8 @@ impl Control {
             state,
             devices: self.devices.clone(),
         };
-        if let Err(error) = link::send_on(socket, &hello, &[]) {
-            return End::Lost(error.to_string());
+        if let Err(end) = say(socket, &hello) {
+            return end;
         }
         let start = Instant::now();
         let mut known = BTreeSet::<AllocationId>::new();
@@ -270,10 +276,17 @@ impl Control {
         if let Err(end) = self.tell_usage(socket) {
             return end;
         }
+        if let Err(end) = say(socket, &ToAgent::Watches) {
+            return end;
+        }
         let mut ticked = Instant::now();
         loop {
             // Also where somebody has something to say all the time.
             let left = TICK.saturating_sub(ticked.elapsed());
+            let left = match self.watch {
+                Some(_) => left.min(watch::LOOK),
+                None => left,
+            };
             match receive(socket, left) {
                 Ok(Some((message, fds))) => {
                     if let Some(end) = self.handle(socket, message, fds) {
@@ -283,11 +296,16 @@ impl Control {
                 Ok(None) => {}
                 Err(end) => return end,
             }
-            if ticked.elapsed() >= TICK {
+            if let Err(end) = self.look_for_moment(socket) {
+                return end;
+            }
+            // Nothing that takes time while the gate is closed.
+            if ticked.elapsed() >= TICK && !self.has_waited() {
                 if guard::changed() {
                     unsupported::announce();
                 }
                 link::flush_freed();
+                bypass::look_again();
                 if let Err(end) = self.tell_usage(socket) {
                     return end;
                 }
@@ -301,8 +319,7 @@ impl Control {
         let Some(usage) = self.told.news() else {
             return Ok(());
         };
-        link::send_on(socket, &ToAgent::Usage(usage), &[])
-            .map_err(|error| End::Lost(error.to_string()))
+        say(socket, &ToAgent::Usage(usage))
     }
 
     fn handle(&mut self, socket: &Arc<OwnedFd>, message: ToShim, fds: Vec<OwnedFd>) -> Option<End> {
@@ -324,9 +341,23 @@ impl Control {
                 return None;
             }
             ToShim::Quiesce { seq, timeout_ms } => {
-                return self.quiesce(socket, seq, timeout_ms).err();
+                let timeout = millis(timeout_ms);
+                return self.quiesce(socket, seq, timeout, timeout).err();
+            }
+            ToShim::QuiesceInTurns {
+                seq,
+                timeout_ms,
+                hold_ms,
+            } => {
+                let (timeout, hold) = (millis(timeout_ms), millis(hold_ms));
+                return self.quiesce(socket, seq, timeout, hold).err();
+            }
+            ToShim::Watch { seq, time } => {
+                self.begin_watch(seq, time);
+                return None;
             }
             ToShim::Resume { seq } => {
+                self.end_watch();
                 match self.phase {
                     Phase::Detached(_) => {
                         log::error!("Resume({seq}) while memory is detached: the gate stays closed")
@@ -351,9 +382,8 @@ impl Control {
                     ))),
                 };
                 let detached = outcome.is_ok();
-                if let Err(error) = link::send_on(socket, &ToAgent::Detached { seq, outcome }, &[])
-                {
-                    return Some(End::Lost(error.to_string()));
+                if let Err(end) = say(socket, &ToAgent::Detached { seq, outcome }) {
+                    return Some(end);
                 }
                 return detached.then_some(End::Detached);
             }
@@ -374,10 +404,16 @@ impl Control {
                 ToAgent::Attached { seq, outcome }
             }
         };
-        link::send_on(socket, &answer, &[])
-            .err()
-            .map(|error| End::Lost(error.to_string()))
+        say(socket, &answer).err()
     }
+}
+
+fn millis(ms: u32) -> Duration {
+    Duration::from_millis(ms.into())
+}
+
+fn say(socket: &OwnedFd, message: &ToAgent) -> Result<(), End> {
+    link::send_on(socket, message, &[]).map_err(|error| End::Lost(error.to_string()))
 }
 
 /// Closes the socket for good: nobody else may still hold it when the process is dumped.

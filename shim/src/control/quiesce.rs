@@ -1,4 +1,8 @@
 //! Quiesce: gate closed, nothing in flight, every context idle, the table sent.
+//!
+//! No try holds the job for longer than it was asked for. Work that is queued for longer than that ends in a later one, at a
+//! moment at which the job waits for it (`watch`), or in one that goes on for longer while no thread of the job's is held for
+//! more than `hold` at a time: each then makes one call, and waits again. The GPU has more to do meanwhile than so few calls bring.
 
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
@@ -8,7 +12,7 @@ use phos_protocol::channel::{BATCH, SHIM_FDS};
 use phos_protocol::shim::{QuiesceFacts, Refusal, Sequence, TableEntry, ToAgent, ToShim};
 use phos_protocol::types::AllocationKey;
 
-use super::{Control, End, Phase, link, receive, synchronizer};
+use super::{Control, End, Phase, link, receive, say, synchronizer};
 use crate::interpose::bypass;
 use crate::registry::{self, Origin};
 use crate::table::real;
@@ -18,6 +22,10 @@ use crate::{abi, capture, context, driver, gate, instances, log, memory, mode};
 /// How long the gate is watched without sleeping: calls in flight are usually a matter of microseconds.
 const SPIN: Duration = Duration::from_micros(200);
 const STEP: Duration = Duration::from_millis(1);
+/// How long threads have to take their turn.
+const TURN: Duration = Duration::from_millis(5);
+/// What a job that has no work any more may take to be idle beyond its time.
+const LAST: Duration = Duration::from_millis(20);
 
 /// Why the attempt ended.
 enum Stop {
@@ -34,22 +42,22 @@ impl From<Refusal> for Stop {
 }
 
 impl Control {
-    /// Serves `Quiesce`. `Err` if the connection ended meanwhile.
+    /// Serves `Quiesce` and `QuiesceInTurns`: for `timeout` in all, and for `hold` at a time. `Err` if the connection ended meanwhile.
     pub(super) fn quiesce(
         &mut self,
         socket: &Arc<OwnedFd>,
         seq: Sequence,
-        timeout_ms: u32,
+        timeout: Duration,
+        hold: Duration,
     ) -> Result<(), End> {
-        let timeout = Duration::from_millis(timeout_ms.into());
         let outcome = match self.phase {
-            Phase::Running => match hopeless(timeout) {
+            Phase::Running => match self.hopeless(timeout, hold) {
                 Some(refusal) => Err(refusal.into()),
-                None => self.try_quiesce(socket, seq, timeout),
+                None => self.try_quiesce(socket, seq, timeout, hold),
             },
             _ => {
                 let refusal = Refusal::Other(format!("Quiesce({seq}) during another attempt"));
-                return send(
+                return say(
                     socket,
                     &ToAgent::Quiesced {
                         seq,
@@ -61,9 +69,11 @@ impl Control {
         let outcome = match outcome {
             Ok(facts) => {
                 self.phase = Phase::Quiesced(seq);
+                self.end_watch();
                 Ok(facts)
             }
             Err(stop) => {
+                self.end_watch();
                 gate::open();
                 match stop {
                     Stop::Refused(refusal) => Err(refusal),
@@ -75,7 +85,26 @@ impl Control {
         if let Err(refusal) = &outcome {
             log::debug!("quiesce {seq}: {refusal}");
         }
-        send(socket, &ToAgent::Quiesced { seq, outcome })
+        say(socket, &ToAgent::Quiesced { seq, outcome })
+    }
+
+    /// Why a quiesce would come to nothing, as far as that is known without closing the gate.
+    fn hopeless(&self, timeout: Duration, hold: Duration) -> Option<Refusal> {
+        if capture::any() {
+            return Some(Refusal::Capturing);
+        }
+        let lasts = synchronizer::take_lasts();
+        if self.is_watched() {
+            // This process, or another one of the job's, has just waited for what was in flight, whatever was known of it.
+            return None;
+        }
+        if let Some(lasts) = lasts.filter(|lasts| *lasts > timeout) {
+            return Some(Refusal::Slow {
+                needs_ms: u32::try_from(lasts.as_millis()).unwrap_or(u32::MAX),
+            });
+        }
+        // What the last one gave up waiting for has not ended yet; one in turns waits for that as well.
+        (synchronizer::is_busy() && hold >= timeout).then_some(Refusal::Timeout)
     }
 
     fn try_quiesce(
@@ -83,6 +112,7 @@ impl Control {
         socket: &Arc<OwnedFd>,
         seq: Sequence,
         timeout: Duration,
+        hold: Duration,
     ) -> Result<QuiesceFacts, Stop> {
         if driver::copies_mapped() > 1 {
             unsupported::set(Reason::SeveralDrivers, true);
@@ -93,32 +123,32 @@ impl Control {
         if !gate::close() {
             return Err(cannot_tell());
         }
-        self.wait_for_calls(socket, start, timeout, gate::is_quiet)?;
-        let gate_ns = start.elapsed();
-        if capture::any() {
-            return Err(Refusal::Capturing.into());
-        }
-        // Once more: a call that was in flight may have changed the answer.
-        supported()?;
-
-        let sync_start = Instant::now();
-        context::find_primary_contexts(self.devices.len() as i32);
-        self.wait_for_contexts(socket, start, timeout)?;
+        let end = start + timeout;
+        let (until, gate_ns) = loop {
+            let until = end.min(Instant::now() + hold);
+            match self.settle(socket, start, until) {
+                Err(Stop::Refused(Refusal::Timeout)) if Instant::now() < end => {
+                    self.give_turn(socket)?;
+                }
+                Err(stop) => return Err(stop),
+                Ok(gate_ns) => break (until.max(Instant::now() + LAST), gate_ns),
+            }
+        };
         // No work is enqueued any more, so what blocks until it is done ends now; then queries are held as well.
         if !gate::close_entirely() {
             return Err(cannot_tell());
         }
-        self.wait_for_calls(socket, start, timeout, gate::is_idle)?;
+        self.wait_for_calls(socket, until, gate::is_idle)?;
         if gate::was_nested() {
-            self.wait_for_contexts(socket, start, timeout)?;
+            self.wait_for_contexts(socket, until)?;
         }
-        let sync_ns = sync_start.elapsed();
+        let sync_ns = start.elapsed().saturating_sub(gate_ns);
         memory::plain::free_deferred_while_closed();
 
         let export_start = Instant::now();
         let bytes = memory::native::reserved_bytes(self.devices.len() as i32);
         if bytes > 0 {
-            send(socket, &ToAgent::Native { seq, bytes }).map_err(Stop::End)?;
+            say(socket, &ToAgent::Native { seq, bytes }).map_err(Stop::End)?;
         }
         send_table(socket, seq)?;
         Ok(QuiesceFacts {
@@ -128,17 +158,48 @@ impl Control {
         })
     }
 
+    /// Every thread that waits makes one call.
+    fn give_turn(&mut self, socket: &Arc<OwnedFd>) -> Result<(), Stop> {
+        let until = Instant::now() + TURN;
+        gate::begin_turn();
+        let mut listened = Ok(());
+        while listened.is_ok() && Instant::now() < until {
+            listened = self.listen(socket, STEP);
+            gate::remind_of_turn();
+        }
+        gate::end_turn();
+        listened
+    }
+
+    /// Waits until no call is in flight and no context has work. How long after `start` the calls had left.
+    fn settle(
+        &mut self,
+        socket: &Arc<OwnedFd>,
+        start: Instant,
+        until: Instant,
+    ) -> Result<Duration, Stop> {
+        self.wait_for_calls(socket, until, gate::is_quiet)?;
+        let left = start.elapsed();
+        if capture::any() {
+            return Err(Refusal::Capturing.into());
+        }
+        // Once more: a call that was in flight may have changed the answer.
+        supported()?;
+        context::find_primary_contexts(self.devices.len() as i32);
+        self.wait_for_contexts(socket, until)?;
+        Ok(left)
+    }
+
     /// Waits until the calls that the gate no longer lets in have left.
     fn wait_for_calls(
         &mut self,
         socket: &Arc<OwnedFd>,
-        start: Instant,
-        timeout: Duration,
+        until: Instant,
         left: impl Fn() -> bool,
     ) -> Result<(), Stop> {
         let spin = Instant::now();
         while !left() {
-            if start.elapsed() >= timeout {
+            if Instant::now() >= until {
                 return Err(Refusal::Timeout.into());
             }
             if spin.elapsed() < SPIN {
@@ -152,19 +213,21 @@ impl Control {
     }
 
     /// Waits until no context has work.
-    fn wait_for_contexts(
-        &mut self,
-        socket: &Arc<OwnedFd>,
-        start: Instant,
-        timeout: Duration,
-    ) -> Result<(), Stop> {
+    fn wait_for_contexts(&mut self, socket: &Arc<OwnedFd>, until: Instant) -> Result<(), Stop> {
+        // One that was given up ends when the work does that it was begun for.
+        while synchronizer::outcome(STEP).is_none() {
+            if Instant::now() >= until {
+                return Err(Refusal::Timeout.into());
+            }
+            self.listen(socket, Duration::ZERO)?;
+        }
         synchronizer::begin(context::live())
             .map_err(|error| Refusal::Other(format!("cannot start a thread: {error}")))?;
         let result = loop {
             if let Some(result) = synchronizer::outcome(STEP) {
                 break result;
             }
-            if start.elapsed() >= timeout {
+            if Instant::now() >= until {
                 synchronizer::cancel();
                 return Err(Refusal::Timeout.into());
             }
@@ -191,9 +254,11 @@ impl Control {
         match receive(socket, limit) {
             Ok(None) => Ok(()),
             Ok(Some((ToShim::Resume { .. }, _))) => Err(Stop::Abandoned),
-            Ok(Some((ToShim::Quiesce { seq, .. }, _))) => {
+            // The gate is this try's.
+            Ok(Some((ToShim::Watch { .. }, _))) => Ok(()),
+            Ok(Some((ToShim::Quiesce { seq, .. } | ToShim::QuiesceInTurns { seq, .. }, _))) => {
                 let refusal = Refusal::Other(format!("Quiesce({seq}) during another attempt"));
-                send(
+                say(
                     socket,
                     &ToAgent::Quiesced {
                         seq,
@@ -220,27 +285,8 @@ fn cannot_tell() -> Stop {
     .into()
 }
 
-/// Why a quiesce would come to nothing, as far as that is known without closing the gate.
-fn hopeless(timeout: Duration) -> Option<Refusal> {
-    if capture::any() {
-        return Some(Refusal::Capturing);
-    }
-    if synchronizer::is_busy() {
-        // What the last one gave up waiting for has not ended yet.
-        return Some(Refusal::Timeout);
-    }
-    let needs = synchronizer::take_needs()?;
-    (needs > timeout).then(|| Refusal::Slow {
-        needs_ms: u32::try_from(needs.as_millis()).unwrap_or(u32::MAX),
-    })
-}
-
 fn supported() -> Result<(), Refusal> {
     unsupported::text().map_or(Ok(()), |text| Err(Refusal::Unsupported(text)))
-}
-
-fn send(socket: &OwnedFd, message: &ToAgent) -> Result<(), End> {
-    link::send_on(socket, message, &[]).map_err(|error| End::Lost(error.to_string()))
 }
 
 /// Exports what the agent does not hold and sends the table. The gate is closed and idle: nothing changes meanwhile.

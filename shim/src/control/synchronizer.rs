@@ -1,8 +1,8 @@
 //! A thread that waits for contexts, so that the control thread can give up waiting.
 //!
 //! A wait that was given up goes on, since nothing can end it, with the gate open again. When it ends it has told how long
-//! the work that was in flight takes: that is the only evidence that a job that did not fall quiet in a short time will do
-//! so in a longer one, and is no persistent kernel.
+//! the work that was in flight takes: a job with so much of it queued is no persistent kernel, and falls quiet when it waits
+//! for that work itself.
 
 use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
@@ -15,25 +15,28 @@ struct State {
     /// Work given out; `None` inside when it was taken.
     contexts: Option<Vec<usize>>,
     busy: bool,
+    /// A call for the contexts given out is, or was, in the driver.
+    entered: bool,
     cancelled: bool,
     /// First result that is not success.
     result: u32,
     began: Option<Instant>,
     /// From its begin until it was given up: the gate was closed.
     closed: Option<Duration>,
-    /// See [`take_needs`].
-    needs: Option<Duration>,
+    /// See [`take_lasts`].
+    lasts: Option<Duration>,
 }
 
 static STATE: Mutex<State> = Mutex::new(State {
     started: false,
     contexts: None,
     busy: false,
+    entered: false,
     cancelled: false,
     result: 0,
     began: None,
     closed: None,
-    needs: None,
+    lasts: None,
 });
 static CHANGED: Condvar = Condvar::new();
 
@@ -48,6 +51,7 @@ pub fn begin(contexts: Vec<usize>) -> std::io::Result<()> {
         let mut state = lock(&STATE);
         state.contexts = Some(contexts);
         state.busy = true;
+        state.entered = false;
         state.cancelled = false;
         state.result = abi::SUCCESS;
         state.began = Some(Instant::now());
@@ -76,6 +80,17 @@ pub fn outcome(limit: Duration) -> Option<u32> {
     (!state.busy).then_some(state.result)
 }
 
+/// Whether the first call has been made, or there was none to make, within `limit`. What is cancelled before makes none.
+pub fn entered(limit: Duration) -> Option<()> {
+    let until = Instant::now() + limit;
+    let mut state = lock(&STATE);
+    while state.busy && !state.entered {
+        let left = until.checked_duration_since(Instant::now())?;
+        state = wait(&CHANGED, state, left);
+    }
+    Some(())
+}
+
 /// Nobody waits for the outcome any more: contexts not begun are left alone, since the application may destroy them.
 pub fn cancel() {
     let mut state = lock(&STATE);
@@ -83,17 +98,17 @@ pub fn cancel() {
     state.closed = state.began.map(|began| began.elapsed());
 }
 
-/// How long a quiesce should be given, going by the last wait that came to an end; told once, so that it does not outlive
-/// what it was seen of.
-pub fn take_needs() -> Option<Duration> {
-    lock(&STATE).needs.take()
+/// How long the work lasted that the last wait came to the end of; told once, so that it does not outlive what it was seen of.
+pub fn take_lasts() -> Option<Duration> {
+    lock(&STATE).lasts.take()
 }
 
-/// Twice what it took. Of a wait that was given up, the time until then counts once: what ended because the gate was
-/// opened (ranks that wait for each other) would else be given longer each time.
-fn needs(took: Duration, closed: Option<Duration>) -> Duration {
-    took.saturating_mul(2)
-        .saturating_sub(closed.unwrap_or_default().min(took))
+/// Of a wait that was given up, the time until then does not count if the work ended soon after: because the gate was opened
+/// (ranks that wait for each other), or because little was left.
+fn lasts(took: Duration, closed: Option<Duration>) -> Duration {
+    let closed = closed.unwrap_or_default();
+    let open = took.saturating_sub(closed);
+    if open < closed / 4 { open } else { took }
 }
 
 fn run() {
@@ -107,6 +122,9 @@ fn run() {
         for context in contexts {
             if state.cancelled {
                 break;
+            }
+            if !std::mem::replace(&mut state.entered, true) {
+                CHANGED.notify_all();
             }
             drop(state);
             let result = context::synchronize(context);
@@ -124,10 +142,10 @@ fn run() {
             }
         }
         state.busy = false;
-        state.needs = state
+        state.lasts = state
             .began
             .take()
-            .map(|began| needs(began.elapsed(), state.closed));
+            .map(|began| lasts(began.elapsed(), state.closed));
         CHANGED.notify_all();
     }
 }
@@ -137,14 +155,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_open_gate_ended_needs_no_longer_a_time() {
+    fn what_the_open_gate_ended_does_not_last() {
         let ms = Duration::from_millis;
         // A deep queue: two seconds, of which the gate was closed for a quarter.
-        assert_eq!(needs(ms(2000), Some(ms(250))), ms(3750));
+        assert_eq!(lasts(ms(2000), Some(ms(250))), ms(2000));
         // Ranks that went on as soon as they could.
-        assert_eq!(needs(ms(255), Some(ms(250))), ms(260));
+        assert_eq!(lasts(ms(255), Some(ms(250))), ms(5));
         // One that fell quiet in time.
-        assert_eq!(needs(ms(100), None), ms(200));
-        assert_eq!(needs(ms(1), Some(ms(2))), ms(1));
+        assert_eq!(lasts(ms(100), None), ms(100));
+        assert_eq!(lasts(ms(1), Some(ms(2))), ms(0));
     }
 }

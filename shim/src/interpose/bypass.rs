@@ -18,6 +18,9 @@ use crate::sync::lock;
 const PIECE: usize = 1 << 20;
 /// A library may look functions up long after it was loaded.
 const AGAIN: Duration = Duration::from_secs(30);
+/// What is known is looked for again after this many times as long as that took: it costs a hundredth of a core at most. (The first
+/// time takes most of a second in PyTorch, whose pages come from the disk.)
+const RARELY: u32 = 100;
 
 /// A writable part of an object.
 #[derive(Debug, PartialEq, Eq)]
@@ -31,27 +34,55 @@ struct Last {
     /// How many objects the loader had ever loaded.
     loaded: u64,
     at: Option<Instant>,
+    took: Duration,
     found: Vec<String>,
 }
 
 static LAST: Mutex<Last> = Mutex::new(Last {
     loaded: 0,
     at: None,
+    took: Duration::ZERO,
     found: Vec::new(),
 });
 
-/// File names of the objects that hold addresses of driver functions, sorted, each once. Looked for when libraries were
-/// loaded since the last time, and now and then. For the control thread, with the gate open: it takes some milliseconds.
+impl Last {
+    fn is_older_than(&self, times: u32) -> bool {
+        let age = AGAIN.max(self.took * RARELY) * times;
+        self.at.is_none_or(|at| at.elapsed() >= age)
+    }
+
+    fn look(&mut self, parts: &[Part], loaded: u64) {
+        let begun = Instant::now();
+        self.found = holders(parts);
+        self.took = begun.elapsed();
+        self.at = Some(Instant::now());
+        self.loaded = loaded;
+    }
+}
+
+/// File names of the objects that hold addresses of driver functions, sorted, each once. Known already, unless libraries were loaded
+/// a moment ago. For the control thread, with the gate open: it may take some time.
 pub fn objects() -> Vec<String> {
     let (parts, loaded) = parts();
     let mut last = lock(&LAST);
-    if last.loaded == loaded && last.at.is_some_and(|at| at.elapsed() < AGAIN) {
-        return last.found.clone();
+    if last.loaded != loaded || last.is_older_than(2) {
+        last.look(&parts, loaded);
     }
-    last.loaded = loaded;
-    last.at = Some(Instant::now());
-    last.found = holders(&parts);
     last.found.clone()
+}
+
+/// Looks for them where libraries were loaded since the last time, and now and then, so that a checkpoint need not. For the control
+/// thread, from time to time.
+pub fn look_again() {
+    let (parts, loaded) = parts();
+    let mut last = lock(&LAST);
+    // A program that is starting loads libraries all the time.
+    let rested = last
+        .at
+        .is_none_or(|at| at.elapsed() >= last.took * (RARELY / 5));
+    if last.loaded != loaded && rested || last.is_older_than(1) {
+        last.look(&parts, loaded);
+    }
 }
 
 fn holders(parts: &[Part]) -> Vec<String> {

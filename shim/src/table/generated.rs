@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use crate::abi::{Handle, IpcHandle, MemLocation};
 use crate::table::{Entry, Wrapper};
-use crate::{driver, gate};
+use crate::{driver, gate, moment};
 
 #[rustfmt::skip]
 /// Entry points by number: an [`Entry`] is an index of [`NAMES`], which is sorted.
@@ -3688,16 +3688,22 @@ pub mod exports {
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuCtxSynchronize() -> u32 {
         let Some(address) = driver::address(ids::CU_CTX_SYNCHRONIZE) else { return driver::missing() };
-        let _inside = gate::enter_query();
+        let inside = gate::enter_query();
         // SAFETY: the address is that of this entry point, whose C signature stands here.
-        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn() -> u32>(address)() }
+        let result = unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn() -> u32>(address)() };
+        drop(inside);
+        moment::waited(result);
+        result
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuCtxSynchronize_v2(ctx: Handle) -> u32 {
         let Some(address) = driver::address(ids::CU_CTX_SYNCHRONIZE_V2) else { return driver::missing() };
-        let _inside = gate::enter_query();
+        let inside = gate::enter_query();
         // SAFETY: the address is that of this entry point, whose C signature stands here.
-        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(Handle) -> u32>(address)(ctx) }
+        let result = unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(Handle) -> u32>(address)(ctx) };
+        drop(inside);
+        moment::waited(result);
+        result
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuCtxWaitEvent(h_ctx: Handle, h_event: Handle) -> u32 {
@@ -4073,9 +4079,12 @@ pub mod exports {
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuEventSynchronize(h_event: Handle) -> u32 {
         let Some(address) = driver::address(ids::CU_EVENT_SYNCHRONIZE) else { return driver::missing() };
-        let _inside = gate::enter_query();
+        let inside = gate::enter_query();
         // SAFETY: the address is that of this entry point, whose C signature stands here.
-        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(Handle) -> u32>(address)(h_event) }
+        let result = unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(Handle) -> u32>(address)(h_event) };
+        drop(inside);
+        moment::waited(result);
+        result
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuExternalMemoryGetMappedBuffer(dev_ptr: *mut u64, ext_mem: Handle, buffer_desc: *const c_void) -> u32 {
@@ -5944,9 +5953,12 @@ pub mod exports {
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuMemcpy(dst: u64, src: u64, byte_count: usize) -> u32 {
         let Some(address) = driver::address(ids::CU_MEMCPY) else { return driver::missing() };
-        let _inside = gate::enter();
+        let inside = gate::enter();
         // SAFETY: the address is that of this entry point, whose C signature stands here.
-        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(u64, u64, usize) -> u32>(address)(dst, src, byte_count) }
+        let result = unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(u64, u64, usize) -> u32>(address)(dst, src, byte_count) };
+        drop(inside);
+        moment::waited(result);
+        result
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuMemcpy2D(p_copy: *const c_void) -> u32 {
@@ -6315,9 +6327,12 @@ pub mod exports {
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuMemcpyDtoH(dst_host: *mut c_void, src_device: u32, byte_count: u32) -> u32 {
         let Some(address) = driver::address(ids::CU_MEMCPY_DTO_H) else { return driver::missing() };
-        let _inside = gate::enter();
+        let inside = gate::enter();
         // SAFETY: the address is that of this entry point, whose C signature stands here.
-        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(*mut c_void, u32, u32) -> u32>(address)(dst_host, src_device, byte_count) }
+        let result = unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(*mut c_void, u32, u32) -> u32>(address)(dst_host, src_device, byte_count) };
+        drop(inside);
+        moment::waited(result);
+        result
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuMemcpyDtoHAsync(dst_host: *mut c_void, src_device: u32, byte_count: u32, h_stream: Handle) -> u32 {
@@ -6343,16 +6358,22 @@ pub mod exports {
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuMemcpyDtoH_v2(dst_host: *mut c_void, src_device: u64, byte_count: usize) -> u32 {
         let Some(address) = driver::address(ids::CU_MEMCPY_DTO_H_V2) else { return driver::missing() };
-        let _inside = gate::enter();
+        let inside = gate::enter();
         // SAFETY: the address is that of this entry point, whose C signature stands here.
-        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(*mut c_void, u64, usize) -> u32>(address)(dst_host, src_device, byte_count) }
+        let result = unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(*mut c_void, u64, usize) -> u32>(address)(dst_host, src_device, byte_count) };
+        drop(inside);
+        moment::waited(result);
+        result
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuMemcpyDtoH_v2_ptds(dst_host: *mut c_void, src_device: u64, byte_count: usize) -> u32 {
         let Some(address) = driver::address(ids::CU_MEMCPY_DTO_H_V2_PTDS) else { return driver::missing() };
-        let _inside = gate::enter();
+        let inside = gate::enter();
         // SAFETY: the address is that of this entry point, whose C signature stands here.
-        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(*mut c_void, u64, usize) -> u32>(address)(dst_host, src_device, byte_count) }
+        let result = unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(*mut c_void, u64, usize) -> u32>(address)(dst_host, src_device, byte_count) };
+        drop(inside);
+        moment::waited(result);
+        result
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuMemcpyHtoA(dst_array: Handle, dst_offset: u32, src_host: *const c_void, byte_count: u32) -> u32 {
@@ -6483,9 +6504,12 @@ pub mod exports {
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuMemcpy_ptds(dst: u64, src: u64, byte_count: usize) -> u32 {
         let Some(address) = driver::address(ids::CU_MEMCPY_PTDS) else { return driver::missing() };
-        let _inside = gate::enter();
+        let inside = gate::enter();
         // SAFETY: the address is that of this entry point, whose C signature stands here.
-        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(u64, u64, usize) -> u32>(address)(dst, src, byte_count) }
+        let result = unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(u64, u64, usize) -> u32>(address)(dst, src, byte_count) };
+        drop(inside);
+        moment::waited(result);
+        result
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuMemsetD16(dst_device: u32, us: u16, n: u32) -> u32 {
@@ -7318,16 +7342,22 @@ pub mod exports {
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuStreamQuery(h_stream: Handle) -> u32 {
         let Some(address) = driver::address(ids::CU_STREAM_QUERY) else { return driver::missing() };
-        let _inside = gate::enter_query();
+        let inside = gate::enter_query();
         // SAFETY: the address is that of this entry point, whose C signature stands here.
-        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(Handle) -> u32>(address)(h_stream) }
+        let result = unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(Handle) -> u32>(address)(h_stream) };
+        drop(inside);
+        moment::waited(result);
+        result
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuStreamQuery_ptsz(h_stream: Handle) -> u32 {
         let Some(address) = driver::address(ids::CU_STREAM_QUERY_PTSZ) else { return driver::missing() };
-        let _inside = gate::enter_query();
+        let inside = gate::enter_query();
         // SAFETY: the address is that of this entry point, whose C signature stands here.
-        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(Handle) -> u32>(address)(h_stream) }
+        let result = unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(Handle) -> u32>(address)(h_stream) };
+        drop(inside);
+        moment::waited(result);
+        result
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuStreamSetAttribute(h_stream: Handle, attr: u32, param: *const c_void) -> u32 {
@@ -7346,16 +7376,22 @@ pub mod exports {
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuStreamSynchronize(h_stream: Handle) -> u32 {
         let Some(address) = driver::address(ids::CU_STREAM_SYNCHRONIZE) else { return driver::missing() };
-        let _inside = gate::enter_query();
+        let inside = gate::enter_query();
         // SAFETY: the address is that of this entry point, whose C signature stands here.
-        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(Handle) -> u32>(address)(h_stream) }
+        let result = unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(Handle) -> u32>(address)(h_stream) };
+        drop(inside);
+        moment::waited(result);
+        result
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuStreamSynchronize_ptsz(h_stream: Handle) -> u32 {
         let Some(address) = driver::address(ids::CU_STREAM_SYNCHRONIZE_PTSZ) else { return driver::missing() };
-        let _inside = gate::enter_query();
+        let inside = gate::enter_query();
         // SAFETY: the address is that of this entry point, whose C signature stands here.
-        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(Handle) -> u32>(address)(h_stream) }
+        let result = unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(Handle) -> u32>(address)(h_stream) };
+        drop(inside);
+        moment::waited(result);
+        result
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuStreamUpdateCaptureDependencies(h_stream: Handle, dependencies: *mut Handle, num_dependencies: usize, flags: u32) -> u32 {

@@ -348,6 +348,7 @@ impl Link {
         loop {
             match self.receive_any() {
                 (ToAgent::Usage(usage), _) => self.usage = usage,
+                (ToAgent::Watches, _) => {}
                 other => return other,
             }
         }
@@ -367,7 +368,7 @@ impl Link {
             if ready(&self.socket, Duration::from_millis(100)).is_some() {
                 match self.receive_any() {
                     (ToAgent::Usage(usage), _) => self.usage = usage,
-                    (ToAgent::Freed { .. }, _) => {}
+                    (ToAgent::Freed { .. } | ToAgent::Watches, _) => {}
                     other => panic!("unexpected {other:?}"),
                 }
             }

@@ -101,6 +101,52 @@ static void *count(void *p) {
     return 0;
 }
 static pthread_t spinner;
+// Trains as people do: queues so many naps of so many ms, waits for them, and begins again.
+static struct { void *stream; u64 naps; u64 ms; volatile int queued; } lap;
+static void *train(void *p) {
+    (void)p;
+    cuCtxSetCurrent((void *)*var("ctx0"));
+    while (spinning) {
+        for (u64 i = 0; i < lap.naps; i++) if (cuLaunchHostFunc(lap.stream, nap, (void *)lap.ms)) abort();
+        lap.queued = 1;
+        if (cuStreamSynchronize(lap.stream)) abort();
+        spins++;
+    }
+    return 0;
+}
+
+// The same with the next batch queued whenever it waits for one: it is never idle.
+static void *pipeline(void *p) {
+    void *done[2] = {0};
+    (void)p;
+    cuCtxSetCurrent((void *)*var("ctx0"));
+    for (int i = 0; i < 2; i++) if (cuEventCreate(&done[i], 2)) abort();
+    for (u64 batch = 0; spinning; batch++) {
+        for (u64 i = 0; i < lap.naps; i++) if (cuLaunchHostFunc(lap.stream, nap, (void *)lap.ms)) abort();
+        if (cuEventRecord(done[batch % 2], lap.stream)) abort();
+        if (batch && cuEventSynchronize(done[(batch + 1) % 2])) abort();
+        lap.queued = 1;
+        spins++;
+    }
+    return 0;
+}
+// Work that ends when this thread has made calls that are held back, again and again; the thread has but those to make.
+static volatile int late;
+static void until_late(void *p) { while (late != (int)(uintptr_t)p && spinning) usleep(1000); }
+static void *be_late(void *p) {
+    u64 free, total;
+    (void)p;
+    cuCtxSetCurrent((void *)*var("ctx0"));
+    for (int n = 1; spinning; n++) {
+        if (cuLaunchHostFunc(lap.stream, until_late, (void *)(uintptr_t)n)) abort();
+        lap.queued = 1;
+        usleep(lap.ms * 1000);
+        for (u64 i = 0; i < lap.naps; i++) if (cuMemGetInfo_v2(&free, &total)) abort();
+        late = n;
+        spins++;
+    }
+    return 0;
+}
 
 int main(void) {
     char line[512];
@@ -207,8 +253,12 @@ int main(void) {
         IS("nap") { r = cuLaunchHostFunc((void *)V(1), nap, (void *)NUM(2)); }
         IS("sync") { r = cuCtxSynchronize(); }
         IS("spin") { static pthread_t t; static u64 at; at = V(1); spinning = 1; for (int i = 0; i < 3; i++) pthread_create(&t, 0, spin, &at); }
+        IS("pipeline") { lap.stream = (void *)V(1); lap.naps = NUM(2); lap.ms = NUM(3); spins = 0; spinning = 1; lap.queued = 0; pthread_create(&spinner, 0, pipeline, 0); while (!lap.queued) usleep(1000); }
+        IS("late") { lap.stream = (void *)V(1); lap.naps = NUM(2); lap.ms = NUM(3); spins = 0; spinning = 1; lap.queued = 0; pthread_create(&spinner, 0, be_late, 0); while (!lap.queued) usleep(1000); }
+        IS("laps") { lap.stream = (void *)V(1); lap.naps = NUM(2); lap.ms = NUM(3); spins = 0; spinning = 1; lap.queued = 0; pthread_create(&spinner, 0, train, 0); while (!lap.queued) usleep(1000); }
         IS("spins") { snprintf(text, 400, "%llu", spins); }
         IS("stopspin") { spinning = 0; }
+        IS("stopjob") { spinning = 0; r = pthread_join(spinner, 0); }
         IS("fds") { DIR *d = opendir("/proc/self/fd"); struct dirent *e; while ((e = readdir(d))) { char p[300], l[300] = ""; snprintf(p, 300, "/proc/self/fd/%s", e->d_name); if (e->d_name[0] != '.' && readlink(p, l, 299) > 0 && strstr(l, "socket")) strcat(text, "s"); } closedir(d); }
         IS("fork") {
             pid_t p = fork();

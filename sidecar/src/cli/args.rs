@@ -287,10 +287,14 @@ pub struct SidecarArgs {
     /// is less) stays available, and gives back when it is short. "auto" is 4GiB and as much more as that allows.
     #[arg(long, help_heading = LIMITS, default_value = "auto", value_name = "SIZE", value_parser = host_buffer)]
     pub host_buffer: HostBuffer,
-    /// How long a checkpoint may take to begin while GPU work is in flight: in tries of a quarter second with the job running
-    /// in between, longer ones only where its queued work was seen to end by itself.
+    /// How long a checkpoint may take to begin while GPU work is in flight: in short tries with the job running in between, the
+    /// next one when the job waits for its work itself. Where work is queued that is known to end, at least a minute.
     #[arg(long, help_heading = SCHEDULE, default_value = "10s", value_name = "TIME", value_parser = some_time)]
     pub quiesce_timeout: Duration,
+    /// How long a checkpoint may hold the job before its GPU work has ended; after that it runs on and is tried again. A job with
+    /// seconds of work queued that never waits for it needs as many here.
+    #[arg(long, help_heading = SCHEDULE, default_value = "250ms", value_name = "TIME", value_parser = some_time)]
+    pub hold_limit: Duration,
     /// How often a crashed job is brought back within the window before phos-ft gives up.
     #[arg(long, help_heading = RESUME, default_value_t = 5, value_name = "N")]
     pub max_restarts: u32,

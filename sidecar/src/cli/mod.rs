@@ -210,6 +210,7 @@ fn run_sidecar(common: &Common, sidecar: &SidecarArgs) -> u8 {
         interval: sidecar.interval.0,
         host_buffer: sidecar.host_buffer.0,
         quiesce_timeout: sidecar.quiesce_timeout,
+        hold_limit: sidecar.hold_limit,
         restarts: sidecar.budget(),
         from: sidecar.from,
         start_fresh: sidecar.start_fresh,

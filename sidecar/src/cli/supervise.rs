@@ -198,6 +198,8 @@ fn sidecar_command(common: &Common, sidecar: &SidecarArgs) -> Command {
         .arg(sidecar.host_buffer.to_string())
         .arg("--quiesce-timeout")
         .arg(time(sidecar.quiesce_timeout))
+        .arg("--hold-limit")
+        .arg(time(sidecar.hold_limit))
         .arg("--max-restarts")
         .arg(sidecar.max_restarts.to_string())
         .arg("--restart-window")

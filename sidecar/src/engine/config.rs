@@ -25,8 +25,10 @@ pub struct Config {
     pub interval: Option<Duration>,
     /// Pinned host memory.
     pub host_buffer: Bounds,
-    /// How long GPU work in flight may take to end when a checkpoint begins.
+    /// How long a checkpoint goes on trying to have the job fall quiet.
     pub quiesce_timeout: Duration,
+    /// How long each try may hold the job.
+    pub hold_limit: Duration,
     /// Restarts of a crashed job.
     pub restarts: RestartBudget,
     /// Resume from this checkpoint first.

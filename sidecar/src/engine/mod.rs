@@ -50,7 +50,7 @@ use std::time::{Duration, Instant};
 
 use phos_policies::restart::Restarts;
 use phos_policies::schedule::{Schedule, Trigger};
-use phos_policies::tries::LongTries;
+use phos_policies::tries::Habit;
 use phos_storage::{Job, Manifest, PackCache, UnixMillis};
 use tokio::signal::unix::Signal;
 use tokio::sync::mpsc;
@@ -100,10 +100,12 @@ struct Engine {
     status: Shared,
     schedule: Schedule,
     restarts: Restarts,
-    /// Whether the job is held back for longer than a moment to fall quiet.
-    long_tries: LongTries,
-    /// How long GPU work in flight may take to end when a checkpoint begins.
+    /// At what moments the job falls quiet.
+    habit: Habit,
+    /// How long a checkpoint goes on trying to have the job fall quiet.
     quiesce_timeout: Duration,
+    /// How long a try may hold the job.
+    hold_limit: Duration,
     /// Time between checkpoints; none: on demand only.
     interval: Option<Duration>,
     /// How many chunks are encoded and sent at a time.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use phos_policies::restart::Restarts;
 use phos_policies::schedule::{Schedule, ScheduleConfig};
-use phos_policies::tries::LongTries;
+use phos_policies::tries::Habit;
 use phos_protocol::env::AGENT_SOCKET_FILE;
 use phos_storage::{Known, PackCache, StoreOptions, UnixMillis};
 use tokio::signal::unix::{SignalKind, signal};
@@ -127,8 +127,9 @@ pub(super) async fn engine(config: Config) -> Result<Option<(Engine, Control)>, 
         status,
         schedule,
         restarts: Restarts::new(config.restarts),
-        long_tries: LongTries::default(),
+        habit: Habit::default(),
         quiesce_timeout: config.quiesce_timeout,
+        hold_limit: config.hold_limit,
         interval: config.interval,
         put_concurrency: options.encoders * 2,
         origin: Instant::now(),

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::support::{Agent, Checkpoint, Options, Sidecar, can_run, until};
 use nix::sys::signal::Signal;
-use phos_protocol::agent::{AttemptError, Exit, JobState, ToAgent, ToSidecar};
+use phos_protocol::agent::{AttemptError, Exit, JobState, QuiesceTime, ToAgent, ToSidecar};
 use phos_protocol::types::Allocation;
 use rustix::fs::{Mode, OFlags};
 
@@ -352,7 +352,7 @@ fn the_agent_dying_at_any_step_loses_nothing_but_the_attempt() {
         world.grows(3);
         sidecar.send(&ToAgent::Quiesce {
             seq: 90,
-            timeout_ms: 5000,
+            time: QuiesceTime::at_once(5000),
             insist: false,
         });
         if point != "agent:after-quiesce" {

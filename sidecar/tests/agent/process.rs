@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::support::{Agent, Options, Sidecar, can_run, no_memory, numbers, until};
 use nix::sys::signal::Signal;
-use phos_protocol::agent::{AttemptError, Exit, JobState, ToAgent, ToSidecar};
+use phos_protocol::agent::{AttemptError, Exit, JobState, QuiesceTime, ToAgent, ToSidecar};
 
 /// Counts in several threads and a child process, to a log file and to stdout, in memory only.
 const COUNTER: &str = r#"
@@ -242,7 +242,7 @@ fn the_sidecar_vanishing_at_any_step_leaves_the_job_running() {
         match step {
             0 => sidecar.send(&ToAgent::Quiesce {
                 seq: 100,
-                timeout_ms: 1000,
+                time: QuiesceTime::at_once(1000),
                 insist: false,
             }),
             1 => {
@@ -322,7 +322,7 @@ fn requests_out_of_order_are_refused_and_a_second_sidecar_is_busy() {
     sidecar.quiesce().unwrap();
     sidecar.send(&ToAgent::Quiesce {
         seq: 999,
-        timeout_ms: 10,
+        time: QuiesceTime::at_once(10),
         insist: false,
     });
     assert!(matches!(
@@ -691,7 +691,7 @@ fn the_agent_dying_at_any_step_ends_the_job_and_the_image_before_works() {
         grows(dir.path(), 5);
         sidecar.send(&ToAgent::Quiesce {
             seq: 50,
-            timeout_ms: 1000,
+            time: QuiesceTime::at_once(1000),
             insist: false,
         });
         sidecar.send_if_there(&ToAgent::Dump { seq: 50 });

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use phos_protocol::agent::{AttemptError, DumpFacts, ToSidecar};
+use phos_protocol::agent::{AttemptError, DumpFacts, QuiesceTime, ToSidecar};
 use phos_protocol::shim::{Refusal, Sequence};
 use phos_protocol::types::ProcessId;
 
@@ -13,8 +13,8 @@ pub enum Input {
     Begin {
         /// The number of the attempt.
         seq: Sequence,
-        /// How long each process may take to fall quiet, in milliseconds.
-        timeout_ms: u32,
+        /// How long each process may take to fall quiet.
+        time: QuiesceTime,
         /// The processes whose shims are connected.
         processes: Vec<ProcessId>,
     },
@@ -161,8 +161,8 @@ pub enum Effect {
         pid: ProcessId,
         /// The number of the attempt.
         seq: Sequence,
-        /// How long it may take, in milliseconds.
-        timeout_ms: u32,
+        /// How long it may take.
+        time: QuiesceTime,
     },
     /// Bring the vault up to date with the tables that the processes sent, then report [`Input::Collected`].
     TakeTables {

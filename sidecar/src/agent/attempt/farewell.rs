@@ -18,6 +18,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use phos_protocol::agent::QuiesceTime;
 use phos_protocol::shim::{Refusal, Sequence};
 use phos_protocol::types::ProcessId;
 
@@ -119,10 +120,11 @@ impl Farewell {
 
     fn ask(&mut self, pid: ProcessId, bound: Duration, effects: &mut Vec<Effect>) {
         self.members.insert(pid, Phase::Asked);
+        let bound = u32::try_from(bound.as_millis()).unwrap_or(u32::MAX).max(1);
         effects.push(Effect::Quiesce {
             pid,
             seq: self.seq,
-            timeout_ms: u32::try_from(bound.as_millis()).unwrap_or(u32::MAX).max(1),
+            time: QuiesceTime::at_once(bound),
         });
     }
 

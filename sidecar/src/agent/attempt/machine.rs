@@ -32,7 +32,7 @@
 
 use std::time::{Duration, Instant};
 
-use phos_protocol::agent::{AttemptError, DumpFacts, ToSidecar};
+use phos_protocol::agent::{AttemptError, DumpFacts, QuiesceTime, ToSidecar};
 use phos_protocol::shim::{Refusal, Sequence};
 use phos_protocol::types::ProcessId;
 
@@ -129,14 +129,14 @@ impl Machine {
         match input {
             Input::Begin {
                 seq,
-                timeout_ms,
+                time,
                 processes,
             } => {
-                let bound = Duration::from_millis(timeout_ms.into()) + self.timeouts.quiesce_margin;
-                self.attempt = Some(Attempt::new(seq, now, bound));
+                let margin = self.timeouts.quiesce_margin;
+                self.attempt = Some(Attempt::new(seq, now, time, margin));
                 self.within(now, effects, |step| {
                     for pid in processes {
-                        step.ask(pid, timeout_ms);
+                        step.ask(pid, time);
                     }
                 });
             }
@@ -331,12 +331,12 @@ impl Step<'_> {
     // ------------------------------------------------------------------------------------------ said by the shims
 
     /// Asks a process to fall quiet.
-    fn ask(&mut self, pid: ProcessId, timeout_ms: u32) {
+    fn ask(&mut self, pid: ProcessId, time: QuiesceTime) {
         self.attempt.members.insert(pid, Member::asked());
         self.effects.push(Effect::Quiesce {
             pid,
             seq: self.attempt.seq,
-            timeout_ms,
+            time,
         });
     }
 
@@ -402,6 +402,12 @@ impl Step<'_> {
 
     fn newcomer(&mut self, pid: ProcessId) {
         match self.attempt.stage {
+            // It would be quiet at once, and held for as long as the other one takes turns.
+            Stage::Quiescing if self.attempt.in_turns => {
+                self.fail(AttemptError::Soon(format!(
+                    "process {pid} began to use the GPU"
+                )));
+            }
             Stage::Quiescing => {
                 // In the same attempt, within what is left of its time.
                 let margin = self.timeouts.quiesce_margin;
@@ -410,10 +416,8 @@ impl Step<'_> {
                         .saturating_duration_since(self.now)
                         .saturating_sub(margin)
                 });
-                self.ask(
-                    pid,
-                    u32::try_from(left.as_millis()).unwrap_or(u32::MAX).max(1),
-                );
+                let left = u32::try_from(left.as_millis()).unwrap_or(u32::MAX).max(1);
+                self.ask(pid, QuiesceTime::at_once(left));
             }
             // Found out at `Dump`.
             Stage::Held => {}

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use phos_protocol::agent::AttemptError;
+use phos_protocol::agent::{AttemptError, QuiesceTime};
 use phos_protocol::shim::Sequence;
 use phos_protocol::types::ProcessId;
 
@@ -96,6 +96,8 @@ pub enum Owed {
 pub struct Attempt {
     pub seq: Sequence,
     pub deadline: Option<Instant>,
+    /// The one process that there was when it began makes calls from time to time until it is quiet.
+    pub in_turns: bool,
     pub stage: Stage,
     /// When the first gate was asked to close.
     pub began: Instant,
@@ -108,10 +110,12 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    pub fn new(seq: Sequence, now: Instant, bound: Duration) -> Self {
+    pub fn new(seq: Sequence, now: Instant, time: QuiesceTime, margin: Duration) -> Self {
+        let bound = Duration::from_millis(time.timeout_ms.into()) + margin;
         Self {
             seq,
             deadline: Some(now + bound),
+            in_turns: time.hold_ms < time.timeout_ms,
             stage: Stage::Quiescing,
             began: now,
             stage_began: now,

@@ -97,6 +97,10 @@ pub struct CudaProcess {
     pub instrumented: bool,
     /// What it said last of its memory; none: nothing yet.
     pub usage: Option<Usage>,
+    /// It can say when it waits for its work.
+    pub watches: bool,
+    /// Its work in flight did not end in a try, once.
+    pub busy: bool,
 }
 
 /// The sockets and their connections.

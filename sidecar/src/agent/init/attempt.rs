@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use phos_protocol::agent::{AttemptError, DumpFacts, JobState, ToSidecar};
-use phos_protocol::shim::{Refusal, Sequence, ShimState, TableEntry, ToShim, Usage};
+use phos_protocol::agent::{AttemptError, DumpFacts, JobState, QuiesceTime, ToSidecar};
+use phos_protocol::shim::{Refusal, Sequence, ShimState, TableEntry, ToShim, Usage, WatchTime};
 use phos_protocol::types::{AllocationKey, ProcessId};
 
 use super::Init;
@@ -100,13 +100,22 @@ impl Init {
 
     fn carry_out(&mut self, effect: Effect) {
         match effect {
-            Effect::Quiesce {
-                pid,
-                seq,
-                timeout_ms,
-            } => {
+            Effect::Quiesce { pid, seq, time } => {
                 self.checkpoint.tables.insert(pid, Table::default());
-                self.tell_process(pid, &ToShim::Quiesce { seq, timeout_ms });
+                let QuiesceTime {
+                    timeout_ms,
+                    hold_ms,
+                } = time;
+                let request = if hold_ms < timeout_ms {
+                    ToShim::QuiesceInTurns {
+                        seq,
+                        timeout_ms,
+                        hold_ms,
+                    }
+                } else {
+                    ToShim::Quiesce { seq, timeout_ms }
+                };
+                self.tell_process(pid, &request);
             }
             Effect::TakeTables { seq } => {
                 let outcome = self.take_tables();
@@ -158,6 +167,16 @@ impl Init {
         }
     }
 
+    /// Turns are for a process alone: one that has fallen quiet would be held while another still takes them, and that may
+    /// wait for it. And a shim of before, in a restored process, knows none. Then the job is held for the shorter of both times.
+    fn granted(&self, time: QuiesceTime) -> QuiesceTime {
+        let mut connected = self.processes.values().filter(|p| p.connection.is_some());
+        match (connected.next(), connected.next()) {
+            (Some(alone), None) if alone.watches => time,
+            _ => QuiesceTime::at_once(time.timeout_ms.min(time.hold_ms)),
+        }
+    }
+
     /// Tells a process something, if it is connected.
     fn tell_process(&mut self, pid: ProcessId, message: &ToShim) {
         if let Some(id) = self.connection_of(pid) {
@@ -184,20 +203,27 @@ impl Init {
     pub(super) fn begin_attempt(
         &mut self,
         seq: Sequence,
-        timeout_ms: u32,
+        time: QuiesceTime,
         urgency: survey::Urgency,
     ) {
+        let watched = self.watching.take();
+        let time = self.granted(time);
         if let Err(error) = self.attempt_possible(urgency) {
             let outcome = Err(error);
             self.sidecar
                 .send(&ToSidecar::Quiesced { seq, outcome }, &[]);
+            if watched.is_some() {
+                // Who has said that it waits is held for what does not come.
+                self.watch_for_moment(seq, WatchTime::OVER);
+                self.watching = None;
+            }
             return;
         }
         self.last_seq = seq;
         let processes = self.connected();
         self.attempt(Input::Begin {
             seq,
-            timeout_ms,
+            time,
             processes,
         });
     }

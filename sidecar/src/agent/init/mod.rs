@@ -136,6 +136,8 @@ pub(super) struct Init {
     notice: Notice,
     /// The number of the newest attempt, whoever made it.
     last_seq: Sequence,
+    /// The attempt that is to begin when a process waits for its work.
+    watching: Option<Sequence>,
     /// The epoch in the store that the job's processes belong to; 0: no sidecar said.
     epoch: u64,
     decision: Decision,
@@ -241,6 +243,7 @@ impl Init {
             notice: Notice::default(),
             survey: Survey::default(),
             last_seq: 0,
+            watching: None,
             decision: Decision::default(),
             kill: Kill::default(),
             early_exits: BTreeMap::new(),

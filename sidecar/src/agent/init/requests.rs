@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use phos_protocol::agent::{JobState, ToAgent, ToSidecar};
-use phos_protocol::shim::ToShim;
+use phos_protocol::shim::{Sequence, ToShim, WatchTime};
 use phos_protocol::types::ProcessId;
 
 use super::Init;
 use crate::agent::attempt::Input;
+use crate::agent::channels::shims::{ConnectionId, CudaProcess};
 use crate::agent::image::{ImageDirectory, Pages};
 use crate::agent::survey::Urgency;
 
@@ -88,18 +89,15 @@ impl Init {
             ToAgent::NewImageDirectory => self.new_incoming(),
             ToAgent::CheckFiles => self.check_files(),
             ToAgent::Restore { gpus } => self.begin_restore(gpus),
-            ToAgent::Quiesce {
-                seq,
-                timeout_ms,
-                insist,
-            } => {
+            ToAgent::Quiesce { seq, time, insist } => {
                 let urgency = if insist {
                     Urgency::Insisted
                 } else {
                     Urgency::Scheduled
                 };
-                self.begin_attempt(seq, timeout_ms, urgency);
+                self.begin_attempt(seq, time, urgency);
             }
+            ToAgent::Watch { seq, time } => self.watch_for_moment(seq, time),
             ToAgent::Dump { seq } => self.attempt(Input::Dump { seq }),
             ToAgent::Attach { seq } => self.attempt(Input::Attach { seq }),
             ToAgent::Abandon { seq } => self.attempt(Input::Abandon { seq: Some(seq) }),
@@ -126,12 +124,35 @@ impl Init {
             self.incoming.memory.clear();
         }
         self.attempt(Input::Abandon { seq: None });
+        self.watch_for_moment(0, WatchTime::OVER);
+        self.watching = None;
         self.wait_for_decision();
         if let Some(stopping) = &self.ending.stopping
             && !stopping.signalled
             && stopping.sidecar_until.is_some()
         {
             self.signal_job();
+        }
+    }
+
+    /// Has those tell when they wait for their work that did not fall quiet; all, if that is of none of them. If none can tell, the
+    /// sidecar hears that at once, and tries again by itself.
+    pub(super) fn watch_for_moment(&mut self, seq: Sequence, time: WatchTime) {
+        let able = |p: &CudaProcess| p.watches && p.connection.is_some();
+        let any_busy = self.processes.values().any(|p| able(p) && p.busy);
+        let asked: Vec<ConnectionId> = self
+            .processes
+            .values()
+            .filter(|p| able(p) && (p.busy || !any_busy))
+            .filter_map(|p| p.connection)
+            .collect();
+        self.watching = Some(seq);
+        if asked.is_empty() {
+            let waited = false;
+            self.sidecar.send(&ToSidecar::Moment { seq, waited }, &[]);
+        }
+        for id in asked {
+            self.tell_shim(id, &ToShim::Watch { seq, time });
         }
     }
 

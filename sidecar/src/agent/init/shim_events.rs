@@ -84,6 +84,10 @@ impl Init {
             } => self.attempt_table(pid, seq, entries, imported, fds),
             FromShim::Quiesced { seq, outcome } => {
                 let outcome = outcome.map(drop).map_err(in_plain_words);
+                if let Some(process) = self.processes.get_mut(&pid) {
+                    // Whoever was keeps it: it is the one to be watched.
+                    process.busy |= matches!(outcome, Err(Refusal::Timeout | Refusal::Slow { .. }));
+                }
                 self.attempt(Input::Quiesced { pid, seq, outcome });
             }
             FromShim::Native { seq, bytes } => self.attempt(Input::Native { pid, seq, bytes }),
@@ -135,6 +139,19 @@ impl Init {
             FromShim::Instrumented => {
                 if let Some(process) = self.processes.get_mut(&pid) {
                     process.instrumented = true;
+                }
+            }
+            FromShim::Watches => {
+                if let Some(process) = self.processes.get_mut(&pid) {
+                    process.watches = true;
+                }
+            }
+            FromShim::Moment { seq } => {
+                // The first of them is who was waited for.
+                if self.watching.take_if(|watched| *watched == seq).is_some() {
+                    tracing::debug!(pid, seq, "the job has waited for its work");
+                    let waited = true;
+                    self.sidecar.send(&ToSidecar::Moment { seq, waited }, &[]);
                 }
             }
             FromShim::Usage(usage) => {
@@ -192,6 +209,8 @@ impl Init {
                 unsupported: None,
                 instrumented: false,
                 usage: None,
+                watches: false,
+                busy: false,
             },
         );
         if let Some(old) = old.and_then(|p| p.connection) {

@@ -1,11 +1,11 @@
 //! The job falls quiet: the agent is asked more than once if need be, with the job running in between, and never for longer
-//! at a time than the policy allows.
+//! at a time than the policy allows; best when the job has just waited for its work itself.
 
 use std::time::{Duration, Instant};
 
-use phos_policies::tries::{Answer, Next, Tries, TriesConfig};
-use phos_protocol::agent::{AttemptError, Process, ToAgent, ToSidecar};
-use phos_protocol::shim::Refusal;
+use phos_policies::tries::{Answer, Haste, Next, Tries, TriesConfig, Try};
+use phos_protocol::agent::{AttemptError, Process, QuiesceTime, ToAgent, ToSidecar};
+use phos_protocol::shim::{Refusal, Sequence, WatchTime};
 
 use super::outcome::Cause;
 use crate::engine::memory::registry::Table;
@@ -31,7 +31,7 @@ fn answer_of(error: &AttemptError) -> Option<Answer> {
             Refusal::Timeout => Some(Answer::Busy),
             Refusal::Capturing => Some(Answer::Capturing),
             Refusal::Slow { needs_ms } => {
-                Some(Answer::Needs(Duration::from_millis((*needs_ms).into())))
+                Some(Answer::Deep(Duration::from_millis((*needs_ms).into())))
             }
             _ => None,
         },
@@ -41,18 +41,35 @@ fn answer_of(error: &AttemptError) -> Option<Answer> {
     }
 }
 
+fn millis(time: Duration) -> u32 {
+    u32::try_from(time.as_millis()).unwrap_or(u32::MAX)
+}
+
 impl Session<'_> {
     /// Asks the job to fall quiet until it does, or the time for that is over.
     pub(super) async fn fall_quiet(
         &mut self,
         insist: Insist,
     ) -> Result<(Table, Vec<Process>), Cause> {
-        let now = self.engine.now();
-        let mut tries = Tries::new(TriesConfig::within(self.engine.quiesce_timeout), now);
+        let config = TriesConfig::within(self.engine.quiesce_timeout, self.engine.hold_limit);
+        // Who asked for the end of the job does not wait for a good moment.
+        let haste = match self.termination {
+            Some(_) => Haste::Yes,
+            None => Haste::No,
+        };
+        let mut tries = Tries::new(config, self.engine.habit, haste, self.engine.now());
         loop {
+            let current = tries.current();
+            let waited = self.run_on(current, &tries).await?;
             let began = Instant::now();
             self.attempt.held_since = Some(began);
-            let outcome = self.quiesce(tries.bound(), insist).await;
+            let hold = tries.bound(waited);
+            let length = if waited { hold } else { current.length };
+            let time = QuiesceTime {
+                timeout_ms: millis(length),
+                hold_ms: millis(hold),
+            };
+            let outcome = self.quiesce(time, insist).await;
             let (error, answer) = match outcome {
                 Err(Cause::Agent(e)) => match answer_of(&e) {
                     Some(answer) => (e, answer),
@@ -60,7 +77,7 @@ impl Session<'_> {
                 },
                 outcome => {
                     if outcome.is_ok() {
-                        self.engine.long_tries.succeeded();
+                        tries.succeeded(waited, &mut self.engine.habit);
                     }
                     return outcome;
                 }
@@ -69,10 +86,9 @@ impl Session<'_> {
             self.attempt.held_since = None;
             self.attempt.held_for += held;
             let now = self.engine.now();
-            match tries.after(answer, held, &mut self.engine.long_tries, now) {
-                Next::Try { after, bound } => {
-                    tracing::debug!(cause = %error, after_ms = after.as_millis() as u64, bound_ms = bound.as_millis() as u64, "the job is asked again");
-                    self.run_on(after).await?;
+            match tries.after(answer, held, &mut self.engine.habit, now) {
+                Next::Try(next) => {
+                    tracing::debug!(cause = %error, waited, ?next, "the job is asked again");
                     self.attempt.seq += 1;
                 }
                 Next::GiveUp if tries.failed() > 1 => {
@@ -88,21 +104,64 @@ impl Session<'_> {
         }
     }
 
-    /// Lets the job run between two tries; ends early when somebody wants an end.
-    async fn run_on(&mut self, time: Duration) -> Result<(), Cause> {
+    /// Lets the job run before a try; ends early when somebody wants an end. True: the job has just waited for its work.
+    async fn run_on(&mut self, next: Try, tries: &Tries) -> Result<bool, Cause> {
+        if !next.pause.is_zero() {
+            self.until_moment(None, next.pause).await?;
+        }
+        if next.watch.is_zero() {
+            return Ok(false);
+        }
+        let seq = self.attempt.seq;
+        let time = WatchTime {
+            for_ms: millis(next.watch),
+            glance_ms: millis(tries.glance()),
+            answer_ms: millis(tries.answer()),
+        };
+        self.link.send(&ToAgent::Watch { seq, time })?;
+        // When the time is over, the job may have been held a moment ago.
+        let time = next.watch + tries.glance() * 2;
+        let waited = self.until_moment(Some(seq), time).await;
+        if waited.is_err() {
+            let time = WatchTime::OVER;
+            self.link.send(&ToAgent::Watch { seq, time })?;
+        }
+        waited
+    }
+
+    /// Waits for the moment that was asked for, no longer than `time`. False: it did not come.
+    async fn until_moment(
+        &mut self,
+        wanted: Option<Sequence>,
+        time: Duration,
+    ) -> Result<bool, Cause> {
         let until = Instant::now() + time;
+        // Then the signal was heard.
+        let ending = self.termination.is_some();
         loop {
             let time_is_up = self.exit_at();
             let signals = &mut self.engine.signals;
             tokio::select! {
-                packet = self.link.recv() => self.event_while_waiting(packet?).await?,
-                () = stop_wanted(signals, Duration::ZERO) => {
-                    return Err(Cause::Task("the sidecar is to end, and the job has not fallen quiet".into()));
+                packet = self.link.recv() => {
+                    let packet = packet?;
+                    if let (ToSidecar::Moment { seq, waited }, Some(wanted)) = (&packet.0, wanted)
+                        && *seq == wanted
+                    {
+                        return Ok(*waited);
+                    }
+                    self.event_while_waiting(packet).await?;
+                    if self.termination.is_some() && !ending {
+                        // No time for a better moment.
+                        return Ok(false);
+                    }
+                }
+                () = stop_wanted(signals, Duration::ZERO), if !ending => {
+                    return Err(Cause::Unquiet("the sidecar is to end, and the job has not fallen quiet".into()));
                 }
                 () = at(time_is_up) => {
-                    return Err(Cause::Task("the job is to end, and has not fallen quiet".into()));
+                    return Err(Cause::Unquiet("the job is to end, and has not fallen quiet".into()));
                 }
-                () = tokio::time::sleep_until(until.into()) => return Ok(()),
+                () = tokio::time::sleep_until(until.into()) => return Ok(false),
             }
         }
     }
@@ -110,14 +169,14 @@ impl Session<'_> {
     /// One try: the table of the job's memory, and its processes.
     async fn quiesce(
         &mut self,
-        timeout: Duration,
+        time: QuiesceTime,
         insist: Insist,
     ) -> Result<(Table, Vec<Process>), Cause> {
         let seq = self.attempt.seq;
-        let timeout_ms = u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX);
+        let timeout = Duration::from_millis(time.timeout_ms.into());
         self.link.send(&ToAgent::Quiesce {
             seq,
-            timeout_ms,
+            time,
             insist: insist == Insist::Yes,
         })?;
         let mut table = Table::default();

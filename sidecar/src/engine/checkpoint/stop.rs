@@ -69,7 +69,11 @@ impl Session<'_> {
             Trigger::Interval => Insist::No,
             Trigger::OnDemand | Trigger::Terminate => Insist::Yes,
         };
+        let asked = Instant::now();
         let (table, processes) = self.fall_quiet(insist).await?;
+        // How long the next one takes does not depend on how long this one waited for a good moment.
+        let waited = self.attempt.held_since.map(|at| at.duration_since(asked));
+        let began = began + waited.unwrap_or_default();
         let seq = self.attempt.seq;
         // Of the try that the job fell quiet in.
         let quiesce = self.attempt.held_since.map(|at| at.elapsed());

@@ -56,7 +56,7 @@ impl Session<'_> {
             ToSidecar::Resumed { .. }
             | ToSidecar::Table { .. }
             | ToSidecar::ControlSaved { .. } => {}
-            ToSidecar::Quiesced { .. } | ToSidecar::Dumped { .. } => {}
+            ToSidecar::Quiesced { .. } | ToSidecar::Dumped { .. } | ToSidecar::Moment { .. } => {}
             other => return Ok(Some(other)),
         }
         Ok(None)

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use phos_protocol::agent::{
-    AttemptError, DumpFacts, Exit, JobState, Process, RestoreTimes, ToAgent, ToSidecar,
+    AttemptError, DumpFacts, Exit, JobState, Process, QuiesceTime, RestoreTimes, ToAgent, ToSidecar,
 };
 use phos_protocol::channel;
 use phos_protocol::shim::TableEntry;
@@ -321,7 +321,7 @@ impl Sidecar {
         self.seq += 1;
         self.send(&ToAgent::Quiesce {
             seq: self.seq,
-            timeout_ms: 10_000,
+            time: QuiesceTime::at_once(10_000),
             insist: false,
         });
         self.table.clear();

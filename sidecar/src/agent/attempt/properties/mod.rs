@@ -17,6 +17,7 @@ mod world;
 
 use std::time::Duration;
 
+use phos_protocol::agent::QuiesceTime;
 use phos_protocol::types::ProcessId;
 use proptest::prelude::*;
 
@@ -198,7 +199,7 @@ fn who_was_taken_back_before_it_was_asked_is_not_asked_after_all() {
     world.owed.0 = 1;
     world.input(Input::Begin {
         seq: 1,
-        timeout_ms: TIMEOUT_MS,
+        time: QuiesceTime::at_once(TIMEOUT_MS),
         processes: vec![1, 2],
     });
     assert_eq!(

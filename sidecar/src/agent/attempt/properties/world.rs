@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
 
-use phos_protocol::agent::{AttemptError, DumpFacts, DumpTimes, ToSidecar};
+use phos_protocol::agent::{AttemptError, DumpFacts, DumpTimes, QuiesceTime, ToSidecar};
 use phos_protocol::shim::{Refusal, Sequence};
 use phos_protocol::types::ProcessId;
 
@@ -616,7 +616,7 @@ impl World {
         let processes = self.connected();
         self.input(Input::Begin {
             seq,
-            timeout_ms: TIMEOUT_MS,
+            time: QuiesceTime::at_once(TIMEOUT_MS),
             processes,
         });
         assert!(!was_under_way || self.seq < seq, "two attempts at a time");

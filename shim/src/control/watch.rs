@@ -1,0 +1,205 @@
+//! The agent wants to know when the job has itself waited for its work, and the GPU has none left: the moment for a checkpoint.
+//!
+//! A wait of the job's ([`moment`]) may be for a part of what is in flight: for the copy of a batch, in the midst of a step. So
+//! the gate is closed for a glance; only if nothing is in flight by its end, the agent is told, and the gate stays closed for its
+//! answer, for no longer than the agent said. Else the job goes on, and the next glance is a while away: it is likely to be at another
+//! of the job's waits. A job that has the next step queued when it waits for this one is never idle, and needs a longer one:
+//! glances grow, from a few ms to what the agent allows, and so do the pauses between them.
+
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use phos_protocol::shim::{Sequence, ToAgent, WatchTime};
+
+use super::{Control, End, Phase, millis, say, synchronizer};
+use crate::{abi, capture, context, gate, moment};
+
+/// How often it is looked whether the job has waited.
+pub const LOOK: Duration = Duration::from_millis(2);
+/// How long the first glances last, at most. Every other one is [`LONGER`] times as long as the one before.
+const GLANCE: Duration = Duration::from_millis(2);
+const LONGER: u32 = 8;
+/// From a glance that found work to the next, in lengths of it and of the look before it: they cost the job a twentieth of its
+/// time at most. Uneven, so as not to meet the same wait of every step.
+const AGAIN: [u32; 3] = [20, 27, 33];
+/// How long the synchronizer's thread may take to begin.
+const ENTER: Duration = Duration::from_millis(10);
+/// Between looks whether calls have left.
+const STEP: Duration = Duration::from_micros(100);
+
+/// See [`ToShim::Watch`](phos_protocol::shim::ToShim::Watch).
+#[derive(Debug, Clone, Copy)]
+pub struct Watch {
+    seq: Sequence,
+    /// When it ends.
+    until: Instant,
+    /// The longest glance.
+    longest: Duration,
+    /// How long the gate stays closed for an answer. The agent and the sidecar take a few ms; a job is not held for one that is slow.
+    answer: Duration,
+    /// Glances that found work.
+    glances: u32,
+    state: State,
+}
+
+impl Watch {
+    /// How long the next glance may last.
+    fn glance(&self) -> Duration {
+        let longer = LONGER.saturating_pow(self.glances / 2);
+        GLANCE.saturating_mul(longer).min(self.longest)
+    }
+
+    /// How long the job runs on after it.
+    fn again(&self) -> Duration {
+        (self.glance() + LOOK) * AGAIN[self.glances as usize % AGAIN.len()]
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// The next wait of the job's that ends is looked at.
+    Wanted,
+    /// One was looked at, and there was work left. The next, from then on.
+    Later(Instant),
+    /// The agent knows, and the gate is closed.
+    Told,
+}
+
+impl Control {
+    pub(super) fn begin_watch(&mut self, seq: Sequence, time: WatchTime) {
+        if self.phase != Phase::Running {
+            return;
+        }
+        self.end_watch();
+        if time == WatchTime::OVER {
+            return;
+        }
+        self.watch = Some(Watch {
+            seq,
+            until: Instant::now() + millis(time.for_ms),
+            longest: millis(time.glance_ms),
+            answer: millis(time.answer_ms),
+            glances: 0,
+            state: State::Wanted,
+        });
+        moment::want();
+    }
+
+    /// Tells the agent when the job has waited for all its work, once, and ends a watch whose time is over.
+    pub(super) fn look_for_moment(&mut self, socket: &OwnedFd) -> Result<(), End> {
+        let Some(watch) = &mut self.watch else {
+            return Ok(());
+        };
+        let now = Instant::now();
+        match watch.state {
+            State::Wanted if moment::is_reached() => {
+                if glance(watch.glance()) {
+                    watch.state = State::Told;
+                    watch.until = Instant::now() + watch.answer;
+                    return say(socket, &ToAgent::Moment { seq: watch.seq });
+                }
+                watch.state = State::Later(Instant::now() + watch.again());
+                watch.glances = watch.glances.saturating_add(1);
+            }
+            State::Later(at) if now >= at => {
+                watch.state = State::Wanted;
+                moment::want();
+            }
+            State::Wanted | State::Later(_) | State::Told => {}
+        }
+        if now >= watch.until {
+            self.end_watch();
+        }
+        Ok(())
+    }
+
+    /// Whether the agent was to be told when the job waits, whatever came of it.
+    pub(super) fn is_watched(&self) -> bool {
+        self.watch.is_some()
+    }
+
+    /// Whether the gate is closed, and nothing was in flight when it was.
+    pub(super) fn has_waited(&self) -> bool {
+        matches!(self.watch, Some(watch) if watch.state == State::Told)
+    }
+
+    /// No more of it; the gate is as the phase wants it.
+    pub(super) fn end_watch(&mut self) {
+        let closed = self.has_waited();
+        self.watch = None;
+        moment::forget();
+        if closed && self.phase == Phase::Running {
+            gate::open();
+        }
+    }
+}
+
+/// Whether nothing is in flight, or nothing any more after so long. If so, the gate is closed now.
+fn glance(length: Duration) -> bool {
+    let until = Instant::now() + length;
+    let closed = gate::close();
+    // Who has waited is held by the gate from here on, if by anything.
+    moment::forget();
+    let idle = closed && calls_left(until) && !capture::any() && contexts_idle(until);
+    if !idle {
+        gate::open();
+    }
+    idle
+}
+
+fn calls_left(until: Instant) -> bool {
+    while !gate::is_quiet() {
+        if Instant::now() >= until {
+            return false;
+        }
+        gate::forget_the_dead();
+        std::thread::sleep(STEP);
+    }
+    true
+}
+
+fn contexts_idle(until: Instant) -> bool {
+    // One that was given up ends when the work does that it was begun for, which may be now.
+    if outcome(until).is_none() || synchronizer::begin(context::live()).is_err() {
+        return false;
+    }
+    // The time is the driver's: a thread that was not woken in time looks as if there were work.
+    match synchronizer::entered(ENTER).and_then(|()| outcome(until.max(Instant::now() + GLANCE))) {
+        Some(result) => result == abi::SUCCESS,
+        None => {
+            synchronizer::cancel();
+            false
+        }
+    }
+}
+
+/// What the synchronizer came to, if by then it did; a thread that has ended its wait needs a moment to say so.
+fn outcome(until: Instant) -> Option<u32> {
+    synchronizer::outcome(until.saturating_duration_since(Instant::now()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn glances_grow_and_cost_the_job_a_twentieth() {
+        let ms = Duration::from_millis;
+        let now = Instant::now();
+        let mut watch = Watch {
+            seq: 1,
+            until: now,
+            longest: ms(60),
+            answer: ms(100),
+            glances: 0,
+            state: State::Wanted,
+        };
+        let mut lengths = Vec::new();
+        for glances in (0..9).chain([u32::MAX]) {
+            watch.glances = glances;
+            lengths.push(watch.glance().as_millis());
+            assert!(watch.again() >= (watch.glance() + LOOK) * 20);
+        }
+        assert_eq!(lengths, [2, 2, 16, 16, 60, 60, 60, 60, 60, 60]);
+    }
+}
