@@ -131,13 +131,14 @@ fn socket() -> Option<Arc<OwnedFd>> {
     lock(&STATE).socket.clone()
 }
 
-/// Waits a moment for the agent to be there.
-pub fn wait_connected() {
+/// Waits a moment for the agent to be there; whether it is.
+pub fn wait_connected() -> bool {
     let start = Instant::now();
     let mut state = lock(&STATE);
     while state.socket.is_none() && start.elapsed() < Duration::from_secs(2) {
         state = wait(&CHANGED, state, Duration::from_millis(100));
     }
+    state.socket.is_some()
 }
 
 /// Sends, waiting while the socket is full.

@@ -154,7 +154,9 @@ pub fn make(pointer: u64) -> Option<Result<IpcHandle, u32>> {
                 drop(gate::enter());
                 link::wait_connected();
             }
-            Err(AskError::NotConnected) => link::wait_connected(),
+            Err(AskError::NotConnected) => {
+                link::wait_connected();
+            }
             Err(AskError::Refused(why)) => {
                 log::error!("cuIpcGetMemHandle: the agent could not share memory: {why}");
                 return Some(Err(abi::NOT_SUPPORTED));

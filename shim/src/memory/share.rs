@@ -20,12 +20,18 @@ pub(super) const TRIES: u32 = 8;
 
 /// Asks the agent; when the connection goes because of a checkpoint, waits until that is over and asks again.
 pub(super) fn ask<T>(mut question: impl FnMut() -> Result<T, AskError>) -> Result<T, AskError> {
+    let mut lost = false;
     for _ in 0..TRIES {
         match question() {
-            Err(AskError::Lost) => {
+            // Also where a checkpoint came between the gate and the question: the connection ends with the detach.
+            Err(why @ (AskError::Lost | AskError::NotConnected)) => {
                 // Passes when the gate is open again.
                 drop(gate::enter());
-                link::wait_connected();
+                lost |= matches!(why, AskError::Lost);
+                // Where there was no agent, none may ever be.
+                if !link::wait_connected() && !lost {
+                    return Err(why);
+                }
             }
             other => return other,
         }
