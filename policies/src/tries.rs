@@ -46,7 +46,7 @@ impl TriesConfig {
     #[must_use]
     pub fn within(timeout: Duration, bound: Duration) -> Self {
         Self {
-            bound,
+            bound: bound.min(timeout),
             budget: timeout,
             patience: Duration::from_secs(60).max(timeout),
             pause: Duration::from_millis(250),

@@ -305,7 +305,10 @@ impl Control {
                     unsupported::announce();
                 }
                 link::flush_freed();
-                bypass::look_again();
+                // It takes the loader's lock, which a thread that waits at the gate may have.
+                if self.phase == Phase::Running {
+                    bypass::look_again();
+                }
                 if let Err(end) = self.tell_usage(socket) {
                     return end;
                 }

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use phos_protocol::agent::{AttemptError, DumpFacts, JobState, QuiesceTime, ToSidecar};
-use phos_protocol::shim::{Refusal, Sequence, ShimState, TableEntry, ToShim, Usage, WatchTime};
+use phos_protocol::shim::{Refusal, Sequence, ShimState, TableEntry, ToShim, Usage};
 use phos_protocol::types::{AllocationKey, ProcessId};
 
 use super::Init;
@@ -212,11 +212,8 @@ impl Init {
             let outcome = Err(error);
             self.sidecar
                 .send(&ToSidecar::Quiesced { seq, outcome }, &[]);
-            if watched.is_some() {
-                // Who has said that it waits is held for what does not come.
-                self.watch_for_moment(seq, WatchTime::OVER);
-                self.watching = None;
-            }
+            self.watching = watched;
+            self.end_watch();
             return;
         }
         self.last_seq = seq;

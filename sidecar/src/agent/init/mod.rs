@@ -46,7 +46,7 @@ use phos_protocol::types::{GpuUuid, ProcessId};
 
 use self::attempt::Checkpoint;
 use self::life::{Decision, Kill};
-use self::requests::Notice;
+use self::requests::{Notice, Watching};
 use self::restore::{Incoming, Restore};
 use self::run_directory::open_job_dir;
 use self::stopping::Ending;
@@ -136,8 +136,8 @@ pub(super) struct Init {
     notice: Notice,
     /// The number of the newest attempt, whoever made it.
     last_seq: Sequence,
-    /// The attempt that is to begin when a process waits for its work.
-    watching: Option<Sequence>,
+    /// Until the attempt begins that is to begin when a process waits for its work.
+    watching: Option<Watching>,
     /// The epoch in the store that the job's processes belong to; 0: no sidecar said.
     epoch: u64,
     decision: Decision,

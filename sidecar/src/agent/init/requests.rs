@@ -29,6 +29,15 @@ pub(super) enum Tell {
     AlsoNothing,
 }
 
+/// The sidecar wants to know when the job waits for its work.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Watching {
+    /// The attempt that is to begin then.
+    pub(super) seq: Sequence,
+    /// It knows.
+    pub(super) told: bool,
+}
+
 /// What the sidecar was told of processes that rule checkpoints out.
 #[derive(Debug, Default)]
 pub(super) struct Notice {
@@ -97,7 +106,10 @@ impl Init {
                 };
                 self.begin_attempt(seq, time, urgency);
             }
-            ToAgent::Watch { seq, time } => self.watch_for_moment(seq, time),
+            ToAgent::Watch { seq, time } if time != WatchTime::OVER => {
+                self.watch_for_moment(seq, time)
+            }
+            ToAgent::Watch { .. } => self.end_watch(),
             ToAgent::Dump { seq } => self.attempt(Input::Dump { seq }),
             ToAgent::Attach { seq } => self.attempt(Input::Attach { seq }),
             ToAgent::Abandon { seq } => self.attempt(Input::Abandon { seq: Some(seq) }),
@@ -124,8 +136,7 @@ impl Init {
             self.incoming.memory.clear();
         }
         self.attempt(Input::Abandon { seq: None });
-        self.watch_for_moment(0, WatchTime::OVER);
-        self.watching = None;
+        self.end_watch();
         self.wait_for_decision();
         if let Some(stopping) = &self.ending.stopping
             && !stopping.signalled
@@ -137,7 +148,7 @@ impl Init {
 
     /// Has those tell when they wait for their work that did not fall quiet; all, if that is of none of them. If none can tell, the
     /// sidecar hears that at once, and tries again by itself.
-    pub(super) fn watch_for_moment(&mut self, seq: Sequence, time: WatchTime) {
+    fn watch_for_moment(&mut self, seq: Sequence, time: WatchTime) {
         let able = |p: &CudaProcess| p.watches && p.connection.is_some();
         let any_busy = self.processes.values().any(|p| able(p) && p.busy);
         let asked: Vec<ConnectionId> = self
@@ -146,12 +157,25 @@ impl Init {
             .filter(|p| able(p) && (p.busy || !any_busy))
             .filter_map(|p| p.connection)
             .collect();
-        self.watching = Some(seq);
+        self.watching = Some(Watching { seq, told: false });
         if asked.is_empty() {
             let waited = false;
             self.sidecar.send(&ToSidecar::Moment { seq, waited }, &[]);
         }
         for id in asked {
+            self.tell_shim(id, &ToShim::Watch { seq, time });
+        }
+    }
+
+    /// Nobody wants to know any more. Who has said that it waits is held for what does not come.
+    pub(super) fn end_watch(&mut self) {
+        if self.watching.take().is_none() {
+            return;
+        }
+        let able = self.processes.values().filter(|p| p.watches);
+        let asked: Vec<ConnectionId> = able.filter_map(|p| p.connection).collect();
+        for id in asked {
+            let (seq, time) = (0, WatchTime::OVER);
             self.tell_shim(id, &ToShim::Watch { seq, time });
         }
     }

@@ -148,7 +148,10 @@ impl Init {
             }
             FromShim::Moment { seq } => {
                 // The first of them is who was waited for.
-                if self.watching.take_if(|watched| *watched == seq).is_some() {
+                if let Some(watching) = &mut self.watching
+                    && watching.seq == seq
+                    && !std::mem::replace(&mut watching.told, true)
+                {
                     tracing::debug!(pid, seq, "the job has waited for its work");
                     let waited = true;
                     self.sidecar.send(&ToSidecar::Moment { seq, waited }, &[]);
