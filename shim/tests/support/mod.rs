@@ -48,9 +48,12 @@ fn built() -> &'static (PathBuf, PathBuf) {
         if let Some(folder) = real_gpu() {
             return (folder.join("puppet"), PathBuf::new());
         }
-        let folder =
-            Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("shim-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
+        // It stays when the process ends, and another gets its number: the name is no one's before.
+        let folder = tempfile::Builder::new()
+            .prefix("shim-")
+            .tempdir_in(env!("CARGO_TARGET_TMPDIR"))
+            .unwrap()
+            .keep();
         std::os::unix::fs::symlink(library("libphos_gpu_sim.so"), folder.join("libcuda.so.1"))
             .unwrap();
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/puppet.c");
