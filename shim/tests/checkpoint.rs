@@ -1087,6 +1087,20 @@ fn legacy_ipc_goes_through_the_vault_and_survives_a_checkpoint() {
     user.check("b", 5000, 4);
     user.check("c", 3_000_000, 5);
     assert_eq!(user.ok("range c 10"), "0 3000000");
+    // Between the gate and the question a connection may end with a detach: it is asked over the next one.
+    user.ok("ipcclose c");
+    second.receive();
+    drop(second);
+    user.send(&format!("ipcopen c {}", handles[1].0));
+    user.silent(Duration::from_millis(100));
+    second = agent.accept().welcome(&[]);
+    let message = second.receive().0;
+    assert!(matches!(message, ToAgent::Fetch { .. }), "{message:?}");
+    let answer = ToShim::Identified(Some(handles[1].1));
+    let fd = std::os::fd::AsFd::as_fd(&vault[&handles[1].1.key]);
+    phos_protocol::channel::send(&second.socket, &answer, &[fd]).unwrap();
+    assert!(user.answer().starts_with("ok"));
+    user.check("c", 3_000_000, 5);
 
     for (link, imports) in [(&mut first, 0), (&mut second, 2)] {
         let (_, table, imported) = link.quiesce(1, 5000).unwrap();

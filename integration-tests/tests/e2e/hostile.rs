@@ -2,6 +2,7 @@
 //! once it has gone.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use phos_integration_tests::scenario::{
@@ -9,6 +10,7 @@ use phos_integration_tests::scenario::{
     wait_said, wait_step,
 };
 use phos_integration_tests::{DeviceNode, JobSpec, PhosFt, World, wait_for};
+use rustix::process::{Pid, Signal, kill_process};
 
 /// A job of which every try is told.
 fn told() -> JobSpec {
@@ -73,6 +75,25 @@ fn work_that_waits_for_the_host() -> Result<()> {
         checkpoint(world, phos)?;
         ensure!(unprotected(world)?.is_none(), "it is protected again");
         wait_said(phos, &["the job is protected again"])
+    })
+}
+
+/// A checkpoint that waits for the job to fall quiet does not keep the job's end waiting.
+#[test]
+fn an_end_while_the_job_does_not_fall_quiet() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let spec = spec(&world, "work").with_phos(&["--quiesce-timeout", "10m"]);
+    let mut phos = world.start(&spec)?;
+    hold(&world, &phos)?;
+    std::thread::scope(|scope| {
+        let asked = scope.spawn(|| world.run(&["checkpoint"]));
+        let said = wait_said(&phos, &["the job is asked again"]);
+        kill_process(Pid::from_child(&phos.child), Signal::TERM)?;
+        // Far below what the checkpoint may take, and what an answer may.
+        let ended = phos.wait(Duration::from_secs(60));
+        asked.join().map_err(|_| anyhow::anyhow!("a panic"))??;
+        ended?;
+        said
     })
 }
 

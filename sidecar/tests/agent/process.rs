@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::support::{Agent, Options, Sidecar, can_run, no_memory, numbers, until};
 use nix::sys::signal::Signal;
 use phos_protocol::agent::{AttemptError, Exit, JobState, QuiesceTime, ToAgent, ToSidecar};
+use phos_protocol::shim::WatchTime;
 
 /// Counts in several threads and a child process, to a log file and to stdout, in memory only.
 const COUNTER: &str = r#"
@@ -319,6 +320,20 @@ fn requests_out_of_order_are_refused_and_a_second_sidecar_is_busy() {
     .unwrap();
     let (answer, _): (ToSidecar, _) = phos_protocol::channel::recv(&second).unwrap();
     assert_eq!(answer, ToSidecar::Busy);
+    // No process of the job's can say when it waits for GPU work: that is said at once.
+    sidecar.send(&ToAgent::Watch {
+        seq: 998,
+        time: WatchTime {
+            for_ms: 60_000,
+            glance_ms: 60,
+            answer_ms: 100,
+        },
+    });
+    let nobody = ToSidecar::Moment {
+        seq: 998,
+        waited: false,
+    };
+    assert_eq!(sidecar.recv().0, nobody);
     sidecar.quiesce().unwrap();
     sidecar.send(&ToAgent::Quiesce {
         seq: 999,

@@ -403,11 +403,7 @@ impl Step<'_> {
     fn newcomer(&mut self, pid: ProcessId) {
         match self.attempt.stage {
             // It would be quiet at once, and held for as long as the other one takes turns.
-            Stage::Quiescing if self.attempt.in_turns => {
-                self.fail(AttemptError::Soon(format!(
-                    "process {pid} began to use the GPU"
-                )));
-            }
+            Stage::Quiescing if self.attempt.in_turns => self.fail(newcomer(pid)),
             Stage::Quiescing => {
                 // In the same attempt, within what is left of its time.
                 let margin = self.timeouts.quiesce_margin;

@@ -72,6 +72,15 @@ impl Checkpoint {
     }
 }
 
+/// Turns are for a process alone: one that has fallen quiet would be held while another still takes them, and that may
+/// wait for it. And a shim of before, in a restored process, knows none. Then the job is held for the shorter of both times.
+fn granted(time: QuiesceTime, mut take_turns: impl Iterator<Item = bool>) -> QuiesceTime {
+    match (take_turns.next(), take_turns.next()) {
+        (Some(true), None) => time,
+        _ => QuiesceTime::at_once(time.timeout_ms.min(time.hold_ms)),
+    }
+}
+
 impl Init {
     /// Takes in what happened, and carries out what is to be done about it.
     pub(super) fn attempt(&mut self, input: Input) {
@@ -167,16 +176,6 @@ impl Init {
         }
     }
 
-    /// Turns are for a process alone: one that has fallen quiet would be held while another still takes them, and that may
-    /// wait for it. And a shim of before, in a restored process, knows none. Then the job is held for the shorter of both times.
-    fn granted(&self, time: QuiesceTime) -> QuiesceTime {
-        let mut connected = self.processes.values().filter(|p| p.connection.is_some());
-        match (connected.next(), connected.next()) {
-            (Some(alone), None) if alone.watches => time,
-            _ => QuiesceTime::at_once(time.timeout_ms.min(time.hold_ms)),
-        }
-    }
-
     /// Tells a process something, if it is connected.
     fn tell_process(&mut self, pid: ProcessId, message: &ToShim) {
         if let Some(id) = self.connection_of(pid) {
@@ -207,7 +206,8 @@ impl Init {
         urgency: survey::Urgency,
     ) {
         let watched = self.watching.take();
-        let time = self.granted(time);
+        let connected = self.processes.values().filter(|p| p.connection.is_some());
+        let time = granted(time, connected.map(|p| p.watches));
         if let Err(error) = self.attempt_possible(urgency) {
             let outcome = Err(error);
             self.sidecar
@@ -555,6 +555,24 @@ impl Init {
                 Tables::Keep => self.vault.keep(pid, table),
                 Tables::Drop => drop(table),
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_are_for_a_process_alone_that_knows_them() {
+        let time = QuiesceTime {
+            timeout_ms: 5000,
+            hold_ms: 250,
+        };
+        assert_eq!(granted(time, [true].into_iter()), time);
+        for processes in [&[][..], &[false], &[true, true], &[true, false]] {
+            let granted = granted(time, processes.iter().copied());
+            assert_eq!(granted, QuiesceTime::at_once(250), "{processes:?}");
         }
     }
 }

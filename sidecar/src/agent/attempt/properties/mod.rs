@@ -15,14 +15,14 @@
 
 mod world;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use phos_protocol::agent::QuiesceTime;
 use phos_protocol::types::ProcessId;
 use proptest::prelude::*;
 
 use self::world::{Does, Event, Job, PROCESSES, TIMEOUT_MS, Told, World};
-use super::Input;
+use super::{Attempts, Effect, Input, Timeouts};
 
 fn does() -> impl Strategy<Value = Does> {
     prop_oneof![
@@ -187,6 +187,33 @@ fn all_goes_well() {
         }
         assert!(!world.attempts.is_under_way(), "{:?}", world.attempts);
         world.check_end();
+    }
+}
+
+#[test]
+fn who_comes_while_another_takes_turns_ends_the_attempt() {
+    let now = Instant::now();
+    for (hold_ms, ends) in [(250, true), (5000, false)] {
+        let mut attempts = Attempts::new(Timeouts::default());
+        let time = QuiesceTime {
+            timeout_ms: 5000,
+            hold_ms,
+        };
+        let processes = vec![1];
+        attempts.step(
+            now,
+            Input::Begin {
+                seq: 1,
+                time,
+                processes,
+            },
+        );
+        let effects = attempts.step(now, Input::Newcomer { pid: 2 });
+        let taken_back = effects.contains(&Effect::Resume { pid: 1, seq: 1 });
+        let asked = effects
+            .iter()
+            .any(|e| matches!(e, Effect::Quiesce { pid: 2, .. }));
+        assert_eq!((taken_back, asked), (ends, !ends), "{effects:?}");
     }
 }
 
