@@ -2,7 +2,6 @@
 //! once it has gone.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use phos_integration_tests::scenario::{
@@ -78,7 +77,8 @@ fn work_that_waits_for_the_host() -> Result<()> {
     })
 }
 
-/// A checkpoint that waits for the job to fall quiet does not keep the job's end waiting.
+/// A checkpoint that waits for the job to fall quiet does not keep the sidecar from making the last one. Both are told to end, as by
+/// whoever stops a pod, the sidecar first.
 #[test]
 fn an_end_while_the_job_does_not_fall_quiet() -> Result<()> {
     let world = World::simulated(1, 256)?;
@@ -88,13 +88,23 @@ fn an_end_while_the_job_does_not_fall_quiet() -> Result<()> {
     std::thread::scope(|scope| {
         let asked = scope.spawn(|| world.run(&["checkpoint"]));
         let said = wait_said(&phos, &["the job is asked again"]);
-        kill_process(Pid::from_child(&phos.child), Signal::TERM)?;
-        // Far below what the checkpoint may take, and what an answer may.
-        let ended = phos.wait(Duration::from_secs(60));
+        let supervisor = Pid::from_child(&phos.child);
+        for pid in world.tree().sidecar.into_iter().filter_map(Pid::from_raw) {
+            if pid != supervisor {
+                kill_process(pid, Signal::TERM)?;
+            }
+        }
+        let said = said.and_then(|()| wait_said(&phos, &["asked to end"]));
+        kill_process(supervisor, Signal::TERM)?;
+        let ending = wait_said(&phos, &["the job is to end"]);
+        std::fs::remove_file(hold_file(&world))?;
+        let ended = phos.wait(LIMIT);
         asked.join().map_err(|_| anyhow::anyhow!("a panic"))??;
         ended?;
-        said
-    })
+        said.and(ending)
+    })?;
+    ensure!(!world.checkpoints()?.is_empty(), "{}", phos.tail());
+    Ok(())
 }
 
 #[test]
