@@ -2,7 +2,8 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, lchown, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use phos_integration_tests::scenario::{LIMIT, checkpoint, disturbed, finish, refused, wait_said};
@@ -76,46 +77,76 @@ fn a_directory_that_was_swapped_leads_nowhere() -> Result<()> {
     finish(&world, phos, &reference)
 }
 
-/// By another process of the same user, between the look at an image's paths and CRIU's way to them: to a file that looks the same to
-/// CRIU, where only root may go.
-#[test]
-fn a_directory_swapped_while_the_job_comes_back_gives_it_nothing() -> Result<()> {
-    let (world, spec) = world()?;
-    let reference = world.reference(&spec)?;
-    let phos = world.start(&spec)?;
+/// What another process of the same user does between the look at an image's paths and CRIU's way along them: `directory` becomes a link
+/// to one that looks the same to CRIU, where only root may go. The job does not run, and nothing was made or changed there, not for an
+/// instant.
+fn swapped_meanwhile(spec: &JobSpec, directory: fn(&World) -> Result<PathBuf>) -> Result<()> {
+    let world = world()?.0;
+    let reference = world.reference(spec)?;
+    let phos = world.start(spec)?;
     checkpoint(&world, &phos)?;
     world.kill_everything()?;
     let waits = world.path("waits");
     let failpoint = format!("agent:mid-restore@{}", waits.display());
-    let mut command = world.trainer(&spec);
+    let mut command = world.trainer(spec);
     command
         .env("PHOS_FAILPOINT", failpoint)
         .current_dir(world.path("tmp"));
     let phos = world.spawn(command)?;
     wait_for("the agent to wait", LIMIT, || waits.exists().then_some(()))?;
-    let (work, vault) = (world.path("work"), world.path("vault"));
-    let etc = vault.join("etc");
-    fs::create_dir_all(&etc)?;
-    fs::set_permissions(&etc, fs::metadata(&work)?.permissions())?;
-    let secret = etc.join("loss.log");
-    fs::copy(world.log(), &secret)?;
-    fs::set_permissions(&secret, fs::metadata(world.log())?.permissions())?;
-    let before = fs::read(&secret)?;
+    let (directory, vault) = (directory(&world)?, world.path("vault"));
+    let victim = vault.join("victim");
+    fs::create_dir(&vault)?;
     fs::set_permissions(&vault, Permissions::from_mode(0o700))?;
-    swap(&work, &etc)?;
+    let copied = Command::new("cp")
+        .arg("--archive")
+        .args([&directory, &victim])
+        .status()?;
+    ensure!(copied.success(), "cp: {copied}");
+    // What is made and removed again leaves its time in the directory.
+    let state = || -> Result<_> {
+        let mut files = Vec::new();
+        for entry in fs::read_dir(&victim)? {
+            let entry = entry?;
+            let meta = entry.metadata()?;
+            let content = meta.is_file().then(|| fs::read(entry.path())).transpose()?;
+            files.push((entry.file_name(), meta.uid(), meta.mode(), content));
+        }
+        files.sort();
+        let meta = fs::metadata(&victim)?;
+        Ok((files, meta.mtime(), meta.mtime_nsec()))
+    };
+    let before = state()?;
+    swap(&directory, &victim)?;
     fs::remove_file(&waits)?;
-    wait_said(&phos, &["was changed while the job was brought back"])?;
+    wait_said(&phos, &[&format!("is a symbolic link of user {USER}")])?;
     ensure!(
-        world.tree().job.is_empty() && fs::read(&secret)? == before,
+        world.tree().job.is_empty() && state()? == before,
         "{}",
         phos.tail()
     );
     // Nothing is lost by that.
     world.kill_everything()?;
-    swap_back(&work)?;
-    let phos = world.start(&spec)?;
+    swap_back(&directory)?;
+    let phos = world.start(spec)?;
     wait_said(&phos, &["resumed checkpoint="])?;
     finish(&world, phos, &reference)
+}
+
+#[test]
+fn a_directory_swapped_while_the_job_comes_back_gives_it_nothing() -> Result<()> {
+    swapped_meanwhile(&world()?.1, |world| Ok(world.path("work")))
+}
+
+/// Sockets, and files that have no name any more, which CRIU makes by the names they had.
+#[test]
+fn a_directory_swapped_while_the_job_comes_back_has_nothing_made_elsewhere() -> Result<()> {
+    let spec = world()?.1.with_trainer(&["--scratch"]);
+    swapped_meanwhile(&spec, |world| {
+        let tmp = world.path("tmp");
+        let found = fs::read_dir(tmp)?.next().context("no scratch directory")?;
+        Ok(found?.path())
+    })
 }
 
 /// The sockets that root goes to are found by names, which nobody else may give to others.

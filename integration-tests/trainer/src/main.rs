@@ -172,7 +172,7 @@ pub(crate) struct Args {
     /// Keep a TCP connection to whoever listens there
     #[arg(long, value_name = "IP:PORT")]
     pub connect: Option<std::net::SocketAddr>,
-    /// Keep a socket, a named pipe and a mapped file in a directory of our own in $TMPDIR, in use at each step
+    /// Keep a socket, a named pipe, a mapped file and a removed one in a directory of our own in $TMPDIR, in use at each step
     #[arg(long)]
     pub scratch: bool,
     /// Keep named shared memory of 100 MiB and a deleted file of 4.5 GiB, a little of each written at each step

@@ -1,13 +1,13 @@
 //! What libraries leave in temporary directories and go on using: a listening socket that is connected to by its path, as
 //! Python's multiprocessing does for a DataLoader's workers; a file of compiled code that is mapped and never written again, as
-//! Triton's and TorchInductor's; a named pipe. On another machine that directory is not there.
+//! Triton's and TorchInductor's; a named pipe; a file without a name, as `tempfile` makes it. On another machine that directory is not there.
 
 use std::ffi::CString;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -25,6 +25,7 @@ const WORDS: usize = 8192;
 pub(crate) struct Scratch {
     dir: PathBuf,
     pipe: File,
+    removed: File,
     code: &'static [u64],
     _helper: Child,
 }
@@ -51,6 +52,15 @@ impl Scratch {
             .open(dir.join("pipe"))?;
         pipe.write_all(&0_u64.to_le_bytes())?;
 
+        let removed = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(dir.join("removed"))?;
+        std::fs::remove_file(dir.join("removed"))?;
+        removed.write_all_at(&0_u64.to_le_bytes(), 0)?;
+
         let bytes: Vec<u8> = (0..WORDS as u64)
             .flat_map(|n| mix(n).to_le_bytes())
             .collect();
@@ -64,6 +74,7 @@ impl Scratch {
         Ok(Self {
             dir,
             pipe,
+            removed,
             code,
             _helper: helper,
         })
@@ -91,6 +102,13 @@ impl Scratch {
             )));
         }
         self.pipe.write_all(&(step + 1).to_le_bytes())?;
+        self.removed.read_exact_at(&mut token, 0)?;
+        if u64::from_le_bytes(token) != step {
+            bail!(VerificationFailed(format!(
+                "the removed file, at step {step}"
+            )));
+        }
+        self.removed.write_all_at(&(step + 1).to_le_bytes(), 0)?;
         if (self.code.iter().zip(0_u64..)).any(|(&word, n)| u64::from_le(word) != mix(n)) {
             bail!(VerificationFailed(format!("mapped code, at step {step}")));
         }

@@ -1,5 +1,5 @@
-//! `libphos_criu_limits.so`: lets CRIU dump a process of another user without `CAP_SYS_RESOURCE`, work under a seccomp filter, and
-//! leave the content of memory to the agent.
+//! `libphos_criu_limits.so`: lets CRIU dump a process of another user without `CAP_SYS_RESOURCE`, work under a seccomp filter,
+//! leave the content of memory to the agent, and get at the files of a job with the rights of the job's user.
 //!
 //! # Limits
 //!
@@ -27,6 +27,11 @@
 //! (`sidecar/src/agent/dump/pages`). Only questions about other processes are answered that way, and of shared memory only those
 //! about what is no file: anonymous mappings and memfds.
 //!
+//! # Paths
+//!
+//! CRIU restores what the job had by paths, as root. Where the job is another user's, these calls are made with that user's rights:
+//! [`user`].
+//!
 //! # Rules
 //!
 //! * But for that, every call goes to the kernel first, as it is. Only refusals are answered otherwise: that (`EPERM`) of a `prlimit64` that reads, that
@@ -40,6 +45,8 @@
 
 // The standard library is left out of what does not unwind: a release, and what the Makefile builds for tests (`CRIU_LIMITS`).
 #![cfg_attr(all(not(test), panic = "abort"), no_std)]
+
+mod user;
 
 use core::ffi::{CStr, c_int, c_long};
 

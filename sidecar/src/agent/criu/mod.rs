@@ -32,6 +32,7 @@ use crate::agent::config::AgentConfig;
 use crate::agent::image::{CRIU_DIR, Connections, ImageDirectory};
 use crate::agent::job::namespace;
 use crate::agent::job::spawn;
+use crate::agent::user::JobUser;
 
 /// The oldest version that works on the kernels we support.
 const NEEDED: (i32, i32) = (4, 1);
@@ -49,8 +50,8 @@ const BYTES_PER_SECOND: u64 = 50_000_000;
 /// The loader of a bundle (scripts/criu-bundle.sh).
 const LOADER: &str = "lib/ld-linux-x86-64.so.2";
 
-/// What lets it dump processes of other users where this one has no CAP_SYS_RESOURCE, work under a seccomp filter, and leave the
-/// content of memory to the agent: `shim/criu-limits`.
+/// What lets it dump processes of other users where this one has no CAP_SYS_RESOURCE, work under a seccomp filter, leave the
+/// content of memory to the agent, and go along a job's paths as the job's user: `shim/criu-limits`.
 const LIMITS_FILE: &str = "libphos_criu_limits.so";
 
 /// Name of the log of a dump in `criu/`.
@@ -171,28 +172,52 @@ pub enum Content {
 }
 
 /// What is preloaded into a CRIU.
-struct Preload {
+struct Preload<'a> {
     library: PathBuf,
     content: Content,
+    user: Option<&'a JobUser>,
 }
 
-/// What is preloaded into a CRIU that dumps or restores processes of these users. None: nothing has to be, or it is not
-/// installed, and CRIU fails and says so.
-fn preload(users: Users, content: Content) -> Option<Preload> {
+/// What is preloaded into a CRIU that dumps processes of these users. None: nothing has to be, or it is not installed, and CRIU
+/// fails and says so.
+fn preload(users: Users, content: Content) -> Option<Preload<'static>> {
     let asks_for_limits = users == Users::Others && !namespace::may_ask_for_limits();
     let is_needed = asks_for_limits || namespace::is_filtered() || content == Content::Left;
     let library = is_needed.then(limits_library).flatten()?;
-    Some(Preload { library, content })
+    Some(Preload {
+        library,
+        content,
+        user: None,
+    })
 }
 
-impl Preload {
-    /// Has a CRIU load the library, and tells it by which program it knows the job's filter.
+/// The same for one that restores the processes of this user.
+fn preload_for(user: &JobUser) -> Option<Preload<'_>> {
+    let Some(library) = limits_library() else {
+        tracing::warn!(
+            "{LIMITS_FILE} is not installed, so CRIU opens the job's files as root; what the job then has and its user may not have is \
+             found before it runs: install the library beside phos-ft or in ../lib"
+        );
+        return None;
+    };
+    Some(Preload {
+        library,
+        content: Content::Copied,
+        user: Some(user),
+    })
+}
+
+impl Preload<'_> {
+    /// Has a CRIU load the library, and tells it by which program it knows the job's filter, and whose rights it has.
     fn load_into(&self, command: &mut Command) {
         command
             .env("LD_PRELOAD", &self.library)
             .env("PHOS_JOB_FILTER", spawn::job_filter_in_words());
         if self.content == Content::Left {
             command.env("PHOS_PAGES", "left");
+        }
+        if let Some(user) = self.user {
+            command.env("PHOS_JOB_USER", user.in_numbers());
         }
     }
 }
@@ -390,7 +415,8 @@ impl Criu {
     }
 
     /// Restores the tree of the image as a child of this process. `inherited` are the ends of the stdio pipes
-    /// that the job gets; `work` is the bound, see [`patience`]. `whole` is called when the processes are what they were and
+    /// that the job gets; `work` is the bound, see [`patience`]; `user` is the job's, if it is another than this process's, and CRIU
+    /// then goes along the job's paths with that user's rights. `whole` is called when the processes are what they were and
     /// stand still; it ends those that must not run, since CRIU does not go by what it says.
     ///
     /// # Errors
@@ -401,10 +427,14 @@ impl Criu {
         connections: Connections,
         work: Duration,
         inherited: Vec<Inherited>,
+        user: Option<&JobUser>,
         mut whole: impl FnMut(),
     ) -> Result<u32, CriuError> {
         let images = open_criu_dir(image)?;
-        let preload = preload(Users::Own, Content::Copied);
+        let preload = match user {
+            Some(user) => preload_for(user),
+            None => preload(Users::Own, Content::Copied),
+        };
         let worker = Worker::start(&self.program, &inherited, preload.as_ref(), None)?;
         let request = proto::Request {
             r#type: proto::RequestType::Restore.into(),

@@ -72,7 +72,7 @@ impl Worker {
     pub fn start(
         program: &Path,
         inherited: &[Inherited],
-        preload: Option<&super::Preload>,
+        preload: Option<&super::Preload<'_>>,
         words: Option<File>,
     ) -> Result<Self, CriuError> {
         let (ours, theirs) = rustix::net::socketpair(

@@ -190,6 +190,7 @@ pub fn revive(plan: RevivePlan) -> Result<(ProcessId, RestoreTimes), ReviveError
         image.connections(),
         plan.criu_patience,
         inherited,
+        user,
         || {
             if let (Some(look), Some(user)) = (&look, user) {
                 confirmed = look.confirm(image.root_pid, user);
@@ -204,6 +205,13 @@ pub fn revive(plan: RevivePlan) -> Result<(ProcessId, RestoreTimes), ReviveError
     let root = match restored {
         Ok(root) => root,
         Err(e) => {
+            // What the job's user may not have, CRIU did not get. Then there is something to put right, which this says.
+            if let Some(user) = user
+                && let Err(refusal) = boundary::check(&criu_images, image, user)
+                && refusal.is_refusal()
+            {
+                return Err(refusal.into());
+            }
             let log = plan.directory.path_of(CRIU_DIR).join(criu::RESTORE_LOG);
             let kept = plan.job_dir.join("criu-restore-failed.log");
             if let Err(e) = std::fs::copy(&log, &kept) {

@@ -223,6 +223,13 @@ impl JobUser {
         self.groups.iter().copied()
     }
 
+    /// `UID:GID` and its supplementary groups, all separated by colons: the form of `shim/criu-limits`.
+    pub fn in_numbers(&self) -> String {
+        let ids = [self.uid, self.gid].into_iter().chain(self.groups());
+        let words: Vec<String> = ids.map(|id| id.to_string()).collect();
+        words.join(":")
+    }
+
     /// Whether it is another than the agent's, so that what the agent may is not for it.
     pub fn is_another(&self) -> bool {
         self.uid != rustix::process::geteuid().as_raw()
@@ -315,6 +322,7 @@ mod tests {
         let user = find("train").unwrap();
         assert_eq!((user.uid, user.gid), (1000, 1001));
         assert_eq!(user.groups, [44, 1001]);
+        assert_eq!(user.in_numbers(), "1000:1001:44:1001");
         assert_eq!(find("1000").unwrap(), user);
         let user = find("train:gpu").unwrap();
         assert_eq!((user.gid, user.groups.as_slice()), (45, &[45][..]));
