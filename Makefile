@@ -54,6 +54,7 @@ lint: ## generated files, formatting, clippy, dependencies, scripts
 	$(CARGO) update --workspace --locked --quiet --manifest-path fuzz/Cargo.toml
 	$(CARGO) deny --workspace --locked check bans licenses sources
 	scripts/advisories.sh
+	scripts/agent-check.sh
 	shellcheck -x scripts/*.sh scripts/cc docker/entrypoint integration-tests/slurm-site.sh .ci/run
 	scripts/docker-check.sh
 	scripts/security-check.sh

@@ -11,9 +11,9 @@ compile() {
     ${CXX:-g++} -std=c++17 -O1 -g -Wall -Wno-unknown-pragmas -ffp-contract=off -fsanitize=address,undefined \
         -fno-sanitize-recover=all -o "$out/$1" "$root/$2"
 }
-compile blake3-host sidecar/kernels/test/host.cpp
+compile blake3-host sidecar/gpu/kernels/test/host.cpp
 compile trainer-host integration-tests/trainer/kernels/test/host.cpp
 # Fibers switch stacks under AddressSanitizer's feet: no fake stacks, and it says at each start that it may be wrong.
 export ASAN_OPTIONS=detect_stack_use_after_return=0:detect_leaks=0 PYTHONDONTWRITEBYTECODE=1
-"$root/.build/ptx-venv/bin/python" "$root/sidecar/kernels/test/host.py" "$out/blake3-host" "$out/digests.txt"
+"$root/.build/ptx-venv/bin/python" "$root/sidecar/gpu/kernels/test/host.py" "$out/blake3-host" "$out/digests.txt"
 "$out/trainer-host"

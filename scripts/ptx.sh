@@ -11,7 +11,7 @@ venv=$root/.build/ptx-venv
 readonly PACKAGES=('nvidia-cuda-nvrtc-cu12==12.8.93' 'blake3==1.0.10')
 # Lowest architecture the kernels need nothing beyond: A100 and later.
 readonly ARCH=compute_80
-readonly KERNELS=(sidecar/kernels/blake3 integration-tests/trainer/kernels/trainer)
+readonly KERNELS=(sidecar/gpu/kernels/blake3 integration-tests/trainer/kernels/trainer)
 
 want=$(printf '%s\n' "${PACKAGES[@]}")
 if [[ $(cat "$venv/.packages" 2>/dev/null || true) != "$want" ]]; then

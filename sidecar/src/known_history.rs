@@ -19,10 +19,10 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use phos_shared::run_dir::HISTORY;
 use phos_storage::{Digest, HistoryId, JobName, Known, UnixMillis};
 use serde::{Deserialize, Serialize};
 
-const FILE: &str = "history.json";
 const VERSION: u32 = 1;
 const UNREADABLE: &str =
     "what is known of the job's history cannot be read there; delete the file if this goes on";
@@ -104,12 +104,6 @@ fn damaged() -> io::Error {
     )
 }
 
-/// Whether the run directory remembers checkpoints of the job: then it is not begun anew without a sidecar. For the agent.
-pub fn has_checkpoints(job_dir: &Path) -> bool {
-    // One that cannot be understood was still written after a checkpoint.
-    job_dir.join(FILE).exists()
-}
-
 /// The memory of one job and store. Blocks.
 #[derive(Debug)]
 pub struct KnownHistory {
@@ -126,7 +120,7 @@ impl KnownHistory {
         let store = store.trim_end_matches('/').to_owned();
         let name = format!("{}.json", short_name(&store));
         KnownHistory {
-            run: job_dir.join(FILE),
+            run: job_dir.join(HISTORY),
             state: state_dir.join("histories").join(job.as_str()).join(name),
             store,
             written: Mutex::new(None),
@@ -242,6 +236,8 @@ impl KnownHistory {
 
 #[cfg(test)]
 mod tests {
+    use phos_shared::run_dir::has_checkpoints;
+
     use super::*;
 
     fn known(id: u8, tail: u64) -> Remembered {
@@ -281,7 +277,7 @@ mod tests {
         assert_eq!(machine.at("s3://a/").recall(), Some(known(1, 5)));
         assert_eq!(machine.at("s3://a").look(), Some(known(1, 5).known));
         // Started again: only the state directory is left.
-        std::fs::remove_file(machine.run().join(FILE)).unwrap();
+        std::fs::remove_file(machine.run().join(HISTORY)).unwrap();
         assert_eq!(machine.at("s3://a").look(), Some(known(1, 5).known));
         assert!(!has_checkpoints(&machine.run()), "who looks writes nothing");
         assert_eq!(machine.at("s3://a").recall(), Some(known(1, 5)));
@@ -301,7 +297,7 @@ mod tests {
         history.note(known(2, 3), UnixMillis(3));
         assert_eq!(machine.at("s3://a").recall(), Some(known(2, 3)));
         // The state directory could not be written the last time.
-        let path = machine.run().join(FILE);
+        let path = machine.run().join(HISTORY);
         let mut note = Note::read(&path).unwrap().unwrap();
         note.records = 4;
         note.written_ms = 9;
@@ -325,7 +321,7 @@ mod tests {
     fn what_is_damaged_is_passed_over() {
         let machine = Machine::new();
         machine.at("s3://a").note(known(1, 5), UnixMillis(1));
-        let path = machine.run().join(FILE);
+        let path = machine.run().join(HISTORY);
         for bytes in [
             &b"{"[..],
             &[b' '; (MAX + 1) as usize],

@@ -107,7 +107,7 @@ pub use manifest::{
     Allocation, Body, ChunkEntry, Extent, FileContent, FilePath, Gpu, GpuUuid, ImageFile, JobFile,
     JobFileKind, Manifest, ManifestBody, ManifestError, PackEntry, Process, ProcessDevice, Timings,
 };
-pub use medium::{is_on_another_disk, is_on_network, is_remote};
+pub use medium::{is_on_another_disk, is_remote};
 pub use names::{
     CheckpointNumber, Epoch, JobName, JobNameError, Nonce, NonceSource, PackId, UnixMillis,
 };

@@ -14,7 +14,7 @@ pub mod memory;
 pub mod seeds;
 
 use bytes::Bytes;
-use phos_ft::agent::image::AgentImage;
+use phos_agent::image::AgentImage;
 use phos_protocol::channel::{self, MAX_PACKET};
 use phos_storage::fuzzing::SmallObject;
 use phos_storage::{Digest, FileContent, HeadRecord, JobName, Manifest, Nonce, PackId, fuzzing};

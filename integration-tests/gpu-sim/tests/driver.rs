@@ -589,7 +589,7 @@ fn kernels() {
     let mut trainer = None;
     for place in [
         "../trainer/kernels/trainer.ptx",
-        "../../sidecar/kernels/blake3.ptx",
+        "../../sidecar/gpu/kernels/blake3.ptx",
     ] {
         let Ok(text) = std::fs::read_to_string(here.join(place)) else {
             continue;

@@ -24,7 +24,7 @@
 //! CRIU copies the job's memory in one thread, while the job stands still. The agent does the same with all cores. Where it says
 //! so in [`PAGES`], CRIU is told that no private memory has a page of its own (`PAGEMAP_SCAN`) and that shared memory is one hole
 //! (`SEEK_DATA`): it saves everything but the content, and the agent puts that into the image before CRIU is done
-//! (`sidecar/src/agent/dump/pages`). Only questions about other processes are answered that way, and of shared memory only those
+//! (`sidecar/agent/src/dump/pages`). Only questions about other processes are answered that way, and of shared memory only those
 //! about what is no file: anonymous mappings and memfds.
 //!
 //! # Paths

@@ -6,17 +6,17 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use phos_agent::namespace;
+use phos_gpu as gpu;
 use phos_s3_admin::{Administration, BucketError, Look, Versioning};
+use phos_shared::host_memory;
 use phos_storage::Key;
 use phos_storage::s3::{S3Options, StorageClass};
 use serde::Serialize;
 
 use super::args::Common;
 use super::{exit, runtime};
-use crate::agent::namespace;
 use crate::engine;
-use crate::gpu;
-use crate::host_memory;
 use crate::size::human;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -149,7 +149,7 @@ fn privileges(lines: &mut Lines) {
         },
         "start the container with --cap-add SYS_PTRACE,SYS_ADMIN,NET_ADMIN,SYS_TIME",
     );
-    let way = crate::agent::criu::way_to_other_users();
+    let way = phos_agent::criu::way_to_other_users();
     lines.test(
         way.is_some(),
         Verdict::Warn,
@@ -158,7 +158,7 @@ fn privileges(lines: &mut Lines) {
         "install libphos_criu_limits.so beside phos-ft or in ../lib, or start the container with --cap-add SYS_RESOURCE",
     );
     let filtered = namespace::is_filtered();
-    let way = crate::agent::criu::way_under_a_filter();
+    let way = phos_agent::criu::way_under_a_filter();
     lines.test(
         !filtered || way.is_some(),
         Verdict::Warn,
@@ -215,7 +215,7 @@ fn kernel(lines: &mut Lines) {
 }
 
 fn check_criu(lines: &mut Lines, explicit: Option<PathBuf>) {
-    match crate::agent::criu::locate(explicit.as_deref()) {
+    match phos_agent::criu::locate(explicit.as_deref()) {
         Ok(criu) => {
             lines.add(
                 Verdict::Ok,
@@ -223,7 +223,7 @@ fn check_criu(lines: &mut Lines, explicit: Option<PathBuf>) {
                 format!("{} at {}", criu.version, criu.program.display()),
                 "",
             );
-            match crate::agent::criu::self_check(&criu.program).output() {
+            match phos_agent::criu::self_check(&criu.program).output() {
                 Ok(output) if output.status.success() => {
                     lines.add(Verdict::Ok, "criu check", "looks good", "")
                 }

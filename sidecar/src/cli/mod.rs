@@ -25,12 +25,12 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::FromArgMatches;
+use phos_agent::{AgentConfig, AgentError, Shim, Tcp};
 use phos_policies::retention::Retention;
 use phos_storage::VerifyOptions;
 use tracing_subscriber::EnvFilter;
 
 use self::args::{AgentArgs, Cli, Command, Common, LogFormat, SidecarArgs, TcpArg};
-use crate::agent::{AgentConfig, AgentError, Shim, Tcp};
 use crate::engine;
 use crate::heap;
 
@@ -230,7 +230,7 @@ fn run_sidecar(common: &Common, sidecar: &SidecarArgs) -> u8 {
         key,
     };
     // An fd for every allocation of the job.
-    crate::agent::spawn::NofileLimit::raise();
+    phos_agent::spawn::NofileLimit::raise();
     let outcome = runtime.block_on(engine::run(config));
     // Workers that still wait for a store must not hold the process back.
     runtime.shutdown_background();
@@ -270,7 +270,7 @@ fn agent_config(
 
 fn run_agent(common: &Common, agent: &AgentArgs, command: Vec<std::ffi::OsString>) -> u8 {
     supervise::follow_supervisor();
-    match crate::agent::run(agent_config(common, agent, command)) {
+    match phos_agent::run(agent_config(common, agent, command)) {
         Ok(code) => u8::try_from(code).unwrap_or(exit::FAILED),
         Err(e) => {
             let code = agent_code(&e);

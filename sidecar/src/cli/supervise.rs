@@ -21,6 +21,7 @@ use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use phos_agent::AgentError;
 use phos_storage::Key;
 use rustix::process::{Pid, Signal};
 use tokio::process::{Child, Command};
@@ -28,7 +29,6 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::args::{AgentArgs, Common, SidecarArgs, TcpArg};
 use super::{exit, fail};
-use crate::agent::AgentError;
 use crate::engine;
 
 /// Set for children; tells them to end with their supervisor.
@@ -61,7 +61,7 @@ pub(super) fn run(
     if let Err(e) = super::agent_config(common, agent, command.to_vec()).validate() {
         return fail(e, exit::USAGE);
     }
-    if let Err(e) = crate::agent::check_program(command) {
+    if let Err(e) = phos_agent::check_program(command) {
         let e = AgentError::from(e);
         return fail(&e, super::agent_code(&e));
     }

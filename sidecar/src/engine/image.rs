@@ -11,13 +11,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use phos_gpu::GpuInfo;
+use phos_gpu::host::SLOT;
 use phos_protocol::agent::{DumpFacts, Process};
 use phos_protocol::types::{Allocation, AllocationKey, AllocationKind, GpuUuid};
 use phos_storage::{Digest, ImageFile, Manifest, ManifestBody, Timings};
 use serde::{Deserialize, Serialize};
-
-use crate::gpu::GpuInfo;
-use crate::gpu::host::SLOT;
 
 /// Version of [`Extra`]. A reader refuses newer ones.
 const EXTRA_VERSION: u32 = 1;

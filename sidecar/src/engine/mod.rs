@@ -51,6 +51,7 @@ use std::time::{Duration, Instant};
 use phos_policies::restart::Restarts;
 use phos_policies::schedule::{Schedule, Trigger};
 use phos_policies::tries::Habit;
+use phos_shared::mask;
 use phos_storage::{Job, Manifest, PackCache, UnixMillis};
 use tokio::signal::unix::Signal;
 use tokio::sync::mpsc;
@@ -69,7 +70,6 @@ use self::signals::{LAST_STORE, LINGER, Signals, stop_wanted};
 use self::stores::STORE_WAITS;
 use self::system::{hostname, utc};
 use self::tiers::Tiers;
-use crate::mask;
 
 pub use self::config::{CheckpointId, Config, Tier};
 pub use self::error::EngineError;

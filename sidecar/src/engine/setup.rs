@@ -8,6 +8,7 @@ use phos_policies::restart::Restarts;
 use phos_policies::schedule::{Schedule, ScheduleConfig};
 use phos_policies::tries::Habit;
 use phos_protocol::env::AGENT_SOCKET_FILE;
+use phos_shared::host_memory;
 use phos_storage::{Known, PackCache, StoreOptions, UnixMillis};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
@@ -31,7 +32,6 @@ use super::tiers::local::LocalTier;
 use super::tiers::replicate::Replication;
 use super::tiers::{Tiers, Unused};
 use super::{Caches, Engine, JobRun, Requests, ResumeOptions, no_local_tier};
-use crate::host_memory;
 use crate::known_history::{KnownHistory, Remembered};
 
 /// The cache in memory leaves one part in so many of it to others.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use phos_shared::run_dir;
 use phos_storage::{
     FaultKind, JobError, JobName, Key, Known, NonceSource, RetryPolicy, Store, StoreOptions,
 };
@@ -10,7 +11,6 @@ use phos_storage::{
 use super::error::EngineError;
 use super::system::random_u64;
 use crate::known_history::KnownHistory;
-use crate::run_dir;
 
 /// Waits for a store that cannot be read now: the first and the longest.
 pub(super) const STORE_WAITS: (Duration, Duration) =

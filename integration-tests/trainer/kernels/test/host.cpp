@@ -1,6 +1,6 @@
 // Runs the trainer's kernels on the host: results against plain formulas, gradients against differences of the function
 // they are the gradient of. Everything lies in allocations of exactly its size, for AddressSanitizer.
-#include "../../../../sidecar/kernels/test/cuda_on_host.h"
+#include "../../../../sidecar/gpu/kernels/test/cuda_on_host.h"
 
 #include "../trainer.cu"
 

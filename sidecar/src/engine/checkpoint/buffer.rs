@@ -11,15 +11,15 @@
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use phos_gpu::HostPool;
+use phos_gpu::host::SEGMENT;
 use phos_policies::host_buffer::{self, Bounds, Device, HostMemory};
 use phos_policies::schedule::Trigger;
+use phos_shared::host_memory;
 
 use super::outcome::Cause;
 use crate::engine::Engine;
 use crate::engine::session::{Session, at};
-use crate::gpu::HostPool;
-use crate::gpu::host::SEGMENT;
-use crate::host_memory;
 use crate::size::human;
 
 /// How long a checkpoint waits for memory to be pinned. The stop then does with what there is.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use phos_gpu::Range;
 use phos_protocol::agent::Process;
 use phos_storage::{Digest, Naming};
 
@@ -13,7 +14,6 @@ use crate::engine::image::Described;
 use crate::engine::memory::gpus::Gpus;
 use crate::engine::memory::registry::{Registry, Table};
 use crate::engine::session::Session;
-use crate::gpu::Range;
 
 /// What the job has on its GPUs, by name.
 pub(super) struct Named {

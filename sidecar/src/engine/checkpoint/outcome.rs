@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use phos_gpu::GpuError;
 use phos_policies::schedule::{Event, FailureKind, Trigger};
 use phos_protocol::agent::AttemptError;
 use phos_protocol::types::GpuUuid;
@@ -19,7 +20,6 @@ use crate::engine::memory::registry::TableError;
 use crate::engine::session::link::LinkError;
 use crate::engine::session::{Session, Stop, WaitError};
 use crate::engine::{CheckpointId, Engine, EngineError, utc};
-use crate::gpu::GpuError;
 
 /// A checkpoint that is visible.
 pub(in crate::engine) struct Stored {

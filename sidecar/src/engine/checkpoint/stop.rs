@@ -8,6 +8,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use phos_gpu::{GpuError, MemoryInfo};
 use phos_policies::schedule::Trigger;
 use phos_protocol::agent::{AttemptError, DumpFacts, Process, ToAgent, ToSidecar};
 use phos_protocol::types::GpuUuid;
@@ -23,7 +24,6 @@ use crate::engine::Tier;
 use crate::engine::failpoint::{self, Step};
 use crate::engine::memory::registry::Table;
 use crate::engine::session::{Session, WaitError};
-use crate::gpu::{GpuError, MemoryInfo};
 
 /// Control state and CRIU.
 pub(super) const DUMP: Duration = Duration::from_secs(600);

@@ -10,12 +10,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use phos_protocol::types::GpuUuid;
-use phos_storage::Naming;
-
-use crate::gpu::{
+use phos_gpu::{
     self, Digest, Digester, Gpu, GpuError, GpuInfo, HostPool, Platform, Quiet, Range, Stream,
 };
+use phos_protocol::types::GpuUuid;
+use phos_storage::Naming;
 
 /// A GPU with what the engine needs on it.
 pub(in crate::engine) struct OpenGpu {
@@ -73,7 +72,7 @@ pub(in crate::engine) struct Gpus {
 impl Gpus {
     /// Looks for the driver and its GPUs. No driver is no error yet: a job may use none. Blocks.
     pub(in crate::engine) fn discover(host_bytes: u64) -> Gpus {
-        let driver = gpu::discover();
+        let driver = phos_gpu::discover();
         let (driver, infos) = match driver {
             Ok(driver) => match driver.gpus() {
                 Ok(infos) => (Ok(driver), infos),

@@ -12,12 +12,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use phos_gpu::{DeviceMemory, GpuError};
 use phos_protocol::agent::Process;
 use phos_protocol::shim::TableEntry;
 use phos_protocol::types::{Allocation, AllocationKey, GpuUuid};
 
 use crate::engine::memory::gpus::Gpus;
-use crate::gpu::{DeviceMemory, GpuError};
 
 /// One allocation.
 #[derive(Debug, Clone)]

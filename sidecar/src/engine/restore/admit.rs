@@ -7,22 +7,22 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use phos_agent::image::AGENT_FILE;
+use phos_gpu::DeviceMemory;
 use phos_protocol::agent::{ToAgent, ToSidecar};
 use phos_protocol::types::{AllocationKey, GpuUuid};
+use phos_shared::host_memory;
 use phos_storage::{Manifest, Reader};
 use rustix::fs::{Mode, OFlags};
 
 use super::Occasion;
 use super::checks::{self, CheckError};
 use super::error::{RestoreError, failed_read, parse};
-use crate::agent::image::AGENT_FILE;
 use crate::engine::image::Image;
 use crate::engine::session::{Session, Stop};
 use crate::engine::tiers::Unused;
 use crate::engine::tiers::local::{self, Standing};
 use crate::engine::{CheckpointId, EngineError, Tier, cpu, store_options};
-use crate::gpu::DeviceMemory;
-use crate::host_memory;
 
 /// How long memory of a job that was just killed may take to come back.
 pub(super) const RECLAIM: Duration = Duration::from_secs(20);

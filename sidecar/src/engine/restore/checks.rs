@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use phos_gpu::GpuInfo;
 use phos_protocol::types::GpuUuid;
+use phos_shared::mask;
 use phos_storage::Manifest;
 
 use crate::engine::image::{Image, driver_text};
-use crate::gpu::GpuInfo;
-use crate::mask;
 use crate::size::human;
 
 /// Why this machine cannot take the image. Another one can; nothing was changed here.

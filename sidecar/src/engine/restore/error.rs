@@ -1,5 +1,6 @@
 //! Why a checkpoint was not restored, and whether another try may help.
 
+use phos_gpu::GpuError;
 use phos_storage::{Manifest, PackId, ReadError};
 
 use super::checks::CheckError;
@@ -7,7 +8,6 @@ use crate::engine::EngineError;
 use crate::engine::image::{Image, ImageError};
 use crate::engine::session::link::LinkError;
 use crate::engine::session::{Stop, WaitError};
-use crate::gpu::GpuError;
 
 /// Why a checkpoint was not restored.
 #[derive(Debug, thiserror::Error)]

@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::StreamExt;
+use phos_gpu::host::SLOT;
+use phos_gpu::{DeviceMemory, HostPool, Pending, Range};
 use phos_protocol::types::{AllocationKey, GpuUuid};
 use phos_storage::{Manifest, Naming, Reader};
 use rustix::fs::{Mode, OFlags};
@@ -17,8 +19,6 @@ use crate::engine::image::{Image, Wanted};
 use crate::engine::memory::gpus::{Gpus, OpenGpu};
 use crate::engine::memory::registry::Held;
 use crate::engine::progress::Progress;
-use crate::gpu::host::SLOT;
-use crate::gpu::{DeviceMemory, HostPool, Pending, Range};
 
 /// Chunks on their way to a GPU or a file.
 const QUEUE: usize = 32;

@@ -41,6 +41,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use phos_gpu::DeviceMemory;
 use phos_policies::restart::Decision;
 use phos_protocol::agent::RestoreTimes;
 use phos_protocol::types::{AllocationKey, GpuUuid};
@@ -58,7 +59,6 @@ use super::memory::registry::Held;
 use super::progress::Progress;
 use super::session::{Session, Stop};
 use super::{CheckpointId, EngineError, STORE_WAITS, random_u64};
-use crate::gpu::DeviceMemory;
 
 /// How often one checkpoint is tried whose processes did not come back: what killed them may be over.
 const TRIES: u32 = 2;

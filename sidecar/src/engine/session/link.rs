@@ -17,10 +17,9 @@ use std::time::Duration;
 
 use phos_protocol::agent::{ToAgent, ToSidecar};
 use phos_protocol::channel::{self, RecvError, SendError};
+use phos_shared::peer::peer;
 use rustix::net::{AddressFamily, Shutdown, SocketAddrUnix, SocketFlags, SocketType};
 use tokio::sync::mpsc;
-
-use crate::agent::link::peer;
 
 /// Longest time that a packet may take to be taken by the agent's socket.
 const SEND_TIMEOUT: Duration = Duration::from_secs(10);

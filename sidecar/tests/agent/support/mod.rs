@@ -23,10 +23,10 @@ pub fn can_run() -> bool {
     }
     assert!(
         rustix::process::geteuid().is_root()
-            && phos_ft::agent::namespace::missing_capabilities().is_empty(),
+            && phos_agent::namespace::missing_capabilities().is_empty(),
         "needs root and its capabilities; PHOS_TEST_UNPRIVILEGED=1 leaves these tests out"
     );
-    if let Err(e) = phos_ft::agent::criu::locate(None) {
+    if let Err(e) = phos_agent::criu::locate(None) {
         panic!("{e}; PHOS_TEST_UNPRIVILEGED=1 leaves these tests out");
     }
     true

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, join_all};
+use phos_gpu::{GpuError, MemoryInfo};
 use phos_protocol::types::GpuUuid;
 use tokio::sync::oneshot;
 
@@ -18,7 +19,6 @@ use super::outcome::Cause;
 use super::pipeline::{Control, Sink};
 use super::urgent::{Urgent, urgent};
 use crate::engine::Engine;
-use crate::gpu::{GpuError, MemoryInfo};
 
 /// So many snapshots in a row that had to make way for the job, and no more are made until a checkpoint is stored.
 const CROWDED: u32 = 2;

@@ -4,12 +4,11 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use phos_gpu::Range;
+use phos_gpu::host::SLOT;
 use phos_policies::drain;
 use phos_protocol::types::GpuUuid;
 use phos_storage::Digest;
-
-use crate::gpu::Range;
-use crate::gpu::host::SLOT;
 
 // A chunk of device memory lies in one slot, and is one chunk of the store.
 const _: () = assert!(SLOT <= phos_storage::MAX_CHUNK_SIZE);

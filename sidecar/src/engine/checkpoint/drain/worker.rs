@@ -20,6 +20,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use phos_gpu::host::{MAX_RUN, SLOT};
+use phos_gpu::{GpuError, HostPool, Pending, Range};
 use phos_protocol::types::GpuUuid;
 use phos_storage::Digest;
 use tokio::sync::oneshot;
@@ -28,8 +30,6 @@ use crate::engine::checkpoint::drain::plan::{Item, Split};
 use crate::engine::checkpoint::pipeline::{Control, Sink};
 use crate::engine::failpoint::{self, Step};
 use crate::engine::memory::gpus::OpenGpu;
-use crate::gpu::host::{MAX_RUN, SLOT};
-use crate::gpu::{GpuError, HostPool, Pending, Range};
 
 /// How many copies are in flight at once, and of how many slots.
 #[derive(Debug, Clone, Copy)]

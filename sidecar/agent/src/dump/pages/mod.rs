@@ -1,0 +1,446 @@
+//! The content of the job's memory: copied into CRIU's image by all cores, where CRIU itself has one thread.
+//!
+//! ```text
+//!  CRIU (PHOS_PAGES): everything but the content ─▶ mm-PID.img, pagemap-*.img with next to nothing in them
+//!  we, while the tree still stands still:
+//!     areas (mm-PID.img) ─▶ what is there (pagemap, SEEK_DATA) ─▶ pieces ─▶ threads ─▶ pages-N.img
+//!                                                                     └─▶ pagemap-*.img
+//! ```
+//!
+//! CRIU is told by `shim/criu-limits` that there is nothing to copy. It has left the processes when we come, so that they have in
+//! memory what is theirs, and nothing of its own.
+//!
+//! # Rules
+//!
+//! * What CRIU did copy (the vDSO, memory by names, or everything where the library had no effect) stays as it copied it.
+//! * The image is as if CRIU had written it: which version of phos-ft or CRIU restores it makes no difference.
+//! * What is known to have been left and cannot be found or read fails the checkpoint. CRIU copies the next one, and twice as many
+//!   after each further failure: what it reads from within a process may be out of our reach.
+//! * Memory that processes share is known by the file system that it is on, never by a name that a job may give.
+
+mod copy;
+mod kernel;
+mod layout;
+mod turns;
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use self::copy::{Piece, Source};
+use self::kernel::Target;
+use self::layout::{Content, Placed, lay_out, without};
+use self::turns::Turns;
+use crate::criu::memory::{self, Area, Kind, PAGE, PageMap, Run};
+
+static TURNS: Mutex<Turns> = Mutex::new(Turns::new());
+
+fn turns() -> MutexGuard<'static, Turns> {
+    TURNS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether CRIU is to leave the content of the dump that begins now to [`take`].
+pub fn begin() -> bool {
+    kernel::can_copy() && turns().begin()
+}
+
+/// What bounds a copy: the job stands still meanwhile.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds<'a> {
+    /// When it has taken too long.
+    pub until: Instant,
+    /// Set when the attempt is given up.
+    pub cancelled: &'a AtomicBool,
+}
+
+impl Bounds<'_> {
+    fn check(&self) -> io::Result<()> {
+        if self.cancelled.load(Ordering::Acquire) {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        if Instant::now() > self.until {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        Ok(())
+    }
+}
+
+/// What was copied.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Taken {
+    /// Bytes of pages.
+    pub bytes: u64,
+    /// Pieces that they were copied in.
+    pub pieces: usize,
+}
+
+/// Copies what CRIU left out of the image in this directory. These processes stand still, and CRIU has left them.
+///
+/// # Errors
+/// What could not be read or written; [`io::ErrorKind::Interrupted`] and [`io::ErrorKind::TimedOut`] by the bounds.
+pub fn take(images: &Path, processes: &[u32], bounds: Bounds<'_>) -> io::Result<Taken> {
+    use io::ErrorKind::{Interrupted, QuotaExceeded, StorageFull, TimedOut};
+    let began = Instant::now();
+    let taken = all(images, processes, bounds).inspect_err(|e| {
+        // It would have been the same for CRIU.
+        if !matches!(
+            e.kind(),
+            Interrupted | QuotaExceeded | StorageFull | TimedOut
+        ) {
+            turns().failed();
+        }
+    })?;
+    turns().went_well();
+    tracing::debug!(
+        bytes = taken.bytes,
+        pieces = taken.pieces,
+        ms = began.elapsed().as_millis() as u64,
+        "memory copied"
+    );
+    Ok(taken)
+}
+
+fn at(path: &Path) -> impl Fn(io::Error) -> io::Error + '_ {
+    move |e| io::Error::new(e.kind(), format!("{}: {e}", path.display()))
+}
+
+fn all(images: &Path, processes: &[u32], bounds: Bounds<'_>) -> io::Result<Taken> {
+    let found = memory::areas(images)?;
+    let mut work = Work::default();
+    for (pid, areas) in &found {
+        // The image says it; what is read is memory of the job's.
+        if !processes.contains(pid) {
+            let text = format!("the image has a process {pid}, which is not the job's");
+            return Err(io::Error::other(text));
+        }
+        bounds.check()?;
+        work.process(images, *pid, areas, bounds)?;
+    }
+    let numbers = shared(images)?;
+    if !numbers.is_empty() {
+        let places = places(processes)?;
+        for number in numbers {
+            bounds.check()?;
+            work.shared(
+                images,
+                number,
+                places.get(&number).map(PathBuf::as_path),
+                bounds,
+            )?;
+        }
+    }
+    let Work {
+        sources,
+        targets,
+        pieces,
+        maps,
+    } = work;
+    let bytes = pieces.iter().map(|piece| piece.length).sum();
+    copy::copy(&sources, &targets, &pieces, &|| bounds.check())?;
+    for (path, map) in maps {
+        map.write(&path).map_err(at(&path))?;
+    }
+    Ok(Taken {
+        bytes,
+        pieces: pieces.len(),
+    })
+}
+
+/// CRIU's numbers of all shared memory in an image.
+fn shared(images: &Path) -> io::Result<Vec<u32>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(images).map_err(at(images))? {
+        let name = entry?.file_name();
+        let number = name
+            .to_str()
+            .and_then(|name| name.strip_prefix("pagemap-shmem-")?.strip_suffix(".img"))
+            .and_then(|number| number.parse::<u32>().ok());
+        found.extend(number);
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// Where these processes have memory that they share and that CRIU leaves to us, by the inode: CRIU's number of it, in 32 bits.
+fn places(pids: &[u32]) -> io::Result<BTreeMap<u32, PathBuf>> {
+    let device = kernel::shared_device()?;
+    let mut found = BTreeMap::new();
+    for pid in pids {
+        let maps = PathBuf::from(format!("/proc/{pid}/maps"));
+        let text = match std::fs::read(&maps) {
+            // A process that has ended has none.
+            Err(e) if e.raw_os_error() == Some(libc::ESRCH) => continue,
+            text => text.map_err(at(&maps))?,
+        };
+        let text = String::from_utf8_lossy(&text);
+        found.extend(text.lines().filter_map(|line| mapped(*pid, line, device)));
+        let fds = PathBuf::from(format!("/proc/{pid}/fd"));
+        for entry in std::fs::read_dir(&fds).map_err(at(&fds))? {
+            let place = entry?.path();
+            let leads_to = std::fs::read_link(&place).unwrap_or_default();
+            // Sockets, pipes and their like are called by a word.
+            if !leads_to.as_os_str().as_encoded_bytes().starts_with(b"/") {
+                continue;
+            }
+            // What cannot be asked is on another file system, and nothing of ours.
+            if let Ok((on, inode)) = kernel::identity(&place)
+                && on == device
+            {
+                found.insert(inode as u32, place);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The same in one line of a process's maps.
+fn mapped(pid: u32, line: &str, device: u64) -> Option<(u32, PathBuf)> {
+    // addresses access offset device inode name
+    let mut rest = line;
+    let mut field = || {
+        let (field, after) = rest.split_once(' ')?;
+        rest = after.trim_start();
+        Some(field)
+    };
+    let (addresses, _access, _offset, on) = (field()?, field()?, field()?, field()?);
+    let inode = field()?.parse::<u64>().ok()?;
+    let (major, minor) = on.split_once(':')?;
+    let number = |text| u32::from_str_radix(text, 16).ok();
+    let on = rustix::fs::makedev(number(major)?, number(minor)?);
+    // Those of System V are on it as well, and numbered otherwise. CRIU copies them.
+    if on != device || inode == 0 || rest.starts_with("/SYSV") {
+        return None;
+    }
+    let place = PathBuf::from(format!("/proc/{pid}/map_files/{addresses}"));
+    Some((inode as u32, place))
+}
+
+/// All that is to be copied.
+#[derive(Default)]
+struct Work {
+    sources: Vec<Source>,
+    targets: Vec<Target>,
+    pieces: Vec<Piece>,
+    /// Written when everything is copied.
+    maps: Vec<(PathBuf, PageMap)>,
+}
+
+impl Work {
+    fn source(&mut self, source: Source) -> usize {
+        self.sources.push(source);
+        self.sources.len() - 1
+    }
+
+    /// The private pages of a process.
+    fn process(
+        &mut self,
+        images: &Path,
+        pid: u32,
+        areas: &[Area],
+        bounds: Bounds<'_>,
+    ) -> io::Result<()> {
+        let path = images.join(format!("pagemap-{pid}.img"));
+        let private = || areas.iter().filter(|area| area.kind == Kind::Private);
+        let map = PageMap::read(&path).map_err(at(&path))?;
+        let is_copied = |area: &Area| {
+            let (from, to) = (area.addresses.start, area.addresses.end);
+            map.runs
+                .iter()
+                .any(|run| run.address < to && run.end() > from)
+        };
+        if private().any(is_copied) {
+            return Ok(());
+        }
+        let of_process = self.source(Source::Process(pid));
+        let mut by_file = None;
+        let pagemap = PathBuf::from(format!("/proc/{pid}/pagemap"));
+        let file = File::open(&pagemap).map_err(at(&pagemap))?;
+        let guards: Vec<Range<u64>> = (areas.iter())
+            .filter(|area| area.kind == Kind::Guard)
+            .map(|area| area.addresses.clone())
+            .collect();
+        let mut content = Vec::new();
+        for area in private() {
+            let source = if area.readable {
+                of_process
+            } else if let Some(source) = by_file {
+                source
+            } else {
+                let memory = PathBuf::from(format!("/proc/{pid}/mem"));
+                let memory = File::open(&memory).map_err(at(&memory))?;
+                *by_file.insert(self.source(Source::Memory(memory)))
+            };
+            for part in without(&area.addresses, &guards) {
+                for run in kernel::pages(&file, part).map_err(at(&pagemap))? {
+                    content.push(Content {
+                        run,
+                        source,
+                        from: run.address,
+                    });
+                }
+            }
+        }
+        self.add(images, path, map, content, bounds)
+    }
+
+    /// Memory that processes share, and where it lies.
+    fn shared(
+        &mut self,
+        images: &Path,
+        number: u32,
+        place: Option<&Path>,
+        bounds: Bounds<'_>,
+    ) -> io::Result<()> {
+        let path = images.join(format!("pagemap-shmem-{number}.img"));
+        let map = PageMap::read(&path).map_err(at(&path))?;
+        // CRIU copied it: the library had no effect.
+        if !map.runs.is_empty() {
+            return Ok(());
+        }
+        let place = place.ok_or_else(|| {
+            let text = "no process of the job's has this shared memory, which may be on its way through a socket: CRIU copies it at \
+                        the next checkpoint";
+            at(&path)(io::Error::other(text))
+        })?;
+        let file = File::open(place).map_err(at(place))?;
+        let length = file.metadata().map_err(at(place))?.len();
+        let data = kernel::data(&file, length.next_multiple_of(PAGE)).map_err(at(place))?;
+        let source = self.source(Source::Shared(file));
+        let content = data.into_iter().map(|data| Content {
+            run: Run {
+                address: data.start,
+                pages: (data.end - data.start) / PAGE,
+            },
+            source,
+            from: data.start,
+        });
+        self.add(images, path, map, content.collect(), bounds)
+    }
+
+    /// Content, and what CRIU copied beside it, in the order of their addresses.
+    fn add(
+        &mut self,
+        images: &Path,
+        path: PathBuf,
+        map: PageMap,
+        mut content: Vec<Content>,
+        bounds: Bounds<'_>,
+    ) -> io::Result<()> {
+        if content.is_empty() {
+            return Ok(());
+        }
+        let pages = map.pages_path(images);
+        if !map.runs.is_empty() {
+            // It keeps what is in it without a name.
+            let copied = File::open(&pages).map_err(at(&pages))?;
+            std::fs::remove_file(&pages).map_err(at(&pages))?;
+            let source = self.source(Source::Copied(copied));
+            let mut from = 0;
+            for &run in &map.runs {
+                content.push(Content { run, source, from });
+                from += run.bytes();
+            }
+        }
+        content.sort_unstable_by_key(|content| content.run.address);
+        let Placed {
+            runs,
+            pieces,
+            length,
+        } = lay_out(&content, self.targets.len());
+        let target = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(&pages)
+            .and_then(|file| Target::new(file, length, &|| bounds.check()))
+            .map_err(at(&pages))?;
+        self.targets.push(target);
+        self.pieces.extend(pieces);
+        let file = map.file;
+        self.maps.push((path, PageMap { file, runs }));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shared_memory_is_known_by_its_line() {
+        let device = rustix::fs::makedev(0, 1);
+        let line = |rest: &str| {
+            let line = format!("7fa7437f7000-7fa743ff7000 rw-s 00000000 {rest}");
+            mapped(7, &line, device)
+        };
+        let found = |inode| {
+            let place = PathBuf::from("/proc/7/map_files/7fa7437f7000-7fa743ff7000");
+            Some((inode, place))
+        };
+        assert_eq!(
+            line("00:01 1522                   /dev/zero (deleted)"),
+            found(1522)
+        );
+        assert_eq!(line("00:01 9 /memfd:a b (deleted)"), found(9));
+        // Of an image that was restored.
+        assert_eq!(line("00:01 9 /anything"), found(9));
+        assert_eq!(line("00:01 5 /SYSV00000000 (deleted)"), None);
+        assert_eq!(line("00:1a 9 /dev/shm/torch_9"), None);
+        assert_eq!(line("fe:00 9 /memfd:x (deleted)"), None);
+        assert_eq!(line("00:01 0 "), None);
+        assert_eq!(mapped(7, "", device), None);
+        assert_eq!(mapped(7, "7fa7437f7000-7fa743ff7000 rw-p", device), None);
+    }
+
+    fn work(
+        images: &Path,
+        number: u32,
+        place: Option<&Path>,
+    ) -> io::Result<Vec<(PathBuf, PageMap)>> {
+        let mut work = Work::default();
+        let bounds = Bounds {
+            until: Instant::now() + std::time::Duration::from_secs(60),
+            cancelled: &AtomicBool::new(false),
+        };
+        work.shared(images, number, place, bounds)?;
+        Ok(work.maps)
+    }
+
+    #[test]
+    fn shared_memory_that_was_left_and_cannot_be_found_is_an_error() {
+        let images = tempfile::tempdir().unwrap();
+        let path = images.path().join("pagemap-shmem-9.img");
+        let mut map = PageMap {
+            file: 4,
+            runs: Vec::new(),
+        };
+        map.write(&path).unwrap();
+        assert_eq!(shared(images.path()).unwrap(), [9]);
+        let error = work(images.path(), 9, None).unwrap_err().to_string();
+        assert!(error.contains("no process of the job's"), "{error}");
+        // Where it is, what it has is found.
+        let memory = images.path().join("memory");
+        std::fs::write(&memory, vec![7; 5000]).unwrap();
+        let maps = work(images.path(), 9, Some(&memory)).unwrap();
+        let run = |address, pages| Run { address, pages };
+        assert_eq!(maps[0].1.runs, [run(0, 2)]);
+        // What CRIU copied is CRIU's.
+        map.runs.push(run(PAGE, 1));
+        map.write(&path).unwrap();
+        assert_eq!(work(images.path(), 9, None).unwrap(), []);
+    }
+
+    #[test]
+    fn a_memfd_of_this_process_is_found() {
+        let own = rustix::fs::memfd_create("of a test", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+        let inode = rustix::fs::fstat(&own).unwrap().st_ino as u32;
+        let places = places(&[std::process::id()]).unwrap();
+        assert!(places.contains_key(&inode), "{places:?}");
+    }
+}

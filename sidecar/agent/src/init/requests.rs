@@ -1,0 +1,272 @@
+//! What the sidecar asks for, and what it is told unasked.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use phos_protocol::agent::{JobState, ToAgent, ToSidecar};
+use phos_protocol::shim::{Sequence, ToShim, WatchTime};
+use phos_protocol::types::ProcessId;
+
+use super::Init;
+use crate::attempt::Input;
+use crate::channels::shims::{ConnectionId, CudaProcess};
+use crate::image::{ImageDirectory, Pages};
+use crate::survey::Urgency;
+
+/// Between two things that the sidecar hears of what rules checkpoints out: processes may say it as often as they like.
+const TELL: Duration = Duration::from_secs(1);
+
+/// Most bytes of a command that are told: a message has to hold it, and a manifest.
+const TOLD: usize = 16 << 10;
+
+/// What the sidecar is told of processes that rule checkpoints out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tell {
+    /// The reason, if there is one.
+    WhatIs,
+    /// The reason, or that there is none any more.
+    AlsoNothing,
+}
+
+/// The sidecar wants to know when the job waits for its work.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Watching {
+    /// The attempt that is to begin then.
+    pub(super) seq: Sequence,
+    /// It knows.
+    pub(super) told: bool,
+}
+
+/// What the sidecar was told of processes that rule checkpoints out.
+#[derive(Debug, Default)]
+pub(super) struct Notice {
+    /// When it was told last.
+    pub(super) told: Option<Instant>,
+    /// When to tell it again.
+    pub(super) due: Option<Instant>,
+}
+
+impl Init {
+    pub(super) fn on_sidecar(&mut self, message: ToAgent, fds: Vec<OwnedFd>) {
+        if matches!(self.job.state, JobState::Ended(_)) && self.restore.is_none() {
+            self.wait_for_decision();
+        }
+        match message {
+            ToAgent::Hello { version } => {
+                tracing::info!(version, "sidecar connected");
+                self.sidecar.greet();
+                let welcome = ToSidecar::Welcome {
+                    version: env!("CARGO_PKG_VERSION").into(),
+                    agent: self.id,
+                    job: self.job.state,
+                    restarts: self.job.restarts,
+                    command: told_command(&self.config.command),
+                    seq: self.last_seq,
+                    epoch: self.epoch,
+                };
+                if self.sidecar.send(&welcome, &[]) {
+                    // Until then nobody decides but the agent.
+                    self.decision.by = None;
+                    self.wait_for_decision();
+                }
+                self.tell_unsupported(Tell::WhatIs);
+            }
+            ToAgent::Start => {
+                if self.job.state == JobState::Running || self.restore.is_some() {
+                    let text = "the job runs already".to_owned();
+                    self.sidecar.send(&ToSidecar::Started(Err(text)), &[]);
+                } else {
+                    self.start_job();
+                }
+            }
+            ToAgent::GiveUp => match self.job.state {
+                JobState::Ended(exit) => self.ending.exit = Some(exit.shell_code()),
+                JobState::Waiting => self.ending.exit = Some(1),
+                JobState::Running => tracing::warn!("the sidecar gave up a job that runs: ignored"),
+            },
+            ToAgent::RestoreMemory { allocations } => {
+                if allocations.len() == fds.len() {
+                    self.incoming
+                        .memory
+                        .extend(allocations.into_iter().zip(fds));
+                } else {
+                    // Found out at `Restore`: an allocation will be missing.
+                    tracing::warn!("the sidecar sent another number of fds than allocations");
+                }
+            }
+            ToAgent::NewImageDirectory => self.new_incoming(),
+            ToAgent::CheckFiles => self.check_files(),
+            ToAgent::Restore { gpus } => self.begin_restore(gpus),
+            ToAgent::Quiesce { seq, time, insist } => {
+                let urgency = if insist {
+                    Urgency::Insisted
+                } else {
+                    Urgency::Scheduled
+                };
+                self.begin_attempt(seq, time, urgency);
+            }
+            ToAgent::Watch { seq, time } if time != WatchTime::OVER => {
+                self.watch_for_moment(seq, time)
+            }
+            ToAgent::Watch { .. } => self.end_watch(),
+            ToAgent::Dump { seq } => self.attempt(Input::Dump { seq }),
+            ToAgent::Attach { seq } => self.attempt(Input::Attach { seq }),
+            ToAgent::Abandon { seq } => self.attempt(Input::Abandon { seq: Some(seq) }),
+            ToAgent::Finish { seq } => {
+                self.images.remove(&seq);
+            }
+            ToAgent::MemoryReleased => self.memory_released(),
+            ToAgent::TakenOver { epoch } => self.epoch = epoch,
+            ToAgent::Fenced { reason } => self.on_fenced(reason),
+            ToAgent::Terminate => {
+                if self.ending.stopping.as_ref().is_some_and(|s| !s.signalled) {
+                    self.signal_job();
+                }
+            }
+        }
+    }
+
+    pub(super) fn on_sidecar_gone(&mut self) {
+        tracing::info!("sidecar disconnected");
+        self.memory_released();
+        self.images.clear();
+        if self.restore.is_none() {
+            self.incoming.directory = None;
+            self.incoming.memory.clear();
+        }
+        self.attempt(Input::Abandon { seq: None });
+        self.end_watch();
+        self.wait_for_decision();
+        if let Some(stopping) = &self.ending.stopping
+            && !stopping.signalled
+            && stopping.sidecar_until.is_some()
+        {
+            self.signal_job();
+        }
+    }
+
+    /// Has those tell when they wait for their work that did not fall quiet; all, if that is of none of them. If none can tell, the
+    /// sidecar hears that at once, and tries again by itself.
+    fn watch_for_moment(&mut self, seq: Sequence, time: WatchTime) {
+        let able = |p: &CudaProcess| p.watches && p.connection.is_some();
+        let any_busy = self.processes.values().any(|p| able(p) && p.busy);
+        let asked: Vec<ConnectionId> = self
+            .processes
+            .values()
+            .filter(|p| able(p) && (p.busy || !any_busy))
+            .filter_map(|p| p.connection)
+            .collect();
+        self.watching = Some(Watching { seq, told: false });
+        if asked.is_empty() {
+            let waited = false;
+            self.sidecar.send(&ToSidecar::Moment { seq, waited }, &[]);
+        }
+        for id in asked {
+            self.tell_shim(id, &ToShim::Watch { seq, time });
+        }
+    }
+
+    /// Nobody wants to know any more. Who has said that it waits is held for what does not come.
+    pub(super) fn end_watch(&mut self) {
+        if self.watching.take().is_none() {
+            return;
+        }
+        let able = self.processes.values().filter(|p| p.watches);
+        let asked: Vec<ConnectionId> = able.filter_map(|p| p.connection).collect();
+        for id in asked {
+            let (seq, time) = (0, WatchTime::OVER);
+            self.tell_shim(id, &ToShim::Watch { seq, time });
+        }
+    }
+
+    fn new_incoming(&mut self) {
+        self.incoming.memory.clear();
+        let made = ImageDirectory::create(
+            self.config.image_limit,
+            Pages::Small,
+            &self.config.job_dir(),
+        );
+        match made {
+            Ok(directory) => {
+                let directory = self.incoming.directory.insert(Arc::new(directory));
+                let answer = ToSidecar::ImageDirectory(Ok(()));
+                self.sidecar.send(&answer, &[directory.fd()]);
+            }
+            Err(e) => {
+                let answer = ToSidecar::ImageDirectory(Err(e.to_string()));
+                self.sidecar.send(&answer, &[]);
+            }
+        }
+    }
+
+    pub(super) fn memory_released(&mut self) {
+        for id in std::mem::take(&mut self.waiting_for_memory) {
+            self.tell_shim(id, &ToShim::MemoryReleased);
+        }
+    }
+
+    /// Tells the sidecar whether checkpoints are ruled out.
+    pub(super) fn tell_unsupported(&mut self, tell: Tell) {
+        let reason = self
+            .processes
+            .iter()
+            .find_map(|(pid, p)| Some(format!("process {pid}: {}", p.unsupported.as_ref()?)));
+        if reason.is_some() || tell == Tell::AlsoNothing {
+            let reason = reason.unwrap_or_default();
+            self.sidecar.send(&ToSidecar::Unsupported { reason }, &[]);
+        }
+    }
+
+    /// A process rules checkpoints out, or does not any more: the sidecar hears it, now or when it has not heard so for a while.
+    pub(super) fn set_unsupported(&mut self, pid: ProcessId, reason: Option<String>) {
+        let Some(process) = self.processes.get_mut(&pid) else {
+            return;
+        };
+        if process.unsupported == reason {
+            return;
+        }
+        let now = Instant::now();
+        if let Some(reason) = &reason
+            && self.shims.lines.may(now)
+        {
+            tracing::warn!(pid, reason, "checkpoints are ruled out");
+        }
+        process.unsupported = reason;
+        let due = self.notice.told.map_or(now, |told| now.max(told + TELL));
+        self.notice.due.get_or_insert(due);
+    }
+}
+
+/// The command as the sidecar and the store hear of it, without [secrets](phos_shared::mask). Of a longer one the beginning, and a digest of all of it, so that
+/// another command is still known as another.
+fn told_command(command: &[std::ffi::OsString]) -> Vec<String> {
+    let all: Vec<String> = command
+        .iter()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let all = phos_shared::mask::command(&all);
+    if all.iter().map(|word| word.len() + 1).sum::<usize>() <= TOLD {
+        return all;
+    }
+    let mut hasher = blake3::Hasher::new();
+    let mut told = Vec::new();
+    let mut room = TOLD / 2;
+    for word in &all {
+        hasher.update(word.as_bytes());
+        hasher.update(&[0]);
+        if word.len() < room {
+            room -= word.len() + 1;
+            told.push(word.clone());
+        } else {
+            // Only what comes first.
+            room = 0;
+        }
+    }
+    told.push(format!(
+        "… (in all {} words, BLAKE3 {})",
+        all.len(),
+        hasher.finalize().to_hex()
+    ));
+    told
+}

@@ -1,0 +1,499 @@
+//! Bringing the job back, as a state machine.
+//!
+//! ```text
+//! Clearing ──▶ Reviving ──▶ Attaching ──▶ over: the job runs
+//!     └────────────┴─────────────┴──────▶ failed: what was restored is killed, the job is as ended as before
+//! ```
+//!
+//! # Rules
+//!
+//! * The image is read and checked before anything of the old tree is touched.
+//! * The old tree has gone entirely before the image is used: its PIDs, ports and files are needed.
+//! * A failure leaves the agent waiting, so that the sidecar can try an older checkpoint.
+//! * Every stage ends: one that hangs is killed, and a driver that hangs even then ends the agent, so that whoever
+//!   started it starts another.
+//! * The sidecar is not needed after `Restore`: should it vanish, the restore goes on.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Instant;
+
+use phos_protocol::agent::{JobState, RestoreTimes, ToSidecar};
+use phos_protocol::shim::{Refusal, Sequence, ToShim};
+use phos_protocol::types::{Allocation, GpuUuid, ProcessId};
+
+use super::Init;
+use super::worker::Done;
+use crate::AgentError;
+use crate::channels::shims::ConnectionId;
+use crate::criu;
+use crate::failpoint;
+use crate::files;
+use crate::image::{AgentImage, ImageDirectory};
+use crate::job::spawn::InstalledShim;
+use crate::restore::gpus::{MoveError, complete, moved};
+use crate::restore::{ReviveError, RevivePlan, revive};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// The old tree is ended.
+    Clearing,
+    /// A worker puts files back and runs CRIU.
+    Reviving,
+    /// Shims get their memory.
+    Attaching,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Away,
+    Sent,
+    Back,
+}
+
+/// What the sidecar has brought for a restore.
+#[derive(Debug, Default)]
+pub(super) struct Incoming {
+    /// The directory that it fills.
+    pub(super) directory: Option<Arc<ImageDirectory>>,
+    /// The GPU memory of the image, with its contents.
+    pub(super) memory: Vec<(Allocation, OwnedFd)>,
+}
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(super) struct Restore {
+    pub(super) deadline: Option<Instant>,
+    stage: Stage,
+    stage_began: Instant,
+    directory: Arc<ImageDirectory>,
+    image: AgentImage,
+    /// Of the GPUs that the job uses: where each was, where it will be. Empty when it stays.
+    gpus: Vec<(GpuUuid, GpuUuid)>,
+    /// What the driver is told.
+    pairs: Vec<(GpuUuid, GpuUuid)>,
+    members: BTreeMap<ProcessId, Phase>,
+    times: RestoreTimes,
+    /// What the job goes back to when this fails.
+    before: JobState,
+    /// CRIU or the driver had its time, and everything was killed.
+    overdue: bool,
+}
+
+impl Restore {
+    /// Whether the job's main process died under CRIU's hands: CRIU would wait for it for ever.
+    pub(super) fn is_hopeless_without(&self, pid: ProcessId) -> bool {
+        self.stage == Stage::Reviving && pid == self.image.root_pid
+    }
+
+    /// Whether the old tree is being ended for it.
+    pub(super) fn wants_old_gone(&self) -> bool {
+        self.stage == Stage::Clearing
+    }
+}
+
+/// Why a restore does not begin.
+#[derive(Debug, thiserror::Error)]
+enum Refused {
+    /// Not this image, or not now.
+    #[error("{0}")]
+    Image(String),
+    /// Not on this machine.
+    #[error("{0}")]
+    Move(#[from] MoveError),
+}
+
+/// An image that can be used, and the pairs of GPUs for the driver.
+type Checked = (Arc<ImageDirectory>, AgentImage, Vec<(GpuUuid, GpuUuid)>);
+
+impl Init {
+    /// `Restore`.
+    pub(super) fn begin_restore(&mut self, gpus: Vec<(GpuUuid, GpuUuid)>) {
+        match self.check_restore(&gpus) {
+            Ok((directory, image, pairs)) => {
+                self.decide_by_nobody();
+                let before = self.job.state;
+                self.restore = Some(Restore {
+                    deadline: None,
+                    stage: Stage::Clearing,
+                    stage_began: Instant::now(),
+                    members: image
+                        .processes
+                        .iter()
+                        .map(|p| (p.pid, Phase::Away))
+                        .collect(),
+                    directory,
+                    image,
+                    gpus,
+                    pairs,
+                    times: RestoreTimes::default(),
+                    before,
+                    overdue: false,
+                });
+                self.early_exits.clear();
+                // Also when nothing runs: what is left of an old tree is waited for, and nothing left is noticed
+                // at once.
+                self.begin_kill();
+            }
+            Err(refused) => {
+                let reason = refused.to_string();
+                tracing::error!(reason, "the job cannot be restored");
+                let answer = match refused {
+                    Refused::Image(_) => ToSidecar::Restored(Err(reason)),
+                    Refused::Move(_) => ToSidecar::CannotMove { reason },
+                };
+                self.sidecar.send(&answer, &[]);
+            }
+        }
+    }
+
+    /// `CheckFiles`: in a thread, because a file system may take its time. An image that cannot be read is no finding: the
+    /// restore says so.
+    pub(super) fn check_files(&mut self) {
+        let image = self
+            .incoming
+            .directory
+            .as_ref()
+            .map(|d| d.read_agent_image());
+        let Some(Ok(image)) = image else {
+            self.sidecar.send(&ToSidecar::FilesChecked(Ok(())), &[]);
+            return;
+        };
+        // Its thread must not take a PID of the image.
+        let started = self.low_pids(&image.ids).and_then(|()| {
+            self.worker
+                .run("files", move |_| {
+                    let outcome = files::check(&image.needed, &image.files);
+                    Done::FilesChecked(outcome.map_err(|e| e.to_string()))
+                })
+                .map_err(|cause| AgentError::System {
+                    what: "start a thread",
+                    cause,
+                })
+        });
+        if let Err(e) = started {
+            // No fault of the files.
+            tracing::warn!(cause = %e, "the job's files are looked at by CRIU alone");
+            self.sidecar.send(&ToSidecar::FilesChecked(Ok(())), &[]);
+        }
+    }
+
+    fn check_restore(&mut self, gpus: &[(GpuUuid, GpuUuid)]) -> Result<Checked, Refused> {
+        if self.restore.is_some() || self.checkpoint.is_under_way() {
+            let reason = "a checkpoint or another restore is under way: try again";
+            return Err(Refused::Image(reason.into()));
+        }
+        let Some(directory) = self.incoming.directory.clone() else {
+            let reason = "no image was brought: ask for a directory first";
+            return Err(Refused::Image(reason.into()));
+        };
+        let image = directory
+            .read_agent_image()
+            .map_err(|e| Refused::Image(e.to_string()))?;
+        let brought: BTreeSet<_> = self.incoming.memory.iter().map(|(a, _)| a.key).collect();
+        for wanted in &image.vault {
+            let key = wanted.allocation.key;
+            if !brought.contains(&key) {
+                return Err(Refused::Image(format!(
+                    "the memory of allocation {} of process {} was not brought",
+                    key.id, key.owner
+                )));
+            }
+        }
+        // Without CUDA in the image no driver is needed, and without a driver the worker says so.
+        let here = self
+            .tools
+            .control
+            .get()
+            .map_or_else(|_| Vec::new(), |d| d.gpus());
+        let pairs = if image.processes.is_empty() || here.is_empty() {
+            gpus.to_vec()
+        } else {
+            complete(gpus, &image.machine_gpus, &here)?
+        };
+        Ok((directory, image, pairs))
+    }
+
+    /// No process of the old tree is left.
+    pub(super) fn restore_tree_gone(&mut self) {
+        if !self.restore.as_ref().is_some_and(Restore::wants_old_gone) {
+            return;
+        }
+        if let Err(e) = self.start_revive() {
+            self.restore_failed(&e.to_string());
+        }
+    }
+
+    fn start_revive(&mut self) -> Result<(), AgentError> {
+        let Some(restore) = &mut self.restore else {
+            return Ok(());
+        };
+        restore.stage = Stage::Reviving;
+        restore.stage_began = Instant::now();
+        // Files and processes are each as much as the image at most.
+        let work = criu::patience(self.config.timeouts.criu, restore.directory.used_bytes());
+        restore.deadline = Some(restore.stage_began + 2 * work + self.config.timeouts.driver);
+        let image = restore.image.clone();
+        let directory = Arc::clone(&restore.directory);
+        let gpus = restore.gpus.clone();
+        let pairs = restore.pairs.clone();
+        self.shims.stop_listening();
+        self.forget_job();
+        let requested: BTreeMap<_, _> = image
+            .vault
+            .iter()
+            .map(|v| (v.allocation.key, v.requested))
+            .collect();
+        for (allocation, fd) in std::mem::take(&mut self.incoming.memory) {
+            let asked = requested.get(&allocation.key).copied();
+            self.vault
+                .insert(allocation, asked.unwrap_or(allocation.bytes), fd);
+        }
+        for held in image.vault.iter().filter(|held| held.shared) {
+            self.vault.note_shared(held.allocation.key);
+        }
+        for (pid, keys) in &image.imports {
+            self.vault.set_imports(*pid, keys.iter().copied());
+        }
+        let (ends, streams) = self.new_streams()?;
+        self.job.streams = Some(streams);
+        self.job.shim = image.shim.as_ref().map(|s| InstalledShim {
+            path: s.path.clone(),
+            blake3: s.blake3.clone(),
+        });
+        self.job.other_socket =
+            (image.shim_socket != self.config.shim_socket()).then(|| image.shim_socket.clone());
+        self.job.moved = moved(&image.moved, &gpus);
+        self.last_seq = self.last_seq.max(image.seq);
+        // The worker and everything CRIU starts.
+        self.low_pids(&image.ids)?;
+        let plan = RevivePlan {
+            directory,
+            image,
+            pairs,
+            criu: self.config.criu.clone(),
+            criu_patience: work,
+            control: self.tools.control.clone(),
+            ends,
+            pids: Arc::clone(&self.tools.pids),
+            user: self.tools.user.clone().filter(|user| user.is_another()),
+            job_dir: self.config.job_dir(),
+        };
+        self.worker
+            .run("restore", move |_| Done::Revived(revive(plan)))
+            .map_err(|cause| AgentError::System {
+                what: "start a thread",
+                cause,
+            })
+    }
+
+    /// The worker is done.
+    pub(super) fn revive_ended(&mut self, outcome: Result<(ProcessId, RestoreTimes), ReviveError>) {
+        let bound = self.config.timeouts.attach;
+        let (root, times) = match outcome {
+            Ok(done) => done,
+            Err(e) if e.is_refusal() => {
+                let reason = e.to_string();
+                self.restore_ends(
+                    &reason,
+                    ToSidecar::Refused {
+                        reason: reason.clone(),
+                    },
+                );
+                return;
+            }
+            Err(e) if e.is_final() => {
+                let reason = e.to_string();
+                self.restore_ends(
+                    &reason,
+                    ToSidecar::NotRestorable {
+                        reason: reason.clone(),
+                    },
+                );
+                return;
+            }
+            Err(e) => {
+                self.restore_failed(&e.to_string());
+                return;
+            }
+        };
+        let Some(restore) = &mut self.restore else {
+            return;
+        };
+        restore.times = times;
+        restore.stage = Stage::Attaching;
+        restore.stage_began = Instant::now();
+        restore.deadline = Some(restore.stage_began + bound);
+        self.job.root = Some(root);
+        self.job.state = JobState::Running;
+        self.job.restored = true;
+        if let Some(exit) = self.early_exits.remove(&root) {
+            self.on_job_exit(exit);
+            return;
+        }
+        if let Err(e) = self.listen() {
+            self.restore_failed(&e.to_string());
+            return;
+        }
+        self.advance_restore();
+    }
+
+    /// A shim of the image is here.
+    pub(super) fn restore_returned(&mut self, id: ConnectionId, pid: ProcessId, seq: Sequence) {
+        let Some(restore) = &mut self.restore else {
+            return;
+        };
+        let Some(phase) = restore.members.get_mut(&pid) else {
+            tracing::warn!(
+                pid,
+                "a shim that is not in the image connects during a restore"
+            );
+            return;
+        };
+        *phase = Phase::Sent;
+        if !self.send_memory(id, pid, seq) {
+            self.on_shim_closed(id, None);
+        }
+    }
+
+    /// The answer to `Attach`.
+    pub(super) fn restore_attached(
+        &mut self,
+        pid: ProcessId,
+        seq: Sequence,
+        outcome: Result<(), Refusal>,
+    ) {
+        let Some(restore) = &mut self.restore else {
+            return;
+        };
+        match outcome {
+            Ok(()) if restore.image.seq == seq => {
+                restore.members.insert(pid, Phase::Back);
+                failpoint::hit("agent:mid-attach");
+                self.advance_restore();
+            }
+            Ok(()) => {}
+            Err(refusal) => {
+                self.restore_failed(&format!("process {pid} could not attach: {refusal}"));
+            }
+        }
+    }
+
+    /// A connection ended: the shim comes back by itself.
+    pub(super) fn restore_connection_lost(&mut self, pid: ProcessId) {
+        if let Some(phase) = self
+            .restore
+            .as_mut()
+            .filter(|r| r.stage == Stage::Attaching)
+            .and_then(|r| r.members.get_mut(&pid))
+        {
+            *phase = Phase::Away;
+        }
+    }
+
+    /// A process of the image ended.
+    pub(super) fn restore_process_gone(&mut self, pid: ProcessId) {
+        let attaching = self
+            .restore
+            .as_ref()
+            .is_some_and(|r| r.stage == Stage::Attaching && r.members.contains_key(&pid));
+        if attaching {
+            self.restore_failed(&format!("process {pid} ended before it had its memory"));
+        }
+    }
+
+    /// A stage took too long.
+    pub(super) fn restore_timed_out(&mut self) {
+        let reap = self.config.timeouts.reap;
+        match &mut self.restore {
+            Some(restore) if restore.stage == Stage::Reviving && !restore.overdue => {
+                // The worker's result ends the restore.
+                restore.overdue = true;
+                restore.deadline = Some(Instant::now() + reap);
+                tracing::error!(
+                    "CRIU or the driver does not come to an end: what was restored is killed"
+                );
+                self.kill_everything();
+            }
+            Some(restore) if restore.stage == Stage::Reviving => self.give_up_on_driver(),
+            _ => self.restore_failed("processes of the image did not attach in time"),
+        }
+    }
+
+    fn advance_restore(&mut self) {
+        let done = self.restore.as_ref().is_some_and(|r| {
+            r.stage == Stage::Attaching && r.members.values().all(|p| *p == Phase::Back)
+        });
+        if !done {
+            return;
+        }
+        if let Some(restore) = &self.restore {
+            let seq = restore.image.seq;
+            let pids: Vec<ProcessId> = restore.members.keys().copied().collect();
+            for pid in pids {
+                if let Some(id) = self.processes.get(&pid).and_then(|p| p.connection) {
+                    self.tell_shim(id, &ToShim::Resume { seq });
+                }
+            }
+        }
+        self.restore_is_over();
+        if self.is_stopping() {
+            self.signal_job();
+        }
+    }
+
+    /// The job runs again, or has done so.
+    pub(super) fn restore_is_over(&mut self) {
+        let Some(restore) = self.restore.take() else {
+            return;
+        };
+        let seq = restore.image.seq;
+        let mut times = restore.times;
+        times.attach_ns =
+            u64::try_from(restore.stage_began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.job.restarts += 1;
+        self.incoming.directory = None;
+        tracing::info!(
+            pid = self.job.root,
+            seq,
+            files_ms = times.files_ns / 1_000_000,
+            criu_ms = times.criu_ns / 1_000_000,
+            control_ms = times.control_restore_ns / 1_000_000,
+            attach_ms = times.attach_ns / 1_000_000,
+            "the job was restored"
+        );
+        self.sidecar.send(&ToSidecar::Restored(Ok(times)), &[]);
+    }
+
+    /// Gives up a restore that is under way, if one is.
+    pub(super) fn restore_failed(&mut self, reason: &str) {
+        self.restore_ends(reason, ToSidecar::Restored(Err(reason.to_owned())));
+    }
+
+    fn restore_ends(&mut self, reason: &str, answer: ToSidecar) {
+        let Some(restore) = self.restore.take() else {
+            return;
+        };
+        tracing::error!(reason, "the job was not restored");
+        self.incoming.directory = None;
+        self.incoming.memory.clear();
+        if restore.stage != Stage::Clearing {
+            self.job.root = None;
+            self.kill_everything();
+        }
+        if self.job.root.is_none() {
+            self.job.state = match (restore.before, self.job.state) {
+                // It was ended for this restore.
+                (JobState::Running, JobState::Ended(exit)) => JobState::Ended(exit),
+                (JobState::Running, _) => {
+                    JobState::Ended(phos_protocol::agent::Exit::Signal(libc::SIGKILL))
+                }
+                (before, _) => before,
+            };
+        }
+        self.job.restored = false;
+        self.sidecar.send(&answer, &[]);
+        self.wait_for_decision();
+    }
+}

@@ -1,0 +1,344 @@
+//! What the job's user may have of a file: asked before CRIU, which is root, opens files in its name, and after.
+//!
+//! # Rules
+//!
+//! * What belongs to the user it may have, whatever the mode says: it could change that.
+//! * Of other files what their mode says, and where that is not enough, what the kernel says to this user (access-control lists,
+//!   file systems of other machines); and only where the user may go to their directory.
+//! * A program that the user may run it may have mapped.
+//! * A file that has no name any more was got to by none: what it holds is from the image.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, AtFlags, FileType, Stat};
+use rustix::process::{Gid, Uid};
+
+use crate::tree;
+use crate::user::JobUser;
+use crate::user::way;
+
+/// A file that a process has and its user may not have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Beyond {
+    /// Its path.
+    pub path: PathBuf,
+    /// Whose it is.
+    pub owner: u32,
+    /// What the user may not.
+    pub what: &'static str,
+}
+
+/// Access for what an open file's flags say (`O_ACCMODE`).
+pub fn of_flags(flags: u32) -> Access {
+    const WRITE_ONLY: u32 = libc::O_WRONLY.cast_unsigned();
+    const BOTH: u32 = libc::O_RDWR.cast_unsigned();
+    match flags & libc::O_ACCMODE.cast_unsigned() {
+        WRITE_ONLY => Access::WRITE_OK,
+        BOTH => Access::READ_OK | Access::WRITE_OK,
+        _ => Access::READ_OK,
+    }
+}
+
+/// In words.
+pub fn in_words(access: Access) -> &'static str {
+    match access.contains(Access::WRITE_OK) {
+        true => "write",
+        false => "read",
+    }
+}
+
+/// What one user may, and to which directories it may go, as far as that was asked.
+#[derive(Debug)]
+pub struct Rights<'a> {
+    user: &'a JobUser,
+    reached: RefCell<BTreeMap<PathBuf, bool>>,
+}
+
+impl<'a> Rights<'a> {
+    /// Of this user.
+    pub fn of(user: &'a JobUser) -> Self {
+        Self {
+            user,
+            reached: RefCell::default(),
+        }
+    }
+
+    /// Whose they are.
+    pub fn user(&self) -> &'a JobUser {
+        self.user
+    }
+
+    /// Whether the user may have a file in this way, once it is there. `through` leads to it, for whoever has to ask the kernel.
+    pub fn may_have(&self, stat: &Stat, through: &Path, access: Access) -> bool {
+        let owner = (stat.st_uid, stat.st_gid);
+        if stat.st_uid == self.user.uid() || may_by_mode(self.user, owner, stat.st_mode, access) {
+            return true;
+        }
+        let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+        let runs = is_file && access == Access::READ_OK;
+        as_user(self.user, || {
+            let may = |access| {
+                rustix::fs::accessat(rustix::fs::CWD, through, access, AtFlags::EACCESS).is_ok()
+            };
+            may(access) || runs && may(Access::EXEC_OK)
+        })
+        // Without a thread nobody says that it may.
+        .unwrap_or(false)
+    }
+
+    /// Whether the user may go to a directory. One that is not there keeps nobody from anything.
+    pub fn reaches(&self, directory: &Path) -> bool {
+        if let Some(&known) = self.reached.borrow().get(directory) {
+            return known;
+        }
+        let walked = way::directories(directory, &mut |at| {
+            let stat = rustix::fs::fstat(at)?;
+            let through = PathBuf::from(format!("/proc/self/fd/{}", at.as_raw_fd()));
+            match self.may_have(&stat, &through, Access::EXEC_OK) {
+                true => Ok(()),
+                false => Err(io::ErrorKind::PermissionDenied.into()),
+            }
+        });
+        let reached = walked.map_or_else(|e| e.kind() == io::ErrorKind::NotFound, |()| true);
+        let mut all = self.reached.borrow_mut();
+        all.insert(directory.to_owned(), reached);
+        reached
+    }
+
+    /// The first file that a process has open or mapped, or is in, and that the user may not have.
+    pub fn beyond(&self, pid: u32) -> Option<Beyond> {
+        let open = tree::open_files(pid)
+            .into_iter()
+            .filter(|file| file.link.is_absolute())
+            .map(|file| {
+                let through = PathBuf::from(format!("/proc/{pid}/fd/{}", file.fd));
+                (through, file.link, Some(file.fd))
+            });
+        let within = ["cwd", "root"].into_iter().filter_map(|name| {
+            let through = PathBuf::from(format!("/proc/{pid}/{name}"));
+            let link = std::fs::read_link(&through).ok()?;
+            Some((through, link, None))
+        });
+        let mapped = tree::mapped_files(pid).into_iter();
+        let mapped = mapped.map(|(through, link)| (through, link, None));
+        let had = open
+            .chain(within)
+            .chain(mapped)
+            .filter_map(|(through, link, fd)| {
+                let stat = named(&through)?;
+                let access = match fd {
+                    Some(fd) => of_flags(tree::open_flags(pid, fd)?),
+                    // A directory that one is in need not be readable.
+                    None if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => {
+                        Access::EXEC_OK
+                    }
+                    None => Access::READ_OK,
+                };
+                Some((stat, through, link, access))
+            });
+        let shared = tree::shared_writable_maps(pid).into_iter();
+        let shared = shared.filter_map(|(through, link)| {
+            Some((named(&through)?, through, link, Access::WRITE_OK))
+        });
+        let mut had = had.chain(shared);
+        had.find_map(|(stat, through, path, access)| {
+            let is_own = stat.st_uid == self.user.uid();
+            let may = is_own
+                || self.may_have(&stat, &through, access)
+                    && (path.parent()).is_none_or(|above| self.reaches(above));
+            (!may).then(|| Beyond {
+                path,
+                owner: stat.st_uid,
+                what: in_words(access),
+            })
+        })
+    }
+}
+
+/// Whether a mode alone says so, of a file of this user and group.
+pub fn may_by_mode(user: &JobUser, (owner, group): (u32, u32), mode: u32, access: Access) -> bool {
+    let shift = match () {
+        () if owner == user.uid() => 6,
+        () if user.is_in(group) => 3,
+        () => 0,
+    };
+    // `R_OK`, `W_OK` and `X_OK` are the bits of a mode.
+    (mode >> shift) & access.bits() == access.bits()
+}
+
+/// Does something as this user, in a thread: the calls are those of the kernel, which knows users of threads. Afterwards no debugger
+/// of a user's may attach to this process (it is not dumpable), and it was not anybody's before.
+fn as_user<T: Send>(user: &JobUser, work: impl FnOnce() -> T + Send) -> io::Result<T> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new()
+            .name("as-user".into())
+            .spawn_scoped(scope, || -> io::Result<T> {
+                let groups: Vec<Gid> = user.groups().map(Gid::from_raw).collect();
+                let (uid, gid) = (Uid::from_raw(user.uid()), Gid::from_raw(user.gid()));
+                rustix::thread::set_thread_groups(&groups)?;
+                rustix::thread::set_thread_res_gid(gid, gid, gid)?;
+                // With it go the capabilities.
+                rustix::thread::set_thread_res_uid(uid, uid, uid)?;
+                Ok(work())
+            })?;
+        thread
+            .join()
+            .unwrap_or_else(|_| Err(io::Error::other("the thread ended")))
+    })
+}
+
+/// What is at the end of a way, if it has a name.
+fn named(through: &Path) -> Option<Stat> {
+    rustix::fs::stat(through)
+        .ok()
+        .filter(|stat| stat.st_nlink > 0)
+}
+
+/// What a process is that one of this user without privileges is not, for a message; `None`: nothing.
+pub fn more_than(pid: u32, user: &JobUser) -> Option<String> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    status.lines().find_map(|line| {
+        let (field, value) = line.split_once(':')?;
+        match field {
+            "Uid" => value
+                .split_ascii_whitespace()
+                .find(|found| found.parse() != Ok(user.uid()))
+                .map(|found| format!("is user {found}")),
+            "Gid" | "Groups" => value
+                .split_ascii_whitespace()
+                .find(|found| !found.parse().is_ok_and(|group| user.is_in(group)))
+                .map(|found| format!("is in group {found}")),
+            // What is inheritable alone is nothing; older Docker leaves it to everybody.
+            "CapPrm" | "CapEff" | "CapAmb" => {
+                let has_some = u64::from_str_radix(value.trim(), 16) != Ok(0);
+                has_some.then(|| "has capabilities".to_owned())
+            }
+            _ => None,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File, Permissions};
+    use std::os::unix::fs::{PermissionsExt, chown};
+
+    use super::*;
+
+    #[test]
+    fn the_kernel_says_what_a_mode_does_not() {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("skipped: needs root");
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
+        let path = dir.path().join("file");
+        let file = File::create(&path).unwrap();
+        let user = JobUser::find("12345:12346").unwrap();
+        let may = |mode, access| {
+            fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            let stat = rustix::fs::fstat(&file).unwrap();
+            Rights::of(&user).may_have(&stat, &path, access)
+        };
+        let both = Access::READ_OK | Access::WRITE_OK;
+        assert!(may(0o644, Access::READ_OK) && !may(0o644, both));
+        assert!(may(0o606, both) && !may(0o640, Access::READ_OK));
+        assert!(
+            may(0o711, Access::READ_OK),
+            "a program that it may run is mapped"
+        );
+        chown(&path, None, Some(12_346)).unwrap();
+        assert!(may(0o640, Access::READ_OK) && !may(0o640, both));
+        chown(&path, Some(12_345), None).unwrap();
+        assert!(may(0o000, both), "its owner could change that");
+        chown(&path, Some(0), Some(0)).unwrap();
+        // `u:12345:rw`, which the bits of the group show as the mask: user::rw-, user:12345:rw-, group::---, mask::rw-, other::---.
+        let entry = |tag: u16, bits: u16, id: u32| {
+            let mut bytes = [tag.to_le_bytes(), bits.to_le_bytes()].concat();
+            bytes.extend(id.to_le_bytes());
+            bytes
+        };
+        let list = [
+            2_u32.to_le_bytes().to_vec(),
+            entry(0x01, 6, u32::MAX),
+            entry(0x02, 6, 12_345),
+            entry(0x04, 0, u32::MAX),
+            entry(0x10, 6, u32::MAX),
+            entry(0x20, 0, u32::MAX),
+        ]
+        .concat();
+        let set = rustix::fs::fsetxattr(
+            &file,
+            "system.posix_acl_access",
+            &list,
+            rustix::fs::XattrFlags::empty(),
+        );
+        if set == Err(rustix::io::Errno::OPNOTSUPP) {
+            eprintln!("this file system has no access-control lists");
+            return;
+        }
+        set.unwrap();
+        let stat = rustix::fs::fstat(&file).unwrap();
+        assert!(Rights::of(&user).may_have(&stat, &path, both));
+        let other = JobUser::find("12347:12347").unwrap();
+        assert!(!Rights::of(&other).may_have(&stat, &path, Access::READ_OK));
+        assert!(
+            rustix::process::geteuid().is_root(),
+            "this thread is who it was"
+        );
+    }
+
+    #[test]
+    fn what_a_process_has_and_its_user_may_not_have_is_named() {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("skipped: needs root");
+            return;
+        }
+        let user = JobUser::find("12345:12345").unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
+        let secret = dir.path().join("secret");
+        fs::write(&secret, "x").unwrap();
+        fs::set_permissions(&secret, Permissions::from_mode(0o600)).unwrap();
+        let with = |redirect: &str| {
+            let script = format!("exec 9{redirect}; echo ready; exec sleep 60");
+            let mut child = std::process::Command::new("sh")
+                .args(["-c", &script])
+                .current_dir("/")
+                .stdin(std::process::Stdio::null())
+                .stderr(std::process::Stdio::null())
+                .stdout(std::process::Stdio::piped())
+                .spawn()
+                .unwrap();
+            let mut word = [0; 5];
+            std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut word).unwrap();
+            let found = Rights::of(&user).beyond(child.id());
+            child.kill().unwrap();
+            child.wait().unwrap();
+            found
+        };
+        assert_eq!(with("</dev/null"), None);
+        let named = |what| {
+            Some(Beyond {
+                path: secret.clone(),
+                owner: 0,
+                what,
+            })
+        };
+        let path = secret.display();
+        assert_eq!(with(&format!("<{path}")), named("read"));
+        fs::set_permissions(&secret, Permissions::from_mode(0o644)).unwrap();
+        assert_eq!(with(&format!("<{path}")), None);
+        assert_eq!(with(&format!(">>{path}")), named("write"));
+        // One that anybody might read, where not anybody may go.
+        fs::set_permissions(dir.path(), Permissions::from_mode(0o700)).unwrap();
+        assert_eq!(with(&format!("<{path}")), named("read"));
+        chown(&secret, Some(12_345), None).unwrap();
+        assert_eq!(with(&format!(">>{path}")), None, "its own it may have");
+    }
+}

@@ -1,0 +1,13 @@
+//! What agent and sidecar share on a machine.
+//!
+//! * [`run_dir`]: the directory that both use, and what the sidecar remembers there for the agent;
+//! * [`host_memory`]: how much memory there is;
+//! * [`peer`]: who is at the other end of a socket;
+//! * [`mask`]: commands without the secrets in them.
+
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+
+pub mod host_memory;
+pub mod mask;
+pub mod peer;
+pub mod run_dir;
