@@ -392,22 +392,17 @@ fn store(lines: &mut Lines, common: &Common) {
         };
         match store.probe().await {
             Ok(()) => {
-                lines.add(
-                    Verdict::Ok,
-                    "store",
-                    format!("{address}: writes, reads, lists; conditional writes are honest"),
-                    "",
-                );
+                let found =
+                    format!("{address}: writes, reads, lists; conditional writes are honest");
+                lines.add(Verdict::Ok, "store", found, "");
                 if bucket.is_some() {
                     lines.add(Verdict::Ok, "s3 objects", taken(&common.s3.options()), "");
                 }
             }
-            Err(e) => lines.add(
-                Verdict::Fail,
-                "store",
-                e.to_string(),
-                "see above, or use another --store",
-            ),
+            Err(e) => {
+                let remedy = "see above, or use another --store";
+                lines.add(Verdict::Fail, "store", e.to_string(), remedy);
+            }
         }
         if let Some(directory) = store.directory() {
             who_looks_in(lines, directory, key.is_some());
@@ -420,21 +415,8 @@ fn store(lines: &mut Lines, common: &Common) {
                 "give the bucket the lifecycle rule AbortIncompleteMultipartUpload, age 1 (docs/deploy.md)",
             );
         }
-        match (store.job(common.job.clone()).check_key().await, key) {
-            (Err(e), _) if exit::job(&e) == exit::KEY => lines.add(
-                Verdict::Fail,
-                "encryption key",
-                e.to_string(),
-                "see above: no checkpoint of this job can be read or written so",
-            ),
-            (_, Some(key)) => lines.add(
-                Verdict::Ok,
-                "encryption key",
-                format!("key {}: checkpoints are encrypted", key.id()),
-                "",
-            ),
-            (_, None) => {}
-        }
+        let fits = store.job(common.job.clone()).check_key().await;
+        encryption(lines, fits.err(), key.as_ref());
         if let Some(bucket) = &bucket {
             s3_bucket(lines, &address, bucket).await;
         }
@@ -447,6 +429,22 @@ fn store(lines: &mut Lines, common: &Common) {
             );
         }
     });
+}
+
+/// Whether the checkpoints of the job can be read and written with the key. `error`: what looking at them said.
+fn encryption(lines: &mut Lines, error: Option<phos_storage::JobError>, key: Option<&Key>) {
+    let name = "encryption key";
+    match (error, key) {
+        (Some(e), _) if exit::job(&e) == exit::KEY => {
+            let remedy = "see above: no checkpoint of this job can be read or written so";
+            lines.add(Verdict::Fail, name, e.to_string(), remedy);
+        }
+        (_, Some(key)) => {
+            let found = format!("key {}: checkpoints are encrypted", key.id());
+            lines.add(Verdict::Ok, name, found, "");
+        }
+        (_, None) => {}
+    }
 }
 
 /// Who else may look into a directory of checkpoints. Who may write there is as root on the machine that resumes from it, where the

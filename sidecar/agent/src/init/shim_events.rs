@@ -122,15 +122,11 @@ impl Init {
             FromShim::Fetch { key, instance } => self.on_fetch(id, pid, key, instance),
             FromShim::LetGo { keys } => {
                 let keys = self.vault.let_go(pid, &keys);
-                if !keys.is_empty() {
-                    self.sidecar.send(&ToSidecar::Freed { keys }, &[]);
-                }
+                self.tell_freed(keys);
             }
             FromShim::Freed { ids } => {
                 let keys = self.vault.free(pid, &ids);
-                if !keys.is_empty() {
-                    self.sidecar.send(&ToSidecar::Freed { keys }, &[]);
-                }
+                self.tell_freed(keys);
             }
             FromShim::Unsupported { reason } => {
                 self.set_unsupported(pid, Some(lines::plain(&reason)))
@@ -146,17 +142,7 @@ impl Init {
                     process.watches = true;
                 }
             }
-            FromShim::Moment { seq } => {
-                // The first of them is who was waited for.
-                if let Some(watching) = &mut self.watching
-                    && watching.seq == seq
-                    && !std::mem::replace(&mut watching.told, true)
-                {
-                    tracing::debug!(pid, seq, "the job has waited for its work");
-                    let waited = true;
-                    self.sidecar.send(&ToSidecar::Moment { seq, waited }, &[]);
-                }
-            }
+            FromShim::Moment { seq } => self.on_moment(pid, seq),
             FromShim::Usage(usage) => {
                 let Usage {
                     taken_over, native, ..
@@ -166,6 +152,24 @@ impl Init {
                     process.usage = Some(usage);
                 }
             }
+        }
+    }
+
+    fn tell_freed(&mut self, keys: Vec<AllocationKey>) {
+        if !keys.is_empty() {
+            self.sidecar.send(&ToSidecar::Freed { keys }, &[]);
+        }
+    }
+
+    /// A process has waited for its own work. The first of them is who was waited for.
+    fn on_moment(&mut self, pid: ProcessId, seq: u64) {
+        if let Some(watching) = &mut self.watching
+            && watching.seq == seq
+            && !std::mem::replace(&mut watching.told, true)
+        {
+            tracing::debug!(pid, seq, "the job has waited for its work");
+            let waited = true;
+            self.sidecar.send(&ToSidecar::Moment { seq, waited }, &[]);
         }
     }
 

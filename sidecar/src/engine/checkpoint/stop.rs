@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use phos_gpu::{GpuError, MemoryInfo};
 use phos_policies::schedule::Trigger;
-use phos_protocol::agent::{AttemptError, DumpFacts, Process, ToAgent, ToSidecar};
+use phos_protocol::agent::{AttemptError, DumpFacts, DumpTimes, Process, ToAgent, ToSidecar};
 use phos_protocol::types::GpuUuid;
 use phos_storage::CheckpointWriter;
 
@@ -52,6 +52,19 @@ struct Resumed {
 
 fn gb_s(bytes: u64, took: Duration) -> f64 {
     bytes as f64 / took.as_secs_f64().max(1e-9) / 1e9
+}
+
+/// What the agent did in the stop, in milliseconds.
+fn note_times(parts: &mut PartsMs, times: &DumpTimes, attach_ns: u64) {
+    for (name, ns) in [
+        ("detach", times.detach_ns),
+        ("control_checkpoint", times.control_checkpoint_ns),
+        ("criu", times.criu_ns),
+        ("control_restore", times.control_restore_ns),
+        ("attach", attach_ns),
+    ] {
+        parts.insert(name.into(), ns as f64 / 1e6);
+    }
 }
 
 impl Session<'_> {
@@ -110,16 +123,7 @@ impl Session<'_> {
             .await?;
         let resumed = self.attach().await?;
         let cpu_image = dumped.facts.image_bytes;
-        let times = &dumped.facts.times;
-        for (name, ns) in [
-            ("detach", times.detach_ns),
-            ("control_checkpoint", times.control_checkpoint_ns),
-            ("criu", times.criu_ns),
-            ("control_restore", times.control_restore_ns),
-            ("attach", resumed.attach_ns),
-        ] {
-            parts.insert(name.into(), ns as f64 / 1e6);
-        }
+        note_times(&mut parts, &dumped.facts.times, resumed.attach_ns);
         let ready = dumped.ready;
         let mut rates = BTreeMap::from([("digest_gb_s".to_owned(), gb_s(device_bytes, digest))]);
         if ready.direct > 0 {
