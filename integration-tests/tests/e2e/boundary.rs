@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use phos_integration_tests::scenario::{LIMIT, checkpoint, disturbed, finish, refused, wait_said};
+use phos_integration_tests::scenario::{
+    LIMIT, checkpoint, disturbed, finish, kill_job_and_wait, refused, wait_said, wait_step,
+};
 use phos_integration_tests::{JobSpec, World, wait_for};
 
 /// The job's user, which no other process here has.
@@ -147,6 +149,37 @@ fn a_directory_swapped_while_the_job_comes_back_has_nothing_made_elsewhere() -> 
         let found = fs::read_dir(tmp)?.next().context("no scratch directory")?;
         Ok(found?.path())
     })
+}
+
+/// One in a directory of the user's, and one where only root makes files: a library that was replaced while the job had it mapped.
+#[test]
+fn files_of_others_without_a_name_come_back() -> Result<()> {
+    let (world, spec) = world()?;
+    let library = world.path("library");
+    fs::create_dir(&library)?;
+    fs::set_permissions(&library, Permissions::from_mode(0o755))?;
+    let file = library.join("numbers");
+    let numbers: Vec<u8> = (0..100_000_u64).flat_map(u64::to_le_bytes).collect();
+    fs::write(&file, &numbers)?;
+    let spec = spec.with_trainer(&["--scratch", "--follow", &file.display().to_string()]);
+    let reference = world.reference(&spec)?;
+    let phos = world.start(&spec)?;
+    wait_step(&world, &phos, 1)?;
+    fs::remove_file(&file)?;
+    let main = *world.tree().job.first().context("no job")?;
+    let removed = fs::read_dir(format!("/proc/{main}/fd"))?
+        .flatten()
+        .map(|entry| entry.path())
+        .find(|path| {
+            let link = fs::read_link(path).unwrap_or_default();
+            link.to_string_lossy().ends_with("/removed (deleted)")
+        });
+    chown(removed.context("no removed file")?, Some(0), Some(0))?;
+    checkpoint(&world, &phos)?;
+    kill_job_and_wait(&world, &phos)?;
+    wait_said(&phos, &["resumed checkpoint="])?;
+    ensure!(fs::read_dir(&library)?.next().is_none(), "{}", phos.tail());
+    finish(&world, phos, &reference)
 }
 
 /// The sockets that root goes to are found by names, which nobody else may give to others.

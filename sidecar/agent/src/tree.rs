@@ -422,7 +422,7 @@ pub struct OpenFile {
 pub fn files_by_removed_names(pid: u32) -> Vec<(PathBuf, PathBuf)> {
     let has_another_name = |through: &Path, link: &Path| {
         link.is_absolute()
-            && link.as_os_str().as_bytes().ends_with(DELETED)
+            && link.as_os_str().as_bytes().ends_with(DELETED.as_bytes())
             && !link.exists()
             && std::fs::metadata(through).is_ok_and(|meta| meta.is_file() && meta.nlink() > 0)
     };
@@ -439,7 +439,10 @@ pub fn files_by_removed_names(pid: u32) -> Vec<(PathBuf, PathBuf)> {
         .chain(open)
         .filter(|(through, link): &(String, PathBuf)| has_another_name(Path::new(through), link))
         .filter_map(|(through, link)| {
-            let removed = link.as_os_str().as_bytes().strip_suffix(DELETED)?;
+            let removed = link
+                .as_os_str()
+                .as_bytes()
+                .strip_suffix(DELETED.as_bytes())?;
             Some((through.into(), OsStr::from_bytes(removed).into()))
         })
         .collect()
@@ -475,7 +478,7 @@ pub fn carried_bytes(processes: &[u32]) -> u64 {
 pub const SHARED_MEMORY: &str = "/dev/shm";
 
 /// What the kernel appends to a name that was removed.
-const DELETED: &[u8] = b" (deleted)";
+pub const DELETED: &str = " (deleted)";
 
 /// Every open file of a process.
 pub fn open_files(pid: u32) -> Vec<OpenFile> {
@@ -535,6 +538,26 @@ pub fn shared_writable_maps(pid: u32) -> Vec<(PathBuf, PathBuf)> {
 
 /// Files that a process has mapped, each once: the entry in `/proc/PID/map_files` and the path.
 pub fn mapped_files(pid: u32) -> Vec<(PathBuf, PathBuf)> {
+    let mut all = mappings(pid);
+    all.retain(|(_, path)| !path.ends_with(DELETED));
+    all.into_iter().map(by_paths).collect()
+}
+
+/// The same of files that have lost their names, with the names that they had.
+pub fn removed_maps(pid: u32) -> Vec<(PathBuf, PathBuf)> {
+    let had = |(through, path): (String, String)| {
+        let path = path.strip_suffix(DELETED)?.to_owned();
+        Some(by_paths((through, path)))
+    };
+    mappings(pid).into_iter().filter_map(had).collect()
+}
+
+fn by_paths((through, path): (String, String)) -> (PathBuf, PathBuf) {
+    (through.into(), path.into())
+}
+
+/// Ways to mapped files and their paths, each once.
+fn mappings(pid: u32) -> Vec<(String, String)> {
     let Ok(maps) = std::fs::read_to_string(format!("/proc/{pid}/maps")) else {
         return Vec::new();
     };
@@ -543,12 +566,8 @@ pub fn mapped_files(pid: u32) -> Vec<(PathBuf, PathBuf)> {
         .filter_map(|line| {
             let range = line.split_ascii_whitespace().next()?;
             let path = line.find('/').and_then(|at| line.get(at..))?;
-            (!path.ends_with(" (deleted)") && seen.insert(path)).then(|| {
-                (
-                    PathBuf::from(format!("/proc/{pid}/map_files/{range}")),
-                    PathBuf::from(path),
-                )
-            })
+            seen.insert(path)
+                .then(|| (format!("/proc/{pid}/map_files/{range}"), path.to_owned()))
         })
         .collect()
 }

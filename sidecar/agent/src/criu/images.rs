@@ -3,7 +3,7 @@
 //! An image file is magic numbers and then messages, each after its length. `core-*.img` has one message, of a thread;
 //! `files.img` has one for each open or mapped file.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -126,6 +126,23 @@ struct Unix {
 struct Remap {
     #[prost(uint32, required, tag = "1")]
     id: u32,
+    #[prost(uint32, required, tag = "2")]
+    to: u32,
+    #[prost(uint32, optional, tag = "3")]
+    kind: Option<u32>,
+}
+
+impl Remap {
+    /// Of the file's image, if the file had no name any more: `GHOST`.
+    fn ghost(&self) -> Option<u32> {
+        /// Before there were kinds.
+        const BIT: u32 = 1 << 31;
+        match self.kind {
+            Some(1) => Some(self.to),
+            None if self.to & BIT != 0 => Some(self.to & !BIT),
+            _ => None,
+        }
+    }
 }
 
 pub(super) fn damaged(path: &Path) -> io::Error {
@@ -228,6 +245,39 @@ pub struct Bound {
     pub stays: bool,
 }
 
+fn remaps(images: &Path) -> io::Result<Vec<Remap>> {
+    match read(&images.join("remap-fpath.img"), REMAPS) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        remaps => remaps,
+    }
+}
+
+/// The files without a name, by the numbers of their images, and the names that they had. One may have had several.
+///
+/// # Errors
+/// As for [`credentials`].
+pub(super) fn nameless(images: &Path) -> io::Result<Vec<(u32, PathBuf)>> {
+    use std::ffi::OsString;
+    use std::os::unix::ffi::OsStringExt;
+    let remaps = remaps(images)?;
+    if remaps.is_empty() {
+        return Ok(Vec::new());
+    }
+    let image = images.join(FILES_NAME);
+    let files = read::<File>(&image, FILES)?;
+    let names: BTreeMap<u32, Vec<u8>> = (files.into_iter())
+        .filter_map(|file| Some((file.id, file.regular?.name)))
+        .collect();
+    let mut found = Vec::new();
+    for remap in remaps {
+        let Some(id) = remap.ghost() else { continue };
+        let name = names.get(&remap.id).ok_or_else(|| damaged(&image))?;
+        let name = OsString::from_vec(name.clone());
+        found.push((id, Path::new("/").join(name)));
+    }
+    Ok(found)
+}
+
 /// What CRIU would open, make or bind.
 ///
 /// # Errors
@@ -242,10 +292,7 @@ pub fn paths(images: &Path) -> io::Result<Paths> {
     if files.is_empty() {
         return Err(damaged(&image));
     }
-    let remaps = match read::<Remap>(&images.join("remap-fpath.img"), REMAPS) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Vec::new(),
-        remaps => remaps?,
-    };
+    let remaps = remaps(images)?;
     let remapped: BTreeSet<u32> = remaps.iter().map(|remap| remap.id).collect();
     let mut found = Paths::default();
     for file in files {
@@ -379,6 +426,27 @@ pub(crate) mod tests {
         std::fs::write(images.join(FILES_NAME), image(FILES, &all)).unwrap();
     }
 
+    fn write_remap(images: &Path, all: &[(u32, u32)]) {
+        let remap = |&(id, to)| {
+            let kind = Some(1);
+            Remap { id, to, kind }.encode_to_vec()
+        };
+        let all: Vec<Vec<u8>> = all.iter().map(remap).collect();
+        std::fs::write(images.join("remap-fpath.img"), image(REMAPS, &all)).unwrap();
+    }
+
+    /// Files without a name: their number, that of their image, the name that they had.
+    pub(crate) fn write_remaps(images: &Path, all: &[(u32, u32, &str)]) {
+        let numbers: Vec<(u32, u32)> = all.iter().map(|&(id, to, _)| (id, to)).collect();
+        write_remap(images, &numbers);
+        let file = |&(id, _, name): &(u32, u32, &str)| {
+            let name = name.trim_start_matches('/').as_bytes().to_vec();
+            regular_file(id, Regular { flags: 0, name })
+        };
+        let files: Vec<Vec<u8>> = all.iter().map(file).collect();
+        std::fs::write(images.join(FILES_NAME), image(FILES, &files)).unwrap();
+    }
+
     #[test]
     fn what_is_written_is_read() {
         let dir = tempfile::tempdir().unwrap();
@@ -434,8 +502,7 @@ pub(crate) mod tests {
         };
         let all = [regular(7, "gone"), regular(8, "here")];
         std::fs::write(dir.path().join(FILES_NAME), image(FILES, &all)).unwrap();
-        let remaps = image(REMAPS, &[Remap { id: 7 }.encode_to_vec()]);
-        std::fs::write(dir.path().join("remap-fpath.img"), remaps).unwrap();
+        write_remap(dir.path(), &[(7, 1)]);
         assert_eq!(paths(dir.path()).unwrap().opened, [opened("/here", 0)]);
         std::fs::write(dir.path().join(FILES_NAME), image(FILES, &[])).unwrap();
         paths(dir.path()).unwrap_err();

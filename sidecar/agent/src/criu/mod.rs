@@ -12,10 +12,12 @@
 //! | `notify_scripts` | at `pre-dump`, before anything is frozen, it is made to wait for the control state; files are copied at `post-dump`, while the tree is still frozen; at `pre-resume` a job of another user is looked at before it runs |
 
 mod errors;
+pub mod ghosts;
 pub mod images;
 pub mod memory;
 mod rpc;
 pub mod sizes;
+mod wire;
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, Write as _};

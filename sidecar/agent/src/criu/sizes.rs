@@ -14,7 +14,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::images::{self, FILES_NAME};
-use prost::encoding::{WireType, decode_key, decode_varint, encode_key, encode_varint};
+use prost::encoding::{WireType, encode_key, encode_varint};
+
+use super::wire::{Field, Malformed, fields};
 
 /// `file_entry.reg`.
 const REGULAR: u32 = 3;
@@ -23,12 +25,10 @@ const NAME: u32 = 6;
 /// `reg_file_entry.size`.
 const SIZE: u32 = 8;
 
-/// A field: its number, and where it lies with its key and without.
-struct Field<'a> {
-    number: u32,
-    whole: &'a [u8],
-    /// Of a field with a length: what is in it.
-    content: &'a [u8],
+impl From<Malformed> for io::Error {
+    fn from(_: Malformed) -> Self {
+        damaged()
+    }
 }
 
 fn damaged() -> io::Error {
@@ -36,37 +36,6 @@ fn damaged() -> io::Error {
         io::ErrorKind::InvalidData,
         "files.img of the CPU image cannot be understood",
     )
-}
-
-/// The fields of a message.
-fn fields(message: &[u8]) -> io::Result<Vec<Field<'_>>> {
-    let mut found = Vec::new();
-    let mut rest = message;
-    while !rest.is_empty() {
-        let start = rest;
-        let (number, kind) = decode_key(&mut rest).map_err(|_| damaged())?;
-        let length = match kind {
-            WireType::Varint => {
-                decode_varint(&mut rest).map_err(|_| damaged())?;
-                0
-            }
-            WireType::SixtyFourBit => 8,
-            WireType::ThirtyTwoBit => 4,
-            WireType::LengthDelimited => {
-                let length = decode_varint(&mut rest).map_err(|_| damaged())?;
-                usize::try_from(length).map_err(|_| damaged())?
-            }
-            WireType::StartGroup | WireType::EndGroup => return Err(damaged()),
-        };
-        let content;
-        (content, rest) = rest.split_at_checked(length).ok_or_else(damaged)?;
-        found.push(Field {
-            number,
-            whole: &start[..start.len() - rest.len()],
-            content,
-        });
-    }
-    Ok(found)
 }
 
 /// A message of `files.img` without the length of the file, if that is one of `paths`.

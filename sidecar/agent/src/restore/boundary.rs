@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, AtFlags, FileType};
 
+use crate::criu::ghosts::{self, Ghost};
 use crate::criu::images;
 use crate::files::linked;
 use crate::image::AgentImage;
@@ -148,7 +149,11 @@ pub fn check(images: &Path, image: &AgentImage, user: &JobUser) -> Result<Look, 
         }
     }
     let rights = Rights::of(user);
-    Making::of(image, &rights).check(image)?;
+    let making = Making::of(image, &rights);
+    making.check(image)?;
+    for ghost in ghosts::all(images)? {
+        making.ghost(&ghost)?;
+    }
     let paths = images::paths(images)?;
     let mut look = Look::default();
     for images::Bound { path, stays } in paths.bound {
@@ -306,6 +311,24 @@ impl<'a> Making<'a> {
             true => Ok(()),
             false => self.made(path, owner, mode),
         }
+    }
+
+    /// One without a name, which is made for a moment and is the user's then.
+    fn ghost(&self, ghost: &Ghost) -> Result<(), BoundaryError> {
+        let kind = FileType::from_raw_mode(ghost.mode);
+        let is_device = matches!(kind, FileType::CharacterDevice | FileType::BlockDevice);
+        let above = ghost.path.parent().unwrap_or(Path::new("/"));
+        let is_kept = || way::is_kept_from(above, self.user()).unwrap_or(false);
+        if ghost.mode & rights::SET_IDS == 0
+            && !is_device
+            && (!is_there(above)? || self.may_make_in(above)? || is_kept())
+        {
+            return Ok(());
+        }
+        Err(BoundaryError::Made {
+            path: ghost.path.clone(),
+            owner: ghost.owner.0,
+        })
     }
 
     /// One that is made: for this user or for root, where this user could make one.

@@ -20,7 +20,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use self::boundary::BoundaryError;
 use crate::control::{Control, restore_all};
-use crate::criu::{self, CriuError, Inherited};
+use crate::criu::{self, CriuError, Inherited, ghosts};
 use crate::failpoint;
 use crate::files::linked;
 use crate::files::places::{self, PlaceError};
@@ -166,6 +166,9 @@ pub fn revive(plan: RevivePlan) -> Result<(ProcessId, RestoreTimes), ReviveError
     let look = user
         .map(|user| boundary::check(&criu_images, image, user))
         .transpose()?;
+    if let Some(user) = user {
+        ghosts::give_to(&criu_images, user).map_err(BoundaryError::Image)?;
+    }
 
     let began = Instant::now();
     let turn = linked::Turn::to_restore(&image.linked);

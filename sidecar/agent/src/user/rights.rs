@@ -32,6 +32,9 @@ pub struct Beyond {
     pub what: &'static str,
 }
 
+/// Bits of a mode: whoever runs such a file is somebody else, or in another group.
+pub const SET_IDS: u32 = 0o6000;
+
 /// Access for what an open file's flags say (`O_ACCMODE`).
 pub fn of_flags(flags: u32) -> Access {
     const WRITE_ONLY: u32 = libc::O_WRONLY.cast_unsigned();
@@ -109,8 +112,47 @@ impl<'a> Rights<'a> {
         reached
     }
 
-    /// The first file that a process has open or mapped, or is in, and that the user may not have.
+    /// The first file that a process has open or mapped, or is in, and that the user may not have, or that would not come back.
     pub fn beyond(&self, pid: u32) -> Option<Beyond> {
+        self.beyond_by_name(pid).or_else(|| self.without_way(pid))
+    }
+
+    /// The first file of somebody else's that has no name any more and cannot be made again where it was.
+    fn without_way(&self, pid: u32) -> Option<Beyond> {
+        let open = tree::open_files(pid).into_iter().filter_map(|file| {
+            let path = PathBuf::from(file.link.to_str()?.strip_suffix(tree::DELETED)?);
+            Some((PathBuf::from(format!("/proc/{pid}/fd/{}", file.fd)), path))
+        });
+        let had = open.chain(tree::removed_maps(pid));
+        had.filter(|(_, path)| path.is_absolute() && !is_memory(path))
+            .find_map(|(through, path)| {
+                let stat = rustix::fs::stat(&through).ok()?;
+                let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+                if stat.st_nlink > 0 || stat.st_uid == self.user.uid() || !is_file {
+                    return None;
+                }
+                let above = path.parent().unwrap_or(Path::new("/"));
+                let comes_back = stat.st_mode & SET_IDS == 0 && self.may_make_in(above);
+                (!comes_back).then_some(Beyond {
+                    path,
+                    owner: stat.st_uid,
+                    what: "make",
+                })
+            })
+    }
+
+    /// Whether something can be made in a directory for a moment, with the user's rights or where the user cannot interfere. Where it
+    /// is not there, in the one above.
+    fn may_make_in(&self, directory: &Path) -> bool {
+        let Ok(found) = way::find(directory) else {
+            return true;
+        };
+        let needed = Access::WRITE_OK | Access::EXEC_OK;
+        self.may_have(&found.stat, &found.way_to_it(), needed)
+            || way::is_kept_from(directory, self.user).unwrap_or(false)
+    }
+
+    fn beyond_by_name(&self, pid: u32) -> Option<Beyond> {
         let open = tree::open_files(pid)
             .into_iter()
             .filter(|file| file.link.is_absolute())
@@ -189,6 +231,13 @@ fn as_user<T: Send>(user: &JobUser, work: impl FnOnce() -> T + Send) -> io::Resu
             .join()
             .unwrap_or_else(|_| Err(io::Error::other("the thread ended")))
     })
+}
+
+/// Whether it is memory that the kernel shows as a file without a name.
+fn is_memory(path: &Path) -> bool {
+    let begins = ["/memfd:", "/SYSV", "/dev/", "/anon_hugepage"];
+    let path = path.to_string_lossy();
+    begins.iter().any(|begin| path.starts_with(begin))
 }
 
 /// What is at the end of a way, if it has a name.
@@ -323,6 +372,35 @@ mod tests {
             found
         };
         assert_eq!(with("</dev/null"), None);
+        // Without a name: made again by the user, or where the user keeps out; but not what makes its user somebody else.
+        let removed = dir.path().join("removed");
+        let of_root = |mode| {
+            fs::write(&removed, "x").unwrap();
+            fs::set_permissions(&removed, Permissions::from_mode(mode)).unwrap();
+            with(&format!("<{0}; rm {0}", removed.display()))
+        };
+        let made = |path: &Path| {
+            Some(Beyond {
+                path: path.to_owned(),
+                owner: 0,
+                what: "make",
+            })
+        };
+        assert_eq!(of_root(0o644), None);
+        assert_eq!(of_root(0o4755), made(&removed));
+        let between = dir.path().join("between");
+        fs::create_dir(&between).unwrap();
+        chown(&between, Some(12_345), None).unwrap();
+        assert_eq!(of_root(0o644), None);
+        let inner = between.join("of-root");
+        fs::create_dir(&inner).unwrap();
+        let lost = inner.join("file");
+        fs::write(&lost, "x").unwrap();
+        assert_eq!(
+            with(&format!("<{0}; rm {0}", lost.display())),
+            made(&lost),
+            "the user could swap the directory"
+        );
         let named = |what| {
             Some(Beyond {
                 path: secret.clone(),

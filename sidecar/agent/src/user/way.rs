@@ -179,6 +179,16 @@ pub fn changeable_by(path: &Path, user: &JobUser) -> io::Result<Option<PathBuf>>
     Ok(first)
 }
 
+/// Whether this user can put nothing in place of a directory, nor of anything in it.
+///
+/// # Errors
+/// As for [`changeable_by`].
+pub fn is_kept_from(directory: &Path, user: &JobUser) -> io::Result<bool> {
+    let last = walk(directory, None, &|_| true, &mut |_, _| Ok(()))?;
+    let last = rustix::fs::fstat(&last)?;
+    Ok(changeable_by(directory, user)?.is_none() && !may_replace(user, &last, &last))
+}
+
 /// Whether this user may rename or remove an entry of a directory.
 fn may_replace(user: &JobUser, directory: &Stat, entry: &Stat) -> bool {
     const STICKY: u32 = 0o1000;

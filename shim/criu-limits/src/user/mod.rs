@@ -1,374 +1,29 @@
 //! Paths of the job, got at as the job's user.
 //!
 //! CRIU is root, and brings files, sockets and directories of the job back by their paths. Whoever may change a directory on such a path
-//! could have it lead to what is root's alone, in the moment after the agent looked. Where the agent says in [`USER`] whose the job is, the
-//! calls that CRIU makes with the job's paths are made with that user's rights: what it gets in this way, the user could have got itself.
-//!
-//! ```text
-//!  openat(root, "work/loss.log") ──▶ as the user ──▶ done
-//!                                        │ refused
-//!                                        ├─ the user's own file, made read-only, say: opened by a descriptor of it
-//!                                        ├─ no directory on the way can be changed by the user: as root, by descriptors
-//!                                        └─ else the refusal stays
-//! ```
+//! could have it lead to what is root's alone, in the moment after the agent looked. Where the agent says in `PHOS_JOB_USER` whose the job
+//! is, the calls that CRIU makes for the job are made with that user's rights: what it gets in this way, the user could have got itself.
+//! How, and what is done where the user is refused, is in [`place`].
 //!
 //! # Rules
 //!
 //! * A path is the job's if it is relative to the root directory, which is how CRIU opens files, or if the call makes, binds, connects to,
 //!   links, renames, removes, gives away or changes the mode of something by a name that is not relative to a directory of CRIU's.
 //!   Everything else (`/proc`, the image) is CRIU's own.
-//! * The effective user is changed, not that of the file system alone: who is connected to sees who connects.
-//! * They are the ids of this thread: the C library's functions would change those of all threads, and they take locks.
-//! * A value of [`USER`] that is not understood refuses all such calls. Ids that cannot be had back end the process.
+//! * What an image says may come from anybody. So as root nothing is made under a name that the image gives, nothing that is a device,
+//!   has a set-user-ID bit or is cut, and nothing is given to anybody but the user. Of files without a name the agent has made the user
+//!   the owner before (`sidecar/agent/src/criu/ghosts.rs`).
+//! * The effective user is changed, not that of the file system alone: who is connected to sees who connects, and who listens.
+//! * A user that is not understood refuses all such calls.
 
-use core::ffi::{CStr, c_char, c_int, c_long};
+mod ids;
+mod place;
 
-use super::{kernel, set_errno};
+use core::ffi::{c_char, c_int, c_long, c_uint};
 
-/// The variable with the job's user: `UID:GID` and its supplementary groups, all separated by colons.
-const USER: &CStr = c"PHOS_JOB_USER";
-
-/// The most supplementary groups of a user, or of CRIU.
-const GROUPS: usize = 1024;
-
-/// Whose rights calls are made with.
-#[derive(Clone, Copy)]
-struct Ids {
-    uid: u32,
-    gid: u32,
-    groups: [u32; GROUPS],
-    count: usize,
-}
-
-/// Reads what stands in [`USER`].
-fn ids_in(text: &[u8]) -> Option<Ids> {
-    let mut numbers = text
-        .split(|&byte| byte == b':')
-        .map(|word| u32::try_from(super::number(word).filter(|_| !word.is_empty())?).ok());
-    let mut ids = Ids {
-        uid: numbers.next()??,
-        gid: numbers.next()??,
-        groups: [0; GROUPS],
-        count: 0,
-    };
-    for group in numbers {
-        *ids.groups.get_mut(ids.count)? = group?;
-        ids.count = ids.count.checked_add(1)?;
-    }
-    Some(ids)
-}
-
-/// The negative of an error, as the kernel gives it.
-const fn refusal(errno: c_int) -> c_long {
-    -(errno as c_long)
-}
-
-fn is_refused(result: c_long) -> bool {
-    result == refusal(libc::EACCES) || result == refusal(libc::EPERM)
-}
-
-/// Whose the job is. `Ok(None)`: that does not matter here.
-fn job() -> Result<Option<Ids>, c_long> {
-    // SAFETY: a name that ends with a zero; what it gives does too, and nobody changes the environment of CRIU.
-    let text = unsafe {
-        let text = libc::getenv(USER.as_ptr());
-        if text.is_null() {
-            return Ok(None);
-        }
-        CStr::from_ptr(text).to_bytes()
-    };
-    match ids_in(text) {
-        Some(ids) => Ok(Some(ids)),
-        None => Err(refusal(libc::EINVAL)),
-    }
-}
-
-/// A call with numbers and addresses.
-///
-/// # Safety
-/// As of the system call.
-unsafe fn call<const N: usize>(number: c_long, arguments: [c_long; N]) -> c_long {
-    let mut all = [0; 6];
-    for (place, argument) in all.iter_mut().zip(arguments) {
-        *place = argument;
-    }
-    // SAFETY: what the caller gave.
-    unsafe { kernel(number, all) }
-}
-
-impl Ids {
-    /// Those that this thread works with.
-    fn now() -> Result<Self, c_long> {
-        let mut groups = [0; GROUPS];
-        // SAFETY: calls without addresses, and one that writes no more groups than there is room for.
-        let (uid, gid, count) = unsafe {
-            (
-                call(libc::SYS_geteuid, []),
-                call(libc::SYS_getegid, []),
-                call(
-                    libc::SYS_getgroups,
-                    [GROUPS as c_long, groups.as_mut_ptr() as c_long],
-                ),
-            )
-        };
-        let (Ok(uid), Ok(gid), Ok(count)) = (
-            u32::try_from(uid),
-            u32::try_from(gid),
-            usize::try_from(count),
-        ) else {
-            return Err(refusal(libc::EINVAL));
-        };
-        Ok(Self {
-            uid,
-            gid,
-            groups,
-            count,
-        })
-    }
-
-    fn set_groups(&self) -> c_long {
-        // SAFETY: so many groups are there.
-        unsafe {
-            call(
-                libc::SYS_setgroups,
-                [self.count as c_long, self.groups.as_ptr() as c_long],
-            )
-        }
-    }
-
-    fn set_group(&self) -> c_long {
-        // SAFETY: numbers only.
-        unsafe { call(libc::SYS_setresgid, [-1, self.gid.into(), -1]) }
-    }
-
-    fn set_user(&self) -> c_long {
-        // SAFETY: numbers only.
-        unsafe { call(libc::SYS_setresuid, [-1, self.uid.into(), -1]) }
-    }
-
-    /// Works with these ids from now on. `Err`: with those of before, or with some of both.
-    fn begin(&self) -> Result<(), c_long> {
-        // Groups while this is root, who alone may.
-        [Self::set_groups, Self::set_group, Self::set_user]
-            .into_iter()
-            .map(|set| set(self))
-            .find(|&result| result < 0)
-            .map_or(Ok(()), Err)
-    }
-
-    /// Works with them again, after others.
-    fn resume(&self) {
-        let all = [Self::set_user, Self::set_group, Self::set_groups];
-        if all.into_iter().any(|set| set(self) < 0) {
-            // Nothing that CRIU does as another is what it meant.
-            // SAFETY: takes nothing, does not return.
-            unsafe { libc::abort() }
-        }
-    }
-
-    /// Does something with the rights of these, and gives its result.
-    fn run(&self, task: impl FnOnce() -> c_long) -> c_long {
-        let own = match Self::now() {
-            Ok(own) => own,
-            Err(refused) => return refused,
-        };
-        let result = match self.begin() {
-            Ok(()) => task(),
-            Err(refused) => refused,
-        };
-        own.resume();
-        result
-    }
-
-    /// Whether nothing in a directory can be put in the place of something else by this user. Group bits are the most that lists of
-    /// rights give to anybody.
-    fn cannot_change(&self, directory: &libc::stat, is_last: bool) -> bool {
-        let by_others = directory.st_mode & 0o022 != 0;
-        let only_own = directory.st_mode & libc::S_ISVTX != 0 && !is_last;
-        directory.st_uid != self.uid && (!by_others || only_own)
-    }
-}
-
-/// A descriptor that is closed in the end.
-struct Descriptor(c_int);
-
-impl Descriptor {
-    fn of(result: c_long) -> Option<Self> {
-        c_int::try_from(result).ok().filter(|&fd| fd >= 0).map(Self)
-    }
-
-    fn stat(&self) -> Option<libc::stat> {
-        stat(self.0)
-    }
-}
-
-impl Drop for Descriptor {
-    fn drop(&mut self) {
-        // SAFETY: it was opened here, and nobody else knows it.
-        unsafe { call(libc::SYS_close, [self.0.into()]) };
-    }
-}
-
-fn stat(file: c_int) -> Option<libc::stat> {
-    // SAFETY: a struct of numbers may be all zeros; the kernel fills it.
-    let (found, done) = unsafe {
-        let mut found: libc::stat = core::mem::zeroed();
-        let done = libc::fstat(file, &raw mut found);
-        (found, done)
-    };
-    (done == 0).then_some(found)
-}
-
-/// # Safety
-/// `path` is the address of a path that ends with a zero.
-unsafe fn open_at(directory: c_int, path: *const c_char, flags: c_int, mode: c_long) -> c_long {
-    let arguments = [directory.into(), path as c_long, flags.into(), mode];
-    // SAFETY: by the caller's word.
-    unsafe { call(libc::SYS_openat, arguments) }
-}
-
-const WALK: c_int = libc::O_PATH | libc::O_CLOEXEC | libc::O_NOFOLLOW;
-
-fn root() -> Option<Descriptor> {
-    // SAFETY: a path that ends with a zero.
-    Descriptor::of(unsafe { open_at(libc::AT_FDCWD, c"/".as_ptr(), WALK | libc::O_DIRECTORY, 0) })
-}
-
-fn is_root(directory: c_int) -> bool {
-    let (Some(found), Some(root)) = (stat(directory), root().and_then(|root| root.stat())) else {
-        return false;
-    };
-    (found.st_dev, found.st_ino) == (root.st_dev, root.st_ino)
-}
-
-/// A path and what it is relative to.
-#[derive(Clone, Copy)]
-struct Place<'a> {
-    directory: c_int,
-    path: &'a CStr,
-}
-
-impl<'a> Place<'a> {
-    /// # Safety
-    /// `path` is the address of a path that ends with a zero and stays.
-    unsafe fn new(directory: c_int, path: *const c_char) -> Option<Self> {
-        if path.is_null() {
-            return None;
-        }
-        // SAFETY: by the caller's word.
-        let path = unsafe { CStr::from_ptr(path) };
-        Some(Self { directory, path })
-    }
-
-    fn is_absolute(&self) -> bool {
-        self.path.to_bytes().first() == Some(&b'/')
-    }
-
-    /// Whether CRIU can mean a file of the job.
-    fn is_of_job(&self) -> bool {
-        self.is_absolute() || self.directory == libc::AT_FDCWD || self.is_under_root()
-    }
-
-    fn is_under_root(&self) -> bool {
-        !self.is_absolute()
-            && !self.path.is_empty()
-            && self.directory != libc::AT_FDCWD
-            && is_root(self.directory)
-    }
-
-    /// The directory that it is in and its name there, if nothing on the way can be changed by this user or is a link.
-    fn firm(&self, user: &Ids) -> Option<(Descriptor, &'a CStr)> {
-        if !(self.is_absolute() || self.is_under_root()) {
-            return None;
-        }
-        let bytes = self.path.to_bytes_with_nul();
-        let before = bytes.iter().rposition(|&byte| byte == b'/');
-        let (above, name) = match before {
-            Some(slash) => (bytes.get(..slash)?, bytes.get(slash.checked_add(1)?..)?),
-            None => (&[][..], bytes),
-        };
-        let name = CStr::from_bytes_with_nul(name).ok()?;
-        if matches!(name.to_bytes(), b"" | b"." | b"..") {
-            return None;
-        }
-        let mut at = root()?;
-        let parts = above.split(|&byte| byte == b'/');
-        for part in parts.filter(|part| !matches!(*part, b"" | b".")) {
-            if part == b".." || !user.cannot_change(&at.stat()?, false) {
-                return None;
-            }
-            let mut room = [0_u8; 256];
-            // The last byte stays a zero.
-            room.get_mut(..part.len()).filter(|_| part.len() < 256)?;
-            for (place, &byte) in room.iter_mut().zip(part) {
-                *place = byte;
-            }
-            // SAFETY: a path that ends with a zero.
-            let next = unsafe { open_at(at.0, room.as_ptr().cast(), WALK | libc::O_DIRECTORY, 0) };
-            at = Descriptor::of(next)?;
-        }
-        user.cannot_change(&at.stat()?, true).then_some((at, name))
-    }
-
-    /// Does something with the user's rights, or as root where that makes no difference.
-    fn run(&self, user: &Ids, task: impl Fn(c_int, *const c_char) -> c_long) -> c_long {
-        let result = user.run(|| task(self.directory, self.path.as_ptr()));
-        if !is_refused(result) {
-            return result;
-        }
-        match self.firm(user) {
-            Some((above, name)) => task(above.0, name.as_ptr()),
-            None => result,
-        }
-    }
-
-    /// What is there, if it is the user's own and can be reached by the user.
-    fn own(&self, user: &Ids) -> Option<Descriptor> {
-        // SAFETY: the path ends with a zero.
-        let found = user.run(|| unsafe { open_at(self.directory, self.path.as_ptr(), WALK, 0) });
-        let found = Descriptor::of(found)?;
-        let stat = found.stat()?;
-        let is_link = stat.st_mode & libc::S_IFMT == libc::S_IFLNK;
-        (stat.st_uid == user.uid && !is_link).then_some(found)
-    }
-
-    fn open(&self, user: &Ids, flags: c_int, mode: c_long) -> c_long {
-        // SAFETY: the path ends with a zero.
-        let result =
-            user.run(|| unsafe { open_at(self.directory, self.path.as_ptr(), flags, mode) });
-        if !is_refused(result) {
-            return result;
-        }
-        if let Some(own) = self.own(user) {
-            return own.open(flags);
-        }
-        match self.firm(user) {
-            // SAFETY: as above.
-            Some((above, name)) => unsafe {
-                open_at(above.0, name.as_ptr(), flags | libc::O_NOFOLLOW, mode)
-            },
-            None => result,
-        }
-    }
-}
-
-impl Descriptor {
-    /// Opens what it leads to.
-    fn open(&self, flags: c_int) -> c_long {
-        let mut path = [0_u8; 40];
-        // SAFETY: `snprintf` writes no more than it is told, and ends it with a zero; one number for one place in the format.
-        unsafe {
-            libc::snprintf(
-                path.as_mut_ptr().cast(),
-                path.len(),
-                c"/proc/self/fd/%d".as_ptr(),
-                self.0,
-            );
-            let flags = flags & !(libc::O_NOFOLLOW | libc::O_CREAT | libc::O_EXCL);
-            open_at(libc::AT_FDCWD, path.as_ptr().cast(), flags, 0)
-        }
-    }
-}
+use self::ids::{call, job, refusal};
+use self::place::{Descriptor, MAKES, Place, SET_IDS, open_at};
+use super::set_errno;
 
 /// The C library's form of a result.
 fn answer(result: c_long) -> c_int {
@@ -379,26 +34,25 @@ fn answer(result: c_long) -> c_int {
     result as c_int
 }
 
-/// Does something by a path: as it is where the path is CRIU's own.
+/// Does something by a path: as it is where the path is CRIU's own. `as_root`: whether it is harmless to anybody where CRIU does it for
+/// a moment, and so may be done as root where the user cannot change the way.
 ///
 /// # Safety
 /// `path` is the address of a path that ends with a zero, or zero.
 unsafe fn by_path(
     directory: c_int,
     path: *const c_char,
+    as_root: bool,
     task: impl Fn(c_int, *const c_char) -> c_long,
 ) -> c_int {
     // SAFETY: by the caller's word.
     let place = unsafe { Place::new(directory, path) }.filter(Place::is_of_job);
     answer(match (job(), place) {
         (Err(refused), Some(_)) => refused,
-        (Ok(Some(user)), Some(place)) => place.run(&user, task),
+        (Ok(Some(user)), Some(place)) => place.run(&user, as_root, task),
         _ => task(directory, path),
     })
 }
-
-/// Those that make something, and those that keep something by its path alone.
-const MAKES: c_int = libc::O_CREAT | libc::O_EXCL;
 
 /// # Safety
 /// As [`by_path`].
@@ -406,8 +60,8 @@ unsafe fn open(directory: c_int, path: *const c_char, flags: c_int, mode: c_long
     // SAFETY: by the caller's word.
     let place = unsafe { Place::new(directory, path) }.filter(|place| {
         // By other paths CRIU opens what is its own.
-        let meant = flags & MAKES == MAKES || flags & libc::O_PATH != 0;
-        place.is_under_root() || place.is_of_job() && meant
+        let is_meant = flags & MAKES == MAKES || flags & libc::O_PATH != 0;
+        place.is_under_root() || is_meant && place.is_of_job()
     });
     answer(match (job(), place) {
         (Err(refused), Some(_)) => refused,
@@ -417,7 +71,7 @@ unsafe fn open(directory: c_int, path: *const c_char, flags: c_int, mode: c_long
     })
 }
 
-/// In place of the C library's, as are all that follow: with the rights of [`USER`] where a path is the job's.
+/// In place of the C library's, as are all that follow.
 ///
 /// # Safety
 /// As of the system call.
@@ -470,19 +124,18 @@ pub unsafe extern "C" fn mknod(
     device: libc::dev_t,
 ) -> c_int {
     let task = |directory: c_int, path: *const c_char| {
-        let arguments = [
-            directory.into(),
-            path as c_long,
-            mode.into(),
-            device.cast_signed(),
-        ];
+        let device = device.cast_signed();
+        let arguments = [directory.into(), path as c_long, mode.into(), device];
         // SAFETY: what the caller gave.
         unsafe { call(libc::SYS_mknodat, arguments) }
     };
+    let is_harmless = mode & libc::S_IFMT == libc::S_IFIFO && mode & SET_IDS == 0;
     // SAFETY: what the caller gave.
-    unsafe { by_path(libc::AT_FDCWD, path, task) }
+    unsafe { by_path(libc::AT_FDCWD, path, is_harmless, task) }
 }
 
+/// Directories have no name of CRIU's.
+///
 /// # Safety
 /// As of the system call.
 #[cfg_attr(not(test), unsafe(no_mangle))]
@@ -492,16 +145,12 @@ pub unsafe extern "C" fn mkdirat(
     mode: libc::mode_t,
 ) -> c_int {
     let task = |directory: c_int, path: *const c_char| {
+        let arguments = [directory.into(), path as c_long, mode.into()];
         // SAFETY: what the caller gave.
-        unsafe {
-            call(
-                libc::SYS_mkdirat,
-                [directory.into(), path as c_long, mode.into()],
-            )
-        }
+        unsafe { call(libc::SYS_mkdirat, arguments) }
     };
     // SAFETY: what the caller gave.
-    unsafe { by_path(directory, path, task) }
+    unsafe { by_path(directory, path, false, task) }
 }
 
 /// # Safety
@@ -514,7 +163,7 @@ pub unsafe extern "C" fn symlink(target: *const c_char, path: *const c_char) -> 
         unsafe { call(libc::SYS_symlinkat, arguments) }
     };
     // SAFETY: what the caller gave.
-    unsafe { by_path(libc::AT_FDCWD, path, task) }
+    unsafe { by_path(libc::AT_FDCWD, path, false, task) }
 }
 
 /// # Safety
@@ -527,7 +176,12 @@ pub unsafe extern "C" fn unlinkat(directory: c_int, path: *const c_char, flags: 
         unsafe { call(libc::SYS_unlinkat, arguments) }
     };
     // SAFETY: what the caller gave.
-    unsafe { by_path(directory, path, task) }
+    let place = unsafe { Place::new(directory, path) };
+    if flags == libc::AT_REMOVEDIR && place.is_some_and(|place| place.is_tried()) {
+        return answer(task(directory, path));
+    }
+    // SAFETY: what the caller gave.
+    unsafe { by_path(directory, path, true, task) }
 }
 
 /// # Safety
@@ -546,38 +200,6 @@ pub unsafe extern "C" fn rmdir(path: *const c_char) -> c_int {
     unsafe { unlinkat(libc::AT_FDCWD, path, libc::AT_REMOVEDIR) }
 }
 
-/// Does something by two paths.
-///
-/// # Safety
-/// As [`by_path`].
-unsafe fn by_paths(
-    from: (c_int, *const c_char),
-    to: (c_int, *const c_char),
-    task: impl Fn((c_int, *const c_char), (c_int, *const c_char)) -> c_long,
-) -> c_int {
-    // SAFETY: by the caller's word.
-    let places = unsafe { (Place::new(from.0, from.1), Place::new(to.0, to.1)) };
-    let (Some(old), Some(new)) = places else {
-        return answer(task(from, to));
-    };
-    if !(old.is_of_job() || new.is_of_job()) {
-        return answer(task(from, to));
-    }
-    let user = match job() {
-        Ok(Some(user)) => user,
-        Ok(None) => return answer(task(from, to)),
-        Err(refused) => return answer(refused),
-    };
-    let result = user.run(|| task(from, to));
-    if is_refused(result)
-        && let Some((old, old_name)) = old.firm(&user)
-        && let Some((new, new_name)) = new.firm(&user)
-    {
-        return answer(task((old.0, old_name.as_ptr()), (new.0, new_name.as_ptr())));
-    }
-    answer(result)
-}
-
 /// # Safety
 /// As of the system call.
 #[cfg_attr(not(test), unsafe(no_mangle))]
@@ -588,45 +210,52 @@ pub unsafe extern "C" fn linkat(
     new_path: *const c_char,
     flags: c_int,
 ) -> c_int {
-    let task = |from: (c_int, *const c_char), to: (c_int, *const c_char)| {
-        let arguments = [
-            from.0.into(),
-            from.1 as c_long,
-            to.0.into(),
-            to.1 as c_long,
-            flags.into(),
-        ];
+    let task = |old: c_int, old_path: *const c_char, new: c_int, new_path: *const c_char| {
+        let (from, to) = (old_path as c_long, new_path as c_long);
+        let arguments = [old.into(), from, new.into(), to, flags.into()];
         // SAFETY: what the caller gave.
         unsafe { call(libc::SYS_linkat, arguments) }
     };
     // SAFETY: what the caller gave.
-    unsafe { by_paths((old, old_path), (new, new_path), task) }
+    let places = unsafe { (Place::new(old, old_path), Place::new(new, new_path)) };
+    answer(match (job(), places) {
+        (Err(refused), _) => refused,
+        (Ok(Some(user)), (Some(from), Some(to))) if from.is_of_job() || to.is_of_job() => {
+            from.link(&to, &user, task)
+        }
+        _ => task(old, old_path, new, new_path),
+    })
 }
 
 /// # Safety
 /// As of the system call.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn rename(old: *const c_char, new: *const c_char) -> c_int {
-    let task = |from: (c_int, *const c_char), to: (c_int, *const c_char)| {
-        let arguments = [
-            from.0.into(),
-            from.1 as c_long,
-            to.0.into(),
-            to.1 as c_long,
-            0,
-        ];
-        // SAFETY: what the caller gave.
-        unsafe { call(libc::SYS_renameat2, arguments) }
-    };
     let here = libc::AT_FDCWD;
     // SAFETY: what the caller gave.
-    unsafe { by_paths((here, old), (here, new), task) }
+    let task = || unsafe {
+        let (old, new) = (old as c_long, new as c_long);
+        call(libc::SYS_renameat2, [here.into(), old, here.into(), new, 0])
+    };
+    // SAFETY: what the caller gave.
+    let places = unsafe { [Place::new(here, old), Place::new(here, new)] };
+    let is_of_job = places.iter().flatten().any(Place::is_of_job);
+    of_job(is_of_job, task)
+}
+
+/// Does something as the job's user, if it is the job's.
+fn of_job(is_of_job: bool, task: impl Fn() -> c_long) -> c_int {
+    answer(match job() {
+        Err(refused) if is_of_job => refused,
+        Ok(Some(user)) if is_of_job => user.run(task),
+        _ => task(),
+    })
 }
 
 /// The system call has no flags before Linux 6.6, and CRIU gives none.
 ///
 /// # Safety
-/// As of the system call.
+/// As of the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn fchmodat(
     directory: c_int,
@@ -638,16 +267,12 @@ pub unsafe extern "C" fn fchmodat(
         return answer(refusal(libc::EOPNOTSUPP));
     }
     let task = |directory: c_int, path: *const c_char| {
+        let arguments = [directory.into(), path as c_long, mode.into()];
         // SAFETY: what the caller gave.
-        unsafe {
-            call(
-                libc::SYS_fchmodat,
-                [directory.into(), path as c_long, mode.into()],
-            )
-        }
+        unsafe { call(libc::SYS_fchmodat, arguments) }
     };
     // SAFETY: what the caller gave.
-    unsafe { by_path(directory, path, task) }
+    unsafe { by_path(directory, path, mode & SET_IDS == 0, task) }
 }
 
 /// # Safety
@@ -658,8 +283,6 @@ pub unsafe extern "C" fn chmod(path: *const c_char, mode: libc::mode_t) -> c_int
     unsafe { fchmodat(libc::AT_FDCWD, path, mode, 0) }
 }
 
-/// What was just made as the user's and was another's is given away through a descriptor.
-///
 /// # Safety
 /// As of the system call.
 #[cfg_attr(not(test), unsafe(no_mangle))]
@@ -670,56 +293,115 @@ pub unsafe extern "C" fn fchownat(
     group: libc::gid_t,
     flags: c_int,
 ) -> c_int {
-    let change = |directory: c_int, path: *const c_char, flags: c_int| {
-        let arguments = [
-            directory.into(),
-            path as c_long,
-            owner.into(),
-            group.into(),
-            flags.into(),
-        ];
+    let task = |directory: c_int, path: *const c_char| {
+        let (owner, group) = (owner.into(), group.into());
+        let arguments = [directory.into(), path as c_long, owner, group, flags.into()];
         // SAFETY: what the caller gave.
         unsafe { call(libc::SYS_fchownat, arguments) }
     };
+    let to_user = matches!(job(), Ok(Some(user)) if owner == user.uid && user.is_in(group));
     // SAFETY: what the caller gave.
-    let place = unsafe { Place::new(directory, path) }.filter(Place::is_of_job);
-    answer(match (job(), place) {
-        (Err(refused), Some(_)) => refused,
-        (Ok(Some(user)), Some(place)) => {
-            let result = place.run(&user, |directory, path| change(directory, path, flags));
-            match is_refused(result).then(|| place.own(&user)).flatten() {
-                Some(own) => own.give_away(&change).unwrap_or(result),
-                None => result,
-            }
-        }
-        _ => change(directory, path, flags),
+    unsafe { by_path(directory, path, to_user, task) }
+}
+
+/// # Safety
+/// As of the C library's.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn lutimes(path: *const c_char, times: *const [libc::timeval; 2]) -> c_int {
+    // SAFETY: two times by the caller's word.
+    let times = (!times.is_null()).then(|| unsafe { times.read_unaligned() });
+    let times = times.map(|times| {
+        times.map(|time| libc::timespec {
+            tv_sec: time.tv_sec,
+            tv_nsec: time.tv_usec.saturating_mul(1000),
+        })
+    });
+    let at = times.as_ref().map_or(core::ptr::null(), |t| t.as_ptr());
+    let task = |directory: c_int, path: *const c_char| {
+        let flags = libc::AT_SYMLINK_NOFOLLOW.into();
+        let arguments = [directory.into(), path as c_long, at as c_long, flags];
+        // SAFETY: the path is what the caller gave, the times are above.
+        unsafe { call(libc::SYS_utimensat, arguments) }
+    };
+    // SAFETY: what the caller gave.
+    unsafe { by_path(libc::AT_FDCWD, path, true, task) }
+}
+
+/// Sockets have names relative to a directory that CRIU goes to. To that of the image it goes by a descriptor of whoever asked.
+///
+/// # Safety
+/// As of the system call.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn chdir(path: *const c_char) -> c_int {
+    // SAFETY: what the caller gave.
+    let place = unsafe { Place::new(libc::AT_FDCWD, path) };
+    let is_of_job =
+        |place: Place<'_>| place.is_absolute() && !place.path.to_bytes().starts_with(b"/proc/");
+    of_job(place.is_some_and(is_of_job), || {
+        // SAFETY: what the caller gave.
+        unsafe { call(libc::SYS_chdir, [path as c_long]) }
     })
 }
 
-impl Descriptor {
-    /// Gives a file to somebody else, if it is nothing that makes anybody more than they are.
-    fn give_away(&self, change: &impl Fn(c_int, *const c_char, c_int) -> c_long) -> Option<c_long> {
-        const SET_IDS: libc::mode_t = libc::S_ISUID | libc::S_ISGID;
-        let stat = self.stat()?;
-        // By its other names it may be something else.
-        let is_fresh = stat.st_nlink == 1 && stat.st_mode & SET_IDS == 0;
-        is_fresh.then(|| change(self.0, c"".as_ptr(), libc::AT_EMPTY_PATH))
-    }
-}
-
-/// Whether an address is the path of a socket.
+/// By a path in `/proc`, to what CRIU has opened without looking whether it can be read.
 ///
 /// # Safety
-/// `address` is an address of so many bytes.
-unsafe fn is_path(address: *const libc::sockaddr, length: libc::socklen_t) -> bool {
-    let family = size_of::<libc::sa_family_t>();
-    let has_name = usize::try_from(length).is_ok_and(|length| length > family);
-    // SAFETY: two bytes and one more by the caller's word.
-    has_name
-        && unsafe {
-            let kind = address.cast::<libc::sa_family_t>().read_unaligned();
-            c_int::from(kind) == libc::AF_UNIX && address.cast::<u8>().add(family).read() != 0
-        }
+/// As of the system call.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn inotify_add_watch(file: c_int, path: *const c_char, mask: u32) -> c_int {
+    let task = || {
+        let arguments = [file.into(), path as c_long, mask.into()];
+        // SAFETY: what the caller gave.
+        unsafe { call(libc::SYS_inotify_add_watch, arguments) }
+    };
+    let is_users_own = || {
+        let user = job().ok().flatten()?;
+        let flags = libc::O_PATH | libc::O_CLOEXEC;
+        // SAFETY: what the caller gave.
+        let found = Descriptor::of(unsafe { open_at(libc::AT_FDCWD, path, flags, 0) })?;
+        Some(found.stat()?.st_uid == user.uid)
+    };
+    of_job(is_users_own() != Some(true), task)
+}
+
+/// Who watches all that is opened is root, and no job of a user's.
+///
+/// # Safety
+/// As of the system call.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn fanotify_mark(
+    file: c_int,
+    flags: c_uint,
+    mask: u64,
+    directory: c_int,
+    path: *const c_char,
+) -> c_int {
+    of_job(true, || {
+        let mask = mask.cast_signed();
+        let arguments = [
+            file.into(),
+            flags.into(),
+            mask,
+            directory.into(),
+            path as c_long,
+        ];
+        // SAFETY: what the caller gave.
+        unsafe { call(libc::SYS_fanotify_mark, arguments) }
+    })
+}
+
+/// Whether an address is one of this machine: who is at the other end sees whose the socket is.
+///
+/// # Safety
+/// `address` is an address of so many bytes, or zero.
+unsafe fn is_local(address: *const libc::sockaddr, length: libc::socklen_t) -> bool {
+    let least = size_of::<libc::sa_family_t>();
+    if address.is_null() || usize::try_from(length).is_ok_and(|length| length < least) {
+        return false;
+    }
+    // SAFETY: two bytes by the caller's word.
+    let family = unsafe { address.cast::<libc::sa_family_t>().read_unaligned() };
+    c_int::from(family) == libc::AF_UNIX
 }
 
 /// # Safety
@@ -730,17 +412,11 @@ unsafe fn by_address(
     address: *const libc::sockaddr,
     length: libc::socklen_t,
 ) -> c_int {
-    let task = || {
+    // SAFETY: what the caller gave.
+    of_job(unsafe { is_local(address, length) }, || {
         let arguments = [socket.into(), address as c_long, length.into()];
         // SAFETY: what the caller gave.
         unsafe { call(number, arguments) }
-    };
-    // SAFETY: what the caller gave.
-    let is_path = !address.is_null() && unsafe { is_path(address, length) };
-    answer(match job() {
-        Err(refused) if is_path => refused,
-        Ok(Some(user)) if is_path => user.run(task),
-        _ => task(),
     })
 }
 
@@ -768,6 +444,41 @@ pub unsafe extern "C" fn connect(
     unsafe { by_address(libc::SYS_connect, socket, address, length) }
 }
 
+/// # Safety
+/// As of the system call.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn listen(socket: c_int, backlog: c_int) -> c_int {
+    let mut domain: c_int = 0;
+    let mut size = size_of::<c_int>() as libc::socklen_t;
+    let (level, name) = (libc::SOL_SOCKET, libc::SO_DOMAIN);
+    // SAFETY: the addresses of a number and its size.
+    let asked = unsafe {
+        let (domain, size) = ((&raw mut domain) as c_long, (&raw mut size) as c_long);
+        let arguments = [socket.into(), level.into(), name.into(), domain, size];
+        call(libc::SYS_getsockopt, arguments)
+    };
+    of_job(asked == 0 && domain == libc::AF_UNIX, || {
+        // SAFETY: numbers only.
+        unsafe { call(libc::SYS_listen, [socket.into(), backlog.into()]) }
+    })
+}
+
+/// # Safety
+/// As of the system call.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn socketpair(
+    domain: c_int,
+    kind: c_int,
+    protocol: c_int,
+    pair: *mut [c_int; 2],
+) -> c_int {
+    of_job(domain == libc::AF_UNIX, || {
+        let arguments = [domain.into(), kind.into(), protocol.into(), pair as c_long];
+        // SAFETY: what the caller gave.
+        unsafe { call(libc::SYS_socketpair, arguments) }
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use std::ffi::CString;
@@ -779,6 +490,7 @@ mod tests {
     use std::os::unix::net::UnixListener;
     use std::path::{Path, PathBuf};
 
+    use super::ids::{GROUPS, Ids, ids_in};
     use super::*;
 
     const OWNER: u32 = 12_345;
@@ -985,34 +697,207 @@ mod tests {
     }
 
     #[test]
-    fn what_was_made_is_given_to_whom_it_was() {
-        let world = world("give");
-        let give = |name: &str| {
-            let path = c(&world.dir.join(name));
-            // SAFETY: a path that ends with a zero.
-            done(unsafe {
-                fchownat(
-                    libc::AT_FDCWD,
-                    path.as_ptr(),
-                    0,
-                    0,
-                    libc::AT_SYMLINK_NOFOLLOW,
-                )
-            })
+    fn as_root_nothing_is_made_that_an_image_could_misuse() {
+        let world = world("misuse");
+        let kept = world.file("root/kept", 0, 0o644);
+        let at = |name: &str| c(&world.dir.join("root").join(name));
+        let ghost = at("x.cr.1.ghost");
+        let refused = Err(libc::EACCES);
+        // SAFETY: paths that end with zeros.
+        unsafe {
+            let flags = libc::O_WRONLY | MAKES;
+            assert_eq!(done(open64(ghost.as_ptr(), flags, 0o4755)), refused);
+            assert_eq!(done(open64(at("x").as_ptr(), flags, 0o644)), refused);
+            for kind in [libc::S_IFCHR, libc::S_IFBLK] {
+                assert_eq!(done(mknod(ghost.as_ptr(), kind | 0o666, 0x103)), refused);
+            }
+            assert!(done(open64(ghost.as_ptr(), flags, 0o755)).is_ok());
+            assert_eq!(done(chmod(ghost.as_ptr(), 0o4755)), Err(libc::EPERM));
+            let given = |owner| fchownat(libc::AT_FDCWD, ghost.as_ptr(), owner, OWNER, 0);
+            assert_eq!(done(given(7)), Err(libc::EPERM));
+            assert_eq!(done(given(OWNER)), Ok(0));
+            let root = world.root.as_raw_fd();
+            let below = |path: &CString| CString::new(&path.as_bytes()[1..]).unwrap();
+            let link = |name: &str| {
+                let (old, new) = (below(&ghost), below(&at(name)));
+                done(linkat(root, old.as_ptr(), root, new.as_ptr(), 0))
+            };
+            assert_eq!(
+                link("preload"),
+                Err(libc::EEXIST),
+                "CRIU takes its own name then"
+            );
+            assert_eq!(link("preload.cr_link"), Ok(0));
+            assert_eq!(done(unlink(at("preload.cr_link").as_ptr())), Ok(0));
+            assert_eq!(done(unlink(ghost.as_ptr())), Ok(0));
+            assert_eq!(done(unlink(at("kept").as_ptr())), refused);
+            assert_eq!(
+                done(mkdirat(libc::AT_FDCWD, at("d").as_ptr(), 0o777)),
+                refused
+            );
+        }
+        let cut = world.open("root/kept", libc::O_RDONLY | libc::O_TRUNC);
+        assert_eq!(cut.err(), Some(libc::EACCES));
+        assert_eq!(fs::read(kept).unwrap(), b"root/kept");
+        let left: Vec<_> = fs::read_dir(world.dir.join("root")).unwrap().collect();
+        assert_eq!(left.len(), 1, "{left:?}");
+    }
+
+    /// `protected_hardlinks` keeps the user from that.
+    #[test]
+    fn files_of_others_get_a_name_beside_the_one_that_they_have() {
+        let world = world("beside");
+        world.file("user/link_remap.3", 0, 0o644);
+        world.file("user/program.cr.1.ghost", 0, 0o4755);
+        let root = world.root.as_raw_fd();
+        let below = |name: &str| c(world.dir.join(name).strip_prefix("/").unwrap());
+        let link = |from: &str, to: &str| {
+            let (from, to) = (below(from), below(to));
+            // SAFETY: paths that end with zeros.
+            done(unsafe { linkat(root, from.as_ptr(), root, to.as_ptr(), 0) })
         };
-        world.file("user/ghost", OWNER, 0o644);
-        assert_eq!(give("user/ghost"), Ok(0));
-        assert_eq!(fs::metadata(world.dir.join("user/ghost")).unwrap().uid(), 0);
-        world.file("user/program", OWNER, 0o4755);
-        assert_eq!(give("user/program"), Err(libc::EPERM));
-        fs::hard_link(
-            world.file("user/one", OWNER, 0o644),
-            world.dir.join("user/two"),
-        )
-        .unwrap();
-        assert_eq!(give("user/one"), Err(libc::EPERM));
-        world.file("user/another's", 7, 0o644);
-        assert_eq!(give("user/another's"), Err(libc::EPERM));
+        assert_eq!(link("user/link_remap.3", "user/log"), Ok(0));
+        assert!(link("user/link_remap.3", "root/log").is_err());
+        if fs::read("/proc/sys/fs/protected_hardlinks").unwrap() != b"0\n" {
+            assert_eq!(
+                link("user/program.cr.1.ghost", "user/program"),
+                Err(libc::EPERM)
+            );
+        }
+    }
+
+    #[test]
+    fn without_a_descriptor_left_nothing_is_taken_for_criu_s_own() {
+        let world = world("descriptors");
+        link(world.dir.join("secret"), world.dir.join("user/swapped")).unwrap();
+        let path = c(world.dir.join("user/swapped/d").strip_prefix("/").unwrap());
+        let last = (fs::File::open("/").unwrap().as_raw_fd() + 1) as u64;
+        let none = libc::rlimit64 {
+            rlim_cur: 0,
+            rlim_max: 4096.max(last),
+        };
+        let mut before = none;
+        // SAFETY: addresses of limits, and a path that ends with a zero.
+        let made = unsafe {
+            libc::getrlimit64(libc::RLIMIT_NOFILE, &raw mut before);
+            libc::setrlimit64(libc::RLIMIT_NOFILE, &raw const none);
+            let made = done(mkdirat(world.root.as_raw_fd(), path.as_ptr(), 0o777));
+            libc::setrlimit64(libc::RLIMIT_NOFILE, &raw const before);
+            made
+        };
+        assert_eq!(made, Err(libc::EACCES));
+    }
+
+    #[test]
+    fn pipes_and_programs_of_others_are_opened_as_criu_opens_them() {
+        let world = world("kinds");
+        let pipe = c(&world.dir.join("user/pipe"));
+        // SAFETY: a path that ends with a zero.
+        unsafe { assert_eq!(libc::mkfifo(pipe.as_ptr(), 0o644), 0) };
+        assert!(world.open("user/pipe", libc::O_RDWR).is_ok());
+        fs::set_permissions(world.dir.join("user/pipe"), Permissions::from_mode(0o600)).unwrap();
+        assert!(world.open("user/pipe", libc::O_RDWR).is_err());
+        world.file("user/program", 0, 0o711);
+        assert!(world.open("user/program", libc::O_RDONLY).is_ok());
+        assert!(world.open("user/program", libc::O_RDWR).is_err());
+        // The user's own as the mode of its own says, and what else forbids it stays forbidden.
+        link("/proc/self", world.dir.join("user/process")).unwrap();
+        assert!(world.open("user/process/mem", libc::O_RDWR).is_err());
+    }
+
+    #[test]
+    fn what_is_watched_and_where_sockets_are_made_the_user_may_read() {
+        let world = world("watch");
+        link(world.dir.join("secret"), world.dir.join("user/swapped")).unwrap();
+        let at = |name: &str| c(&world.dir.join(name));
+        let before = std::env::current_dir().unwrap();
+        // SAFETY: paths that end with zeros; the times are none, which is now.
+        unsafe {
+            assert_eq!(done(chdir(at("user/swapped").as_ptr())), Err(libc::EACCES));
+            assert_eq!(done(chdir(at("user").as_ptr())), Ok(0));
+            std::env::set_current_dir(before).unwrap();
+            let watch = libc::inotify_init1(libc::IN_CLOEXEC);
+            let add =
+                |name: &str| done(inotify_add_watch(watch, at(name).as_ptr(), libc::IN_CREATE));
+            assert_eq!(add("secret"), Err(libc::EACCES));
+            assert!(add("user").is_ok() && add("root").is_ok());
+            fs::set_permissions(world.dir.join("user"), Permissions::from_mode(0o300)).unwrap();
+            assert!(add("user").is_ok(), "its owner could change that");
+            libc::close(watch);
+            fs::set_permissions(world.dir.join("user"), Permissions::from_mode(0o755)).unwrap();
+            world.file("secret/key", 0, 0o600);
+            world.file("user/ghost", OWNER, 0o600);
+            let touch = |name: &str| done(lutimes(at(name).as_ptr(), core::ptr::null()));
+            assert_eq!(touch("user/swapped/key"), Err(libc::EACCES));
+            assert_eq!(touch("user/ghost"), Ok(0));
+            let times = [libc::timeval {
+                tv_sec: 7,
+                tv_usec: 5,
+            }; 2];
+            assert_eq!(
+                done(lutimes(at("user/ghost").as_ptr(), &raw const times)),
+                Ok(0)
+            );
+            let meta = fs::metadata(world.dir.join("user/ghost")).unwrap();
+            assert_eq!((meta.mtime(), meta.mtime_nsec()), (7, 5000));
+            let mut own = 0;
+            assert!(done(fanotify_mark(-1, 0, 0, -1, (&raw mut own).cast())).is_err());
+        }
+    }
+
+    #[test]
+    fn who_connects_to_a_socket_of_the_job_sees_its_user() {
+        let world = world("peers");
+        // SAFETY: a struct of numbers may be all zeros; addresses and their sizes.
+        unsafe {
+            let mut pair = [-1; 2];
+            assert_eq!(
+                socketpair(libc::AF_UNIX, libc::SOCK_STREAM, 0, &raw mut pair),
+                0
+            );
+            assert_eq!(user_of(pair[0]), OWNER);
+            let path = world.dir.join("user/socket");
+            let listener = UnixListener::bind(&path).unwrap();
+            fs::set_permissions(&path, Permissions::from_mode(0o666)).unwrap();
+            assert_eq!(listen(listener.as_raw_fd(), 5), 0);
+            let client = std::os::unix::net::UnixStream::connect(&path).unwrap();
+            assert_eq!(user_of(client.as_raw_fd()), OWNER);
+            let tcp = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+            assert_eq!(listen(tcp.as_raw_fd(), 5), 0);
+            libc::close(pair[0]);
+            libc::close(pair[1]);
+        }
+        assert!(world.is_root_still());
+    }
+
+    /// Who is at the other end of a socket.
+    fn user_of(socket: c_int) -> u32 {
+        // SAFETY: a struct of numbers may be all zeros, and the kernel fills it.
+        unsafe {
+            let mut who: libc::ucred = core::mem::zeroed();
+            let mut size = size_of::<libc::ucred>() as u32;
+            let (level, name) = (libc::SOL_SOCKET, libc::SO_PEERCRED);
+            let got = libc::getsockopt(socket, level, name, (&raw mut who).cast(), &raw mut size);
+            assert_eq!(got, 0);
+            who.uid
+        }
+    }
+
+    /// A process may have chosen to keep its capabilities when its user changes.
+    #[test]
+    fn capabilities_go_with_the_user_whatever_the_process_has_chosen() {
+        let world = world("bits");
+        world.file("secret/key", 0, 0o600);
+        link(world.dir.join("secret"), world.dir.join("user/swapped")).unwrap();
+        const NO_SETUID_FIXUP: libc::c_ulong = 1 << 2;
+        // SAFETY: numbers only.
+        let set = unsafe { libc::prctl(libc::PR_SET_SECUREBITS, NO_SETUID_FIXUP, 0, 0, 0) };
+        assert_eq!(set, 0);
+        assert_eq!(
+            world.open("user/swapped/key", libc::O_RDONLY).err(),
+            Some(libc::EACCES)
+        );
+        assert!(world.is_root_still());
     }
 
     #[test]
@@ -1058,22 +943,7 @@ mod tests {
         // A daemon sees the user and not root.
         let connected = with("root/daemon", connect).unwrap();
         let (accepted, _) = shared.accept().unwrap();
-        // SAFETY: a struct of numbers may be all zeros, and the kernel fills it.
-        let who = unsafe {
-            let mut who: libc::ucred = core::mem::zeroed();
-            let mut size = size_of::<libc::ucred>() as u32;
-            let (level, name) = (libc::SOL_SOCKET, libc::SO_PEERCRED);
-            let got = libc::getsockopt(
-                accepted.as_raw_fd(),
-                level,
-                name,
-                (&raw mut who).cast(),
-                &raw mut size,
-            );
-            assert_eq!(got, 0);
-            who
-        };
-        assert_eq!((who.uid, who.gid), (OWNER, OWNER));
+        assert_eq!(user_of(accepted.as_raw_fd()), OWNER);
         drop((connected, open));
         assert!(world.is_root_still());
     }
