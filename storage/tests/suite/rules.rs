@@ -446,6 +446,31 @@ async fn what_was_repacked_and_given_up_by_another_is_repacked_anew() {
     assert_eq!(Image::read(&other, &manifest).await.unwrap(), small);
 }
 
+/// A checkpoint comes between, so it decides once more, and a listing does not show its own note by then.
+#[tokio::test]
+async fn what_a_collection_repacked_is_not_swept_by_it() {
+    let store = Arc::new(InMemory::new());
+    let (job, epoch, small) = sparse(&store).await;
+    let (gated, gate) = Gate::before(&store, Op::Put, "/collections/");
+    let first = handle(gated, 2).await;
+    let repacked = tokio::spawn(async move { repack(&first).await });
+    gate.reached().await;
+    small.commit(&job, epoch).await.unwrap();
+    for key in below(&*store, "writers").await {
+        store.delete(&Path::from(key)).await.unwrap();
+    }
+    gate.open();
+    let done = repacked.await.unwrap().unwrap();
+    assert!(done.repacked_packs > 0, "{done:?}");
+    // What was decided is swept by the next.
+    let other = handle(store.clone(), 3).await;
+    collect(&other, 1).await.unwrap();
+    let newest = other.newest_restorable().await.unwrap();
+    assert_eq!(newest.skipped, []);
+    let manifest = newest.manifest.unwrap();
+    assert_eq!(Image::read(&other, &manifest).await.unwrap(), small);
+}
+
 #[tokio::test]
 async fn what_is_damaged_is_not_repacked() {
     let store = Arc::new(InMemory::new());

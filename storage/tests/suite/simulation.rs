@@ -1349,7 +1349,7 @@ fn noticed(sabotage: Sabotage, seeds: std::ops::Range<u64>) -> Vec<u64> {
 
 /// A collection that had to decide again swept what its first try had repacked: a listing did not show its own note.
 #[test]
-fn what_a_collection_repacked_is_not_swept_by_it() {
+fn a_seed_that_lost_what_was_repacked() {
     simulate(5_731_293_800_782, false);
 }
 
