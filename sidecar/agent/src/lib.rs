@@ -72,6 +72,9 @@ pub enum AgentError {
     /// CMD does not start.
     #[error(transparent)]
     Spawn(#[from] SpawnError),
+    /// CRIU lacks something that this job needs.
+    #[error(transparent)]
+    Criu(#[from] criu::CriuError),
     /// The run directory is not usable.
     #[error("cannot use the run directory {}: {cause}. Make it writable, or choose another with --run-dir", .path.display())]
     RunDir {
@@ -177,6 +180,9 @@ pub fn run(config: AgentConfig) -> Result<i32, AgentError> {
     // Before anything is made.
     spawn::check_program(&config.command)?;
     config.locate_shim()?;
+    if config.job_user()?.is_some_and(|user| user.is_another()) {
+        criu::check_library()?;
+    }
     match namespace::enter()? {
         namespace::Entered::Outer(code) => Ok(code),
         namespace::Entered::Init => init::run(config),

@@ -288,7 +288,7 @@ fn agent_code(error: &AgentError) -> u8 {
             exit::CANNOT_CREATE
         }
         AgentError::AlreadyRunning { .. } => exit::UNAVAILABLE,
-        AgentError::System { .. } | AgentError::DriverHangs => exit::SYSTEM,
+        AgentError::System { .. } | AgentError::DriverHangs | AgentError::Criu(_) => exit::SYSTEM,
         AgentError::Fenced { .. } => exit::FENCED,
         // 126 and 127, as a shell has them.
         AgentError::Spawn(_) => u8::try_from(error.exit_code()).unwrap_or(exit::FAILED),

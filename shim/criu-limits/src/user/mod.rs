@@ -10,8 +10,8 @@
 //! * A path is the job's if it is relative to the root directory, which is how CRIU opens files, or if the call makes, binds, connects to,
 //!   links, renames, removes, gives away or changes the mode of something by a name that is not relative to a directory of CRIU's.
 //!   Everything else (`/proc`, the image) is CRIU's own.
-//! * What an image says may come from anybody. So as root nothing is made under a name that the image gives, nothing that is a device,
-//!   has a set-user-ID bit or is cut, and nothing is given to anybody but the user. Of files without a name the agent has made the user
+//! * What an image says may come from anybody. So as root nothing is opened that the user could not have, nothing is made under a name
+//!   that the image gives, nothing that is a device, has a set-user-ID bit or is cut, and nothing is given to anybody but the user. Of files without a name the agent has made the user
 //!   the owner before (`sidecar/agent/src/criu/ghosts.rs`).
 //! * The effective user is changed, not that of the file system alone: who is connected to sees who connects, and who listens.
 //! * A user that is not understood refuses all such calls.
@@ -61,7 +61,7 @@ unsafe fn open(directory: c_int, path: *const c_char, flags: c_int, mode: c_long
     let place = unsafe { Place::new(directory, path) }.filter(|place| {
         // By other paths CRIU opens what is its own.
         let is_meant = flags & MAKES == MAKES || flags & libc::O_PATH != 0;
-        place.is_under_root() || is_meant && place.is_of_job()
+        place.is_under_root() || is_meant && place.is_of_job() && !place.is_kept()
     });
     answer(match (job(), place) {
         (Err(refused), Some(_)) => refused,
@@ -177,7 +177,11 @@ pub unsafe extern "C" fn unlinkat(directory: c_int, path: *const c_char, flags: 
     };
     // SAFETY: what the caller gave.
     let place = unsafe { Place::new(directory, path) };
-    if flags == libc::AT_REMOVEDIR && place.is_some_and(|place| place.is_tried()) {
+    let is_criu_s = match flags {
+        libc::AT_REMOVEDIR => place.is_some_and(|place| place.is_tried()),
+        _ => place.is_some_and(|place| place.is_kept()),
+    };
+    if is_criu_s {
         return answer(task(directory, path));
     }
     // SAFETY: what the caller gave.
@@ -239,7 +243,7 @@ pub unsafe extern "C" fn rename(old: *const c_char, new: *const c_char) -> c_int
     };
     // SAFETY: what the caller gave.
     let places = unsafe { [Place::new(here, old), Place::new(here, new)] };
-    let is_of_job = places.iter().flatten().any(Place::is_of_job);
+    let is_of_job = !places.iter().flatten().all(Place::is_kept);
     of_job(is_of_job, task)
 }
 
@@ -739,6 +743,33 @@ mod tests {
         let cut = world.open("root/kept", libc::O_RDONLY | libc::O_TRUNC);
         assert_eq!(cut.err(), Some(libc::EACCES));
         assert_eq!(fs::read(kept).unwrap(), b"root/kept");
+        // SAFETY: paths that end with zeros.
+        let of_proc = |path: CString| unsafe {
+            done(openat64(
+                world.root.as_raw_fd(),
+                path.as_ptr(),
+                libc::O_RDONLY,
+                0,
+            ))
+        };
+        let of_process =
+            |pid: u32, file: &str| of_proc(CString::new(format!("proc/{pid}/{file}")).unwrap());
+        assert!(of_process(std::process::id(), "environ").is_ok());
+        assert!(of_process(std::process::id(), "pagemap").is_err());
+        assert!(of_process(1, "environ").is_err());
+        assert!(of_proc(c"proc/kcore".into()).is_err());
+        // Nor is anything opened that the user could not have, wherever it lies.
+        world.file("root/private", 0, 0o600);
+        assert!(world.open("root/private", libc::O_RDONLY).is_err());
+        assert!(world.open("root/kept", libc::O_RDWR).is_err());
+        fs::remove_file(world.dir.join("root/private")).unwrap();
+        // SAFETY: a path that ends with a zero.
+        let given =
+            unsafe { fchownat(libc::AT_FDCWD, c"/run/criu.kdat".as_ptr(), OWNER, OWNER, 0) };
+        assert!(
+            done(given).is_err(),
+            "what CRIU knows of the kernel stays root's"
+        );
         let left: Vec<_> = fs::read_dir(world.dir.join("root")).unwrap().collect();
         assert_eq!(left.len(), 1, "{left:?}");
     }
@@ -799,6 +830,23 @@ mod tests {
         assert!(world.open("user/pipe", libc::O_RDWR).is_err());
         world.file("user/program", 0, 0o711);
         assert!(world.open("user/program", libc::O_RDONLY).is_ok());
+        // Its owner could open those as well.
+        world.file("user/own", OWNER, 0o644);
+        for mode in [0o000, 0o555] {
+            fs::set_permissions(world.dir.join("user"), Permissions::from_mode(mode)).unwrap();
+            assert!(world.open("user/own", libc::O_RDWR).is_ok(), "{mode:o}");
+            assert!(world.make("user/own.cr.7.ghost").is_ok(), "{mode:o}");
+            // SAFETY: a path that ends with a zero.
+            unsafe {
+                let ghost = c(&world.dir.join("user/own.cr.7.ghost"));
+                assert_eq!(
+                    done(fchownat(libc::AT_FDCWD, ghost.as_ptr(), OWNER, OWNER, 0)),
+                    Ok(0)
+                );
+                assert_eq!(done(unlink(ghost.as_ptr())), Ok(0));
+            }
+        }
+        fs::set_permissions(world.dir.join("user"), Permissions::from_mode(0o755)).unwrap();
         assert!(world.open("user/program", libc::O_RDWR).is_err());
         // The user's own as the mode of its own says, and what else forbids it stays forbidden.
         link("/proc/self", world.dir.join("user/process")).unwrap();

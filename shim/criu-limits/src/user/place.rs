@@ -3,16 +3,17 @@
 //! ```text
 //!  openat(root, "work/loss.log") ──▶ as the user ──▶ done
 //!                                        │ refused
-//!                                        ├─ what the job could have had all the same (its own file, made read-only since): opened by
-//!                                        │  a descriptor of it
-//!                                        ├─ no directory on the way can be changed by the user: as root, by descriptors, if it is
-//!                                        │  opened, or is what CRIU makes for a moment under a name of its own
+//!                                        ├─ walked by descriptors, without links, through directories that the user cannot change, or
+//!                                        │  may pass, or owns: what is there the user could have had: opened as root
+//!                                        ├─ a name that CRIU gives for a moment, in a directory of the user's own, or that nobody but
+//!                                        │  others changes: made, linked and removed as root
 //!                                        └─ else the refusal stays
 //! ```
 
 use core::ffi::{CStr, c_char, c_int, c_long};
 
 use super::ids::{Ids, call, refusal};
+use crate::number;
 
 /// Those that make something.
 pub(super) const MAKES: c_int = libc::O_CREAT | libc::O_EXCL;
@@ -105,6 +106,34 @@ impl Descriptor {
         done != 0 || found.f_type == libc::PROC_SUPER_MAGIC
     }
 
+    /// Whether the user could have had what it leads to as the job had it, whatever the user may have of it now.
+    fn could_be_had(&self, user: &Ids, flags: c_int) -> bool {
+        let Some(stat) = self.stat() else {
+            return false;
+        };
+        let (access, owners) = match flags & libc::O_ACCMODE {
+            libc::O_RDONLY => (libc::R_OK, libc::S_IRUSR),
+            libc::O_WRONLY => (libc::W_OK, libc::S_IWUSR),
+            _ => (libc::R_OK | libc::W_OK, libc::S_IRUSR | libc::S_IWUSR),
+        };
+        // Its owner could change the mode. Where that is not what forbids it, something else does.
+        if stat.st_uid == user.uid && stat.st_mode & owners != owners {
+            return true;
+        }
+        let is_path = flags & libc::O_PATH != 0;
+        is_path && self.is_for(user, libc::F_OK)
+            || self.is_for(user, access)
+            || match stat.st_mode & libc::S_IFMT {
+                // CRIU opens named pipes in both directions, whatever the job had.
+                libc::S_IFIFO => self.is_for(user, libc::R_OK) || self.is_for(user, libc::W_OK),
+                // A program that the user may run is mapped, and in such a directory it may be.
+                libc::S_IFREG | libc::S_IFDIR => {
+                    access == libc::R_OK && self.is_for(user, libc::X_OK)
+                }
+                _ => false,
+            }
+    }
+
     /// Whether nothing in a directory can be put in the place of something else by this user.
     fn is_kept_from(&self, user: &Ids, is_last: bool) -> bool {
         let Some(stat) = self.stat() else {
@@ -175,10 +204,12 @@ impl<'a> Place<'a> {
         self.path.to_bytes().first() == Some(&b'/')
     }
 
-    /// Where CRIU keeps what it knows of the kernel.
-    fn is_kept(&self) -> bool {
-        let bytes = self.path.to_bytes();
-        bytes.starts_with(b"/run/criu.kdat") && !self.is_momentary() && !self.is_below_two()
+    /// Where CRIU keeps what it knows of the kernel, which it opens, renames and removes.
+    pub(super) fn is_kept(&self) -> bool {
+        matches!(
+            self.path.to_bytes(),
+            b"/run/criu.kdat" | b"/run/criu.kdat.tmp"
+        )
     }
 
     /// A directory that CRIU made to try mounts on.
@@ -195,7 +226,7 @@ impl<'a> Place<'a> {
     /// Whether CRIU can mean something of the job's by it.
     pub(super) fn is_of_job(&self) -> bool {
         let is_named = self.is_absolute() || self.directory == libc::AT_FDCWD;
-        (is_named || self.is_under_root()) && !self.is_kept()
+        is_named || self.is_under_root()
     }
 
     pub(super) fn is_under_root(&self) -> bool {
@@ -217,16 +248,30 @@ impl<'a> Place<'a> {
         is_name.then_some((above, name))
     }
 
-    /// The directory that it is in and its name there, if nothing on the way can be changed by this user or is a link.
-    fn firm(&self, user: &Ids) -> Option<(Descriptor, &'a CStr)> {
+    /// The way to the directory that it is in, and its name there: without links, through directories that this user cannot change, may
+    /// pass, or owns and so could pass.
+    fn walked(&self, user: &Ids) -> Option<Walked<'a>> {
         if !(self.is_absolute() || self.is_under_root()) {
             return None;
         }
         let (above, name) = self.split()?;
         let mut at = root()?;
+        // None of those above can be changed by the user.
+        let mut kept = true;
+        let mut in_process = false;
         let parts = above.split(|&byte| byte == b'/');
         for part in parts.filter(|part| !matches!(*part, b"" | b".")) {
-            if part == b".." || !at.is_kept_from(user, false) {
+            if part == b".." {
+                return None;
+            }
+            if !in_process && at.is_in_proc() {
+                in_process = is_this_process(part);
+                if !in_process {
+                    return None;
+                }
+            }
+            kept = kept && at.is_kept_from(user, false);
+            if !kept && at.stat()?.st_uid != user.uid && !at.is_for(user, libc::X_OK) {
                 return None;
             }
             let mut room = [0_u8; 256];
@@ -235,22 +280,18 @@ impl<'a> Place<'a> {
             let next = unsafe { open_at(at.0, part.as_ptr(), WALK | libc::O_DIRECTORY, 0) };
             at = Descriptor::of(next)?;
         }
-        at.is_kept_from(user, true).then_some((at, name))
-    }
-
-    /// The directory that it is in, got at by the user, and its name there.
-    fn reached_above(&self, user: &Ids) -> Option<(Descriptor, &'a CStr)> {
-        let (above, name) = self.split()?;
-        let mut room = [0_u8; libc::PATH_MAX as usize];
-        let above = match above {
-            b"" if self.is_absolute() => c"/",
-            b"" => c".",
-            above => ended(above, &mut room)?,
-        };
-        let flags = libc::O_PATH | libc::O_CLOEXEC | libc::O_DIRECTORY;
-        // SAFETY: a path that ends with a zero.
-        let found = user.run(|| unsafe { open_at(self.directory, above.as_ptr(), flags, 0) });
-        Some((Descriptor::of(found)?, name))
+        let kept = kept && at.is_kept_from(user, true);
+        let own = at.stat()?.st_uid == user.uid;
+        if !kept && !own && !at.is_for(user, libc::X_OK) {
+            return None;
+        }
+        Some(Walked {
+            above: at,
+            name,
+            kept,
+            own,
+            in_process,
+        })
     }
 
     /// Whether it has a name that CRIU gives for a moment: to a file that has none (`X.cr.1.ghost`) and to another name of one
@@ -261,7 +302,7 @@ impl<'a> Place<'a> {
         name.ends_with(b".ghost") || name.ends_with(b".cr_link") || name.starts_with(b"link_remap.")
     }
 
-    /// Does something with the user's rights, or, if it may be, as root where the user cannot change the way.
+    /// Does something with the user's rights, or, if it may be, as root to what CRIU makes for a moment.
     pub(super) fn run(
         &self,
         user: &Ids,
@@ -272,36 +313,10 @@ impl<'a> Place<'a> {
         if !is_refused(result) || !as_root || !self.is_momentary() {
             return result;
         }
-        match self.firm(user) {
-            Some((above, name)) => task(above.0, name.as_ptr()),
+        match self.walked(user).filter(|way| way.kept || way.own) {
+            Some(way) => task(way.above.0, way.name.as_ptr()),
             None => result,
         }
-    }
-
-    /// What is there, if the user could have had it as the job had it, whatever the user may have of it now.
-    fn had(&self, user: &Ids, flags: c_int) -> Option<Descriptor> {
-        // SAFETY: the path ends with a zero.
-        let found = user.run(|| unsafe { open_at(self.directory, self.path.as_ptr(), WALK, 0) });
-        let found = Descriptor::of(found)?;
-        let stat = found.stat()?;
-        let (read, write) = match flags & libc::O_ACCMODE {
-            libc::O_RDONLY => (libc::S_IRUSR, 0),
-            libc::O_WRONLY => (0, libc::S_IWUSR),
-            _ => (libc::S_IRUSR, libc::S_IWUSR),
-        };
-        let may = match stat.st_mode & libc::S_IFMT {
-            libc::S_IFLNK => false,
-            // Other rights than its mode decide there.
-            _ if found.is_in_proc() => false,
-            // Its owner could change the mode. Where that is not what forbids it, something else does.
-            _ if stat.st_uid == user.uid => !stat.st_mode & (read | write) != 0,
-            // CRIU opens named pipes in both directions, whatever the job had.
-            libc::S_IFIFO => found.is_for(user, libc::R_OK) || found.is_for(user, libc::W_OK),
-            // A program that the user may run is mapped.
-            libc::S_IFREG => write == 0 && found.is_for(user, libc::X_OK),
-            _ => false,
-        };
-        may.then_some(found)
     }
 
     pub(super) fn open(&self, user: &Ids, flags: c_int, mode: c_long) -> c_long {
@@ -311,20 +326,31 @@ impl<'a> Place<'a> {
         if !is_refused(result) {
             return result;
         }
+        let Some(way) = self.walked(user) else {
+            return result;
+        };
         // O_TMPFILE has the bit of O_DIRECTORY in it.
         let changes = MAKES | libc::O_TRUNC | libc::O_TMPFILE & !libc::O_DIRECTORY;
-        let is_plain = flags & changes == 0;
-        let is_momentary =
-            flags & changes == MAKES && mode & c_long::from(SET_IDS) == 0 && self.is_momentary();
-        if is_plain && let Some(found) = self.had(user, flags) {
-            return found.open(flags);
+        if flags & changes == 0 {
+            // SAFETY: the name ends with a zero.
+            let found = Descriptor::of(unsafe { open_at(way.above.0, way.name.as_ptr(), WALK, 0) });
+            return match found.filter(|found| way.leads(found, user, flags)) {
+                Some(found) => found.open(flags),
+                None => result,
+            };
         }
-        match self.firm(user) {
-            // SAFETY: as above.
-            Some((above, name)) if is_plain || is_momentary => unsafe {
-                open_at(above.0, name.as_ptr(), flags | libc::O_NOFOLLOW, mode)
-            },
-            _ => result,
+        let is_harmless = flags & changes == MAKES && mode & c_long::from(SET_IDS) == 0;
+        if !(is_harmless && self.is_momentary() && (way.kept || way.own)) {
+            return result;
+        }
+        // SAFETY: as above.
+        unsafe {
+            open_at(
+                way.above.0,
+                way.name.as_ptr(),
+                flags | libc::O_NOFOLLOW,
+                mode,
+            )
         }
     }
 
@@ -343,27 +369,69 @@ impl<'a> Place<'a> {
         if !is_refused(result) || !self.is_momentary() {
             return result;
         }
-        if let (Some((here, old)), Some((there, new))) = (self.firm(user), to.firm(user)) {
+        let (Some(here), Some(there)) = (self.walked(user), to.walked(user)) else {
+            return result;
+        };
+        let (old, new) = (here.name.as_ptr(), there.name.as_ptr());
+        if here.kept && there.kept {
             // CRIU takes a name of its own then, which means nothing to anybody.
             return match to.is_momentary() {
-                true => task(here.0, old.as_ptr(), there.0, new.as_ptr()),
+                true => task(here.above.0, old, there.above.0, new),
                 false => refusal(libc::EEXIST),
             };
         }
-        let within = || {
-            let ((here, old), (there, new)) = (self.reached_above(user)?, to.reached_above(user)?);
-            let (above, other) = (here.stat()?, there.stat()?);
-            // SAFETY: the name ends with a zero.
-            let file = Descriptor::of(unsafe { open_at(here.0, old.as_ptr(), WALK, 0) })?.stat()?;
-            let may = (above.st_dev, above.st_ino) == (other.st_dev, other.st_ino)
-                && above.st_mode & libc::S_ISVTX == 0
-                && file.st_mode & libc::S_IFMT == libc::S_IFREG
-                && file.st_mode & SET_IDS == 0
-                && here.is_for(user, libc::W_OK | libc::X_OK);
-            may.then(|| task(here.0, old.as_ptr(), here.0, new.as_ptr()))
-        };
-        within().unwrap_or(result)
+        match here.could_rename(&there, user) {
+            Some(true) => task(here.above.0, old, there.above.0, new),
+            _ => result,
+        }
     }
+}
+
+/// Where a way has led.
+struct Walked<'a> {
+    /// The directory.
+    above: Descriptor,
+    /// The name in it.
+    name: &'a CStr,
+    /// Whether the user cannot change it, nor anything on the way.
+    kept: bool,
+    /// Whether it is the user's own directory.
+    own: bool,
+    /// Whether it is what the kernel says of this process.
+    in_process: bool,
+}
+
+impl Walked<'_> {
+    /// Whether the user could have had what was found here.
+    fn leads(&self, found: &Descriptor, user: &Ids, flags: c_int) -> bool {
+        if !found.is_in_proc() {
+            return found.could_be_had(user, flags);
+        }
+        // Other rights than a mode decide there: a process may read of itself all but where its memory is in the machine.
+        let reads = flags & libc::O_ACCMODE == libc::O_RDONLY;
+        self.in_process && reads && self.name.to_bytes() != b"pagemap"
+    }
+
+    /// Whether this user could rename a plain file from here to there, and `there` is here.
+    fn could_rename(&self, there: &Walked<'_>, user: &Ids) -> Option<bool> {
+        let (above, other) = (self.above.stat()?, there.above.stat()?);
+        let is_one = (above.st_dev, above.st_ino) == (other.st_dev, other.st_ino);
+        // SAFETY: the name ends with a zero.
+        let file = unsafe { open_at(self.above.0, self.name.as_ptr(), WALK, 0) };
+        let mode = Descriptor::of(file)?.stat()?.st_mode;
+        let is_plain = mode & libc::S_IFMT == libc::S_IFREG && mode & SET_IDS == 0;
+        let may_write = || {
+            above.st_mode & libc::S_ISVTX == 0 && self.above.is_for(user, libc::W_OK | libc::X_OK)
+        };
+        Some(is_one && is_plain && (self.own || may_write()))
+    }
+}
+
+/// Whether a name in `/proc` is this process, as the job knows it: what CRIU brings back in a process is what that had of itself.
+fn is_this_process(name: &[u8]) -> bool {
+    // SAFETY: takes nothing.
+    let own = unsafe { call(libc::SYS_getpid, []) };
+    number(name).is_some_and(|number| i64::try_from(number) == Ok(own))
 }
 
 /// A piece of a path with a zero at its end, if there is room.

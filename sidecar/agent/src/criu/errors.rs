@@ -6,6 +6,12 @@ use std::path::{Path, PathBuf};
 /// Why a CRIU operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CriuError {
+    /// The job is another user's, and CRIU would be root on its paths.
+    #[error(
+        "libphos_criu_limits.so is not installed, by which CRIU restores a job of another user (--user) with that user's rights: \
+         install it beside phos-ft or in ../lib, as it is in the image"
+    )]
+    Library,
     /// No CRIU anywhere.
     #[error(
         "no criu program was found (looked at: {0}): run `make setup`, install criu 4.1 or newer, or name it with --criu PATH"

@@ -18,7 +18,7 @@ use prost::encoding::{WireType, decode_key, decode_varint, encode_key, encode_va
 
 use super::images::{self, damaged};
 use super::wire::fields;
-use crate::user::JobUser;
+use crate::user::{JobUser, way};
 
 const MAGIC: u32 = 0x5258_3605;
 /// `ghost_file_entry`: whose it is, and what.
@@ -62,13 +62,19 @@ impl Image {
         Ok(Image { path, entry, rest })
     }
 
-    /// A number of the entry.
+    /// A number of the entry. One that is there twice, or is none, is damage: CRIU might take the other.
     fn number(&self, wanted: u32) -> io::Result<u32> {
         let all = fields(&self.entry).map_err(|_| damaged(&self.path))?;
-        let field = all.iter().find(|field| field.number == wanted);
-        let mut whole = field.ok_or_else(|| damaged(&self.path))?.whole;
-        let read = decode_key(&mut whole).and_then(|_| decode_varint(&mut whole));
-        let read = read.ok().and_then(|value| u32::try_from(value).ok());
+        let mut found = all.iter().filter(|field| field.number == wanted);
+        let (Some(field), None) = (found.next(), found.next()) else {
+            return Err(damaged(&self.path));
+        };
+        let mut whole = field.whole;
+        let read = match decode_key(&mut whole) {
+            Ok((_, WireType::Varint)) => decode_varint(&mut whole).ok(),
+            _ => None,
+        };
+        let read = read.and_then(|value| u32::try_from(value).ok());
         read.ok_or_else(|| damaged(&self.path))
     }
 
@@ -117,6 +123,25 @@ pub fn all(images: &Path) -> io::Result<Vec<Ghost>> {
         });
     }
     Ok(found)
+}
+
+/// Removes what a CRIU that failed or was killed has left of them, beside the names that they had.
+pub fn sweep(images: &Path) {
+    let Ok(all) = images::nameless(images) else {
+        return;
+    };
+    for (id, path) in all {
+        let Some(mut name) = path.file_name().map(std::ffi::OsStr::to_owned) else {
+            continue;
+        };
+        name.push(format!(".cr.{id:x}.ghost"));
+        let above = path.parent().unwrap_or(Path::new("/"));
+        if let Ok(directory) = way::directory(above)
+            && rustix::fs::unlinkat(&directory, &name, rustix::fs::AtFlags::empty()).is_ok()
+        {
+            tracing::debug!(path = %above.join(&name).display(), "CRIU left a file, which is removed");
+        }
+    }
 }
 
 /// Makes the job's user the owner of all of them.
@@ -188,6 +213,14 @@ pub(crate) mod tests {
         write(images, 26, (12_345, 9), 0o100_600, b"own");
         give_to(images, &user).unwrap();
         assert_eq!(all(images).unwrap()[1].owner, (12_345, 12_345));
+        // CRIU would take the second, or neither.
+        for field in [&[0x08, 0][..], &[0x1d, 0xff, 0x81, 0, 0]] {
+            let entry = [&given[12..], field].concat();
+            let length = (entry.len() as u32).to_le_bytes();
+            let twice = [&given[..8], &length, &entry].concat();
+            std::fs::write(images.join("ghost-file-1.img"), twice).unwrap();
+            all(images).unwrap_err();
+        }
         // What is cut off is damage.
         std::fs::write(images.join("ghost-file-1.img"), &given[..20]).unwrap();
         all(images).unwrap_err();

@@ -135,14 +135,21 @@ struct Remap {
 impl Remap {
     /// Of the file's image, if the file had no name any more: `GHOST`.
     fn ghost(&self) -> Option<u32> {
-        /// Before there were kinds.
-        const BIT: u32 = 1 << 31;
         match self.kind {
             Some(1) => Some(self.to),
-            None if self.to & BIT != 0 => Some(self.to & !BIT),
+            None if self.to & Self::IS_GHOST != 0 => Some(self.to & !Self::IS_GHOST),
             _ => None,
         }
     }
+
+    /// The file by whose name it is opened: `LINKED`.
+    fn linked(&self) -> Option<u32> {
+        let is_linked = self.kind == Some(0) || self.kind.is_none() && self.ghost().is_none();
+        is_linked.then_some(self.to)
+    }
+
+    /// Before there were kinds.
+    const IS_GHOST: u32 = 1 << 31;
 }
 
 pub(super) fn damaged(path: &Path) -> io::Error {
@@ -293,12 +300,27 @@ pub fn paths(images: &Path) -> io::Result<Paths> {
         return Err(damaged(&image));
     }
     let remaps = remaps(images)?;
-    let remapped: BTreeSet<u32> = remaps.iter().map(|remap| remap.id).collect();
+    // The others CRIU opens by their names all the same.
+    let (mut ghosts, mut linked) = (BTreeSet::new(), BTreeMap::new());
+    for remap in &remaps {
+        if remap.ghost().is_some() {
+            ghosts.insert(remap.id);
+        } else if let Some(to) = remap.linked() {
+            linked.insert(remap.id, to);
+        }
+    }
+    let names: BTreeMap<u32, Vec<u8>> = (files.iter())
+        .filter_map(|file| Some((file.id, file.regular.as_ref()?.name.clone())))
+        .collect();
     let mut found = Paths::default();
     for file in files {
-        if let Some(regular) = file.regular.filter(|_| !remapped.contains(&file.id)) {
+        if let Some(regular) = file.regular.filter(|_| !ghosts.contains(&file.id)) {
+            let name = match linked.get(&file.id) {
+                Some(to) => names.get(to).ok_or_else(|| damaged(&image))?.clone(),
+                None => regular.name,
+            };
             found.opened.push(Opened {
-                path: Path::new("/").join(as_path(regular.name)),
+                path: Path::new("/").join(as_path(name)),
                 flags: regular.flags,
             });
         }

@@ -194,19 +194,23 @@ fn preload(users: Users, content: Content) -> Option<Preload<'static>> {
 }
 
 /// The same for one that restores the processes of this user.
-fn preload_for(user: &JobUser) -> Option<Preload<'_>> {
-    let Some(library) = limits_library() else {
-        tracing::warn!(
-            "{LIMITS_FILE} is not installed, so CRIU opens the job's files as root; what the job then has and its user may not have is \
-             found before it runs: install the library beside phos-ft or in ../lib"
-        );
-        return None;
-    };
-    Some(Preload {
-        library,
+///
+/// # Errors
+/// [`CriuError::Library`]: without it, CRIU would go along the job's paths as root.
+fn preload_for(user: &JobUser) -> Result<Preload<'_>, CriuError> {
+    Ok(Preload {
+        library: limits_library().ok_or(CriuError::Library)?,
         content: Content::Copied,
         user: Some(user),
     })
+}
+
+/// Whether CRIU can go along the paths of another user's job with that user's rights.
+///
+/// # Errors
+/// [`CriuError::Library`].
+pub fn check_library() -> Result<(), CriuError> {
+    limits_library().map(drop).ok_or(CriuError::Library)
 }
 
 impl Preload<'_> {
@@ -434,7 +438,7 @@ impl Criu {
     ) -> Result<u32, CriuError> {
         let images = open_criu_dir(image)?;
         let preload = match user {
-            Some(user) => preload_for(user),
+            Some(user) => Some(preload_for(user)?),
             None => preload(Users::Own, Content::Copied),
         };
         let worker = Worker::start(&self.program, &inherited, preload.as_ref(), None)?;

@@ -316,13 +316,19 @@ impl<'a> Making<'a> {
     /// One without a name, which is made for a moment and is the user's then.
     fn ghost(&self, ghost: &Ghost) -> Result<(), BoundaryError> {
         let kind = FileType::from_raw_mode(ghost.mode);
-        let is_device = matches!(kind, FileType::CharacterDevice | FileType::BlockDevice);
-        let above = ghost.path.parent().unwrap_or(Path::new("/"));
-        let is_kept = || way::is_kept_from(above, self.user()).unwrap_or(false);
-        if ghost.mode & rights::SET_IDS == 0
-            && !is_device
-            && (!is_there(above)? || self.may_make_in(above)? || is_kept())
-        {
+        let is_own = ghost.owner.0 == self.user().uid();
+        let makes_others = ghost.mode & rights::SET_IDS != 0 && !is_own;
+        let comes_back = match kind {
+            FileType::RegularFile | FileType::Fifo => {
+                !makes_others && self.rights.may_make_for_a_moment(&ghost.path)
+            }
+            // They are made by the name that they had.
+            FileType::Directory | FileType::Symlink => {
+                !is_there(&ghost.path)? && self.rights.may_make(&ghost.path)
+            }
+            _ => false,
+        };
+        if comes_back {
             return Ok(());
         }
         Err(BoundaryError::Made {

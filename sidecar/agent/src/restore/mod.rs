@@ -208,6 +208,7 @@ pub fn revive(plan: RevivePlan) -> Result<(ProcessId, RestoreTimes), ReviveError
     let root = match restored {
         Ok(root) => root,
         Err(e) => {
+            ghosts::sweep(&criu_images);
             // What the job's user may not have, CRIU did not get. Then there is something to put right, which this says.
             if let Some(user) = user
                 && let Err(refusal) = boundary::check(&criu_images, image, user)

@@ -19,7 +19,7 @@ use rustix::process::{Gid, Uid};
 
 use crate::tree;
 use crate::user::JobUser;
-use crate::user::way;
+use crate::user::way::{self, Found};
 
 /// A file that a process has and its user may not have.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,39 +117,83 @@ impl<'a> Rights<'a> {
         self.beyond_by_name(pid).or_else(|| self.without_way(pid))
     }
 
-    /// The first file of somebody else's that has no name any more and cannot be made again where it was.
+    /// The first file that has no name any more and could not be made again where it was.
     fn without_way(&self, pid: u32) -> Option<Beyond> {
+        let named = |link: &Path| {
+            let path = PathBuf::from(link.to_str()?.strip_suffix(tree::DELETED)?);
+            (path.is_absolute() && !is_memory(&path)).then_some(path)
+        };
         let open = tree::open_files(pid).into_iter().filter_map(|file| {
-            let path = PathBuf::from(file.link.to_str()?.strip_suffix(tree::DELETED)?);
-            Some((PathBuf::from(format!("/proc/{pid}/fd/{}", file.fd)), path))
+            let through = PathBuf::from(format!("/proc/{pid}/fd/{}", file.fd));
+            Some((through, named(&file.link)?))
         });
-        let had = open.chain(tree::removed_maps(pid));
-        had.filter(|(_, path)| path.is_absolute() && !is_memory(path))
-            .find_map(|(through, path)| {
-                let stat = rustix::fs::stat(&through).ok()?;
-                let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
-                if stat.st_nlink > 0 || stat.st_uid == self.user.uid() || !is_file {
-                    return None;
+        let within = PathBuf::from(format!("/proc/{pid}/cwd"));
+        let within = std::fs::read_link(&within)
+            .ok()
+            .and_then(|link| Some((within, named(&link)?)));
+        let mapped = tree::removed_maps(pid).into_iter();
+        let mapped = mapped.filter(|(_, path)| !is_memory(path));
+        let mut had = open.chain(within).chain(mapped);
+        had.find_map(|(through, path)| {
+            let stat = rustix::fs::stat(&through).ok()?;
+            if stat.st_nlink > 0 {
+                return None;
+            }
+            let is_own = stat.st_uid == self.user.uid();
+            let comes_back = match FileType::from_raw_mode(stat.st_mode) {
+                FileType::RegularFile => {
+                    (is_own || stat.st_mode & SET_IDS == 0) && self.may_make_for_a_moment(&path)
                 }
-                let above = path.parent().unwrap_or(Path::new("/"));
-                let comes_back = stat.st_mode & SET_IDS == 0 && self.may_make_in(above);
-                (!comes_back).then_some(Beyond {
-                    path,
-                    owner: stat.st_uid,
-                    what: "make",
-                })
+                FileType::Directory => self.may_make(&path),
+                // CRIU says of the others what it cannot do.
+                _ => true,
+            };
+            (!comes_back).then_some(Beyond {
+                path,
+                owner: stat.st_uid,
+                what: "make",
             })
+        })
     }
 
-    /// Whether something can be made in a directory for a moment, with the user's rights or where the user cannot interfere. Where it
-    /// is not there, in the one above.
-    fn may_make_in(&self, directory: &Path) -> bool {
-        let Ok(found) = way::find(directory) else {
-            return true;
-        };
+    /// Whether CRIU can make a file under a name of its own beside this path, for a moment: with the user's rights, where the user could
+    /// give itself the right, or where others have nothing to do with it. No program that runs what it finds looks there.
+    pub fn may_make_for_a_moment(&self, path: &Path) -> bool {
+        let above = path.parent().unwrap_or(Path::new("/"));
+        match way::find(above) {
+            Ok(found) => {
+                found.owner().0 == self.user.uid()
+                    || self.may_write(&found)
+                    || !is_run_by_others(above)
+                        && way::is_kept_from(above, self.user).unwrap_or(false)
+            }
+            Err(e) if e.kind() == io::ErrorKind::NotFound => self.may_make(above),
+            Err(_) => false,
+        }
+    }
+
+    /// Whether the user could make something of this name, with the directories above it that are missing.
+    pub fn may_make(&self, path: &Path) -> bool {
+        for above in path.ancestors().skip(1) {
+            match way::find(above) {
+                Ok(found) => return self.may_write(&found) && self.reaches(above),
+                Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+                Err(_) => return false,
+            }
+        }
+        false
+    }
+
+    fn may_write(&self, directory: &Found) -> bool {
         let needed = Access::WRITE_OK | Access::EXEC_OK;
-        self.may_have(&found.stat, &found.way_to_it(), needed)
-            || way::is_kept_from(directory, self.user).unwrap_or(false)
+        self.may_have_by_mode(&directory.stat, &directory.way_to_it(), needed)
+    }
+
+    /// What its mode, or the kernel, says: of the user's own files as well.
+    fn may_have_by_mode(&self, stat: &Stat, through: &Path, access: Access) -> bool {
+        let owner = (stat.st_uid, stat.st_gid);
+        may_by_mode(self.user, owner, stat.st_mode, access)
+            || stat.st_uid != self.user.uid() && self.may_have(stat, through, access)
     }
 
     fn beyond_by_name(&self, pid: u32) -> Option<Beyond> {
@@ -231,6 +275,26 @@ fn as_user<T: Send>(user: &JobUser, work: impl FnOnce() -> T + Send) -> io::Resu
             .join()
             .unwrap_or_else(|_| Err(io::Error::other("the thread ended")))
     })
+}
+
+/// Whether programs of the machine run, or read as their settings, what they find in a directory.
+fn is_run_by_others(directory: &Path) -> bool {
+    const TREES: [&str; 9] = [
+        "/etc",
+        "/run",
+        "/var",
+        "/boot",
+        "/root",
+        "/proc",
+        "/sys",
+        "/dev",
+        "/lib/systemd",
+    ];
+    let named = |part: &std::ffi::OsStr| {
+        let part = part.to_string_lossy();
+        part.contains("cron") || part.contains("systemd") || part.ends_with(".d")
+    };
+    TREES.iter().any(|tree| directory.starts_with(tree)) || directory.iter().any(named)
 }
 
 /// Whether it is memory that the kernel shows as a file without a name.
@@ -401,6 +465,37 @@ mod tests {
             made(&lost),
             "the user could swap the directory"
         );
+        // A package that was replaced with its directories; what others run is not for such files.
+        let package = dir.path().join("package");
+        fs::create_dir(&package).unwrap();
+        let library = package.join("library.so");
+        fs::write(&library, "x").unwrap();
+        let gone = with(&format!(
+            "<{}; rm -r {}",
+            library.display(),
+            package.display()
+        ));
+        assert_eq!(gone, made(&library));
+        let settings = dir.path().join("settings.d");
+        fs::create_dir(&settings).unwrap();
+        fs::set_permissions(&settings, Permissions::from_mode(0o755)).unwrap();
+        let hook = settings.join("hook");
+        fs::write(&hook, "x").unwrap();
+        assert_eq!(with(&format!("<{0}; rm {0}", hook.display())), made(&hook));
+        fs::create_dir(between.join("within")).unwrap();
+        let within = between.join("within/file");
+        fs::write(&within, "x").unwrap();
+        let gone = with(&format!(
+            "<{}; rm -r {}/within",
+            within.display(),
+            between.display()
+        ));
+        assert_eq!(gone, None, "the user makes the directory again");
+        // A directory that one is in is made by its own name.
+        let place = dir.path().join("place");
+        fs::create_dir(&place).unwrap();
+        let left = with(&format!("</dev/null; cd {0}; rmdir {0}", place.display()));
+        assert_eq!(left, made(&place));
         let named = |what| {
             Some(Beyond {
                 path: secret.clone(),

@@ -179,14 +179,39 @@ pub fn changeable_by(path: &Path, user: &JobUser) -> io::Result<Option<PathBuf>>
     Ok(first)
 }
 
-/// Whether this user can put nothing in place of a directory, nor of anything in it.
+/// Whether this user can put nothing in place of a directory, nor of anything in it, and there are no links on the way. As
+/// `shim/criu-limits` has it: what others may write to counts, also where a list of rights might keep this user out.
 ///
 /// # Errors
-/// As for [`changeable_by`].
+/// The file system's; something on the way is missing.
 pub fn is_kept_from(directory: &Path, user: &JobUser) -> io::Result<bool> {
-    let last = walk(directory, None, &|_| true, &mut |_, _| Ok(()))?;
-    let last = rustix::fs::fstat(&last)?;
-    Ok(changeable_by(directory, user)?.is_none() && !may_replace(user, &last, &last))
+    const BY_ALL: u32 = 0o002;
+    const BY_GROUP: u32 = 0o020;
+    const STICKY: u32 = 0o1000;
+    let mut kept = true;
+    let mut look = |at: &OwnedFd, is_last: bool| -> io::Result<()> {
+        let stat = rustix::fs::fstat(at)?;
+        let by_group =
+            stat.st_mode & BY_GROUP != 0 && (user.is_in(stat.st_gid) || has_list_of_rights(at));
+        let only_own = stat.st_mode & STICKY != 0 && !is_last;
+        let by_others = stat.st_mode & BY_ALL != 0 || by_group;
+        kept &= stat.st_uid != user.uid() && (only_own || !by_others);
+        Ok(())
+    };
+    let last = walk(directory, None, &|_| false, &mut |at, _| look(at, false));
+    match last {
+        Ok(last) => look(&last, true)?,
+        // A link.
+        Err(e) if e.kind() == io::ErrorKind::Other => return Ok(false),
+        Err(e) => return Err(e),
+    }
+    Ok(kept)
+}
+
+fn has_list_of_rights(at: &OwnedFd) -> bool {
+    let itself = format!("/proc/self/fd/{}", at.as_raw_fd());
+    let list = rustix::fs::getxattr(itself, "system.posix_acl_access", &mut [0_u8; 0][..]);
+    !matches!(list, Err(Errno::NODATA | Errno::OPNOTSUPP))
 }
 
 /// Whether this user may rename or remove an entry of a directory.
