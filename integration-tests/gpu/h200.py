@@ -380,7 +380,7 @@ def natives():
     job = Job("natives", 0, env={"CUDA_MODULE_LOADING": "LAZY"})
     tight = Job("natives-tight", 0, flags=["--image-limit", "300MiB"])
     unstopped = Job("natives-unstopped", 0, interval="5s", flags=["--image-limit", "600MiB"],
-                    env={"PHOS_LOG": "info,phos_ft=debug"})
+                    env={"PHOS_LOG": "info,phos=debug"})
     for one in (job, tight):
         one.program = [str(exe), str(one.log), str(10**8)]
     unstopped.program = [str(larger), str(unstopped.log), str(10**8)]

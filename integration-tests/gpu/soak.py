@@ -56,7 +56,7 @@ END_S = 90
 # Small shapes: a step of train.py takes a few milliseconds.
 TRAIN = {"D": "256", "L": "4", "B": "4", "T": "128", "V": "2048", "WORKERS": "0"}
 # Has phos-ft say how long each try held the job that came to nothing.
-TRIES = {"PHOS_LOG": "info,phos_ft::agent::attempt=debug"}
+TRIES = {"PHOS_LOG": "info,phos_agent::attempt=debug"}
 
 
 class Program:
@@ -153,12 +153,19 @@ class SoakJob(jobs.Job):
         for variable, below in {"HOME": "home", "TMPDIR": "tmp"}.items():
             self.env[variable] = str(self.here / below)
         self.env["FINISH"] = str(self.finish)
+        # With --user UID:GID among the flags, the job's own files are that user's. Of nobody: torch asks for a name.
+        self.user = [int(n) for n in self.flags[self.flags.index("--user") + 1].split(":")] if "--user" in self.flags else None
+        if self.user:
+            self.env.update(USER="job", LOGNAME="job")
         self.program = program(self)
         self.furnish()
 
     def furnish(self):
         for below in ("home", "tmp"):
             (self.here / below).mkdir(parents=True, exist_ok=True)
+        if self.user:
+            for directory in (self.here, self.here / "home", self.here / "tmp"):
+                os.chown(directory, *self.user)
 
     def lose_machine(self):
         self.kill_all()

@@ -164,7 +164,7 @@ pub fn stops(phos: &PhosFt) -> usize {
 /// How long the job was held back by tries that failed, in ms, each.
 ///
 /// # Errors
-/// The agent does not say so: it runs without `PHOS_LOG=…phos_ft=debug`.
+/// The agent does not say so: it runs without `PHOS_LOG=…phos=debug`.
 pub fn failed_stops(phos: &PhosFt) -> Result<Vec<u64>> {
     let said = phos.said();
     ensure!(said.contains("debug"), "tries are told at the level debug");

@@ -10,7 +10,7 @@ fn spec() -> JobSpec {
     JobSpec {
         steps: 800,
         interval: "never".into(),
-        env: vec![("PHOS_LOG".into(), "info,phos_ft=debug".into())],
+        env: vec![("PHOS_LOG".into(), "info,phos=debug".into())],
         ..JobSpec::default()
     }
     .with_trainer(&["--memories", "--workers", "2", "--fork-every", "3"])

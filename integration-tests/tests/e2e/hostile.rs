@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal, kill_process};
 fn told() -> JobSpec {
     JobSpec {
         interval: "never".into(),
-        env: vec![("PHOS_LOG".into(), "info,phos_ft=debug".into())],
+        env: vec![("PHOS_LOG".into(), "info,phos=debug".into())],
         ..JobSpec::default()
     }
 }
@@ -139,7 +139,7 @@ fn a_deep_queue() -> Result<()> {
         steps: 40,
         trainer: Vec::new(),
         env: vec![
-            ("PHOS_LOG".into(), "info,phos_ft=debug".into()),
+            ("PHOS_LOG".into(), "info,phos=debug".into()),
             ("PHOS_SIM_KERNEL_US".into(), "25000".into()),
         ],
         ..told()

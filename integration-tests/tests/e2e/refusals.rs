@@ -17,7 +17,7 @@ fn spec() -> JobSpec {
     JobSpec {
         // None but the one that is asked for.
         interval: "never".into(),
-        env: vec![("PHOS_LOG".into(), "info,phos_ft=debug".into())],
+        env: vec![("PHOS_LOG".into(), "info,phos=debug".into())],
         ..JobSpec::default()
     }
 }

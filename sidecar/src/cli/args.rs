@@ -147,7 +147,7 @@ pub struct Common {
         env = "PHOS_RUN_DIR"
     )]
     pub run_dir: PathBuf,
-    /// How to log, to standard error. $PHOS_LOG sets what (default "info").
+    /// How to log, to standard error. $PHOS_LOG sets what (default "info"; "info,phos=debug" for more of what phos-ft does).
     #[arg(
         long,
         global = true,

@@ -1,6 +1,6 @@
 //! What a collector looks at before it decides: the log, what is there, and the log again (2 of the protocol).
 
-use super::{CollectError, Collector};
+use super::{CollectError, Collector, Seen};
 use crate::collection::{self, ManifestRef, WriterNote};
 use crate::fault::{FaultKind, StoreFault};
 use crate::head::RecordKind;
@@ -82,6 +82,25 @@ impl Collector<'_> {
         }
         self.say_gone_past(number, reason);
         Ok(())
+    }
+
+    /// Whether what could not be read may have been collected meanwhile: by a collection that came after this look, or by one before it
+    /// that was still sweeping, whose manifest a listing had shown. A writer that began in between notes what is swept, and notices.
+    pub(super) async fn went_meanwhile(
+        &self,
+        seen: &Seen,
+        blocked: &[SkippedCheckpoint],
+    ) -> Result<bool, StoreFault> {
+        if self.job.grew_beyond(seen.now.log.tail).await? {
+            return Ok(true);
+        }
+        let listed = self.job.backend().list(&self.job.key("manifests")).await?;
+        let is_blocked = |name: &String| {
+            let number = collection::number_in(name);
+            (blocked.iter()).any(|skipped| number == Some(skipped.number.0))
+        };
+        let went = |name: &String| !listed.iter().any(|object| object.name == *name);
+        Ok((seen.listed.manifests.iter()).any(|name| is_blocked(name) && went(name)))
     }
 
     /// Names a collection that is decided once more, once.

@@ -458,8 +458,7 @@ impl Collector<'_> {
         let mut marked = self.mark(&seen).await?;
         let kept = self.choose(&seen.now, &marked);
         let blocked = Self::blocked_by(&seen, &kept, &mut marked);
-        if !blocked.is_empty() && self.job.grew_beyond(seen.now.log.tail).await? {
-            // What could not be read may have been collected meanwhile.
+        if !blocked.is_empty() && self.went_meanwhile(&seen, &blocked).await? {
             return Ok(None);
         }
         let decision = self.decide(&seen, &marked, &kept, &blocked).await?;

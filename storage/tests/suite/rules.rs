@@ -446,6 +446,47 @@ async fn what_was_repacked_and_given_up_by_another_is_repacked_anew() {
     assert_eq!(Image::read(&other, &manifest).await.unwrap(), small);
 }
 
+/// A collection before still sweeps, and a writer whose node has not seen it begins.
+#[tokio::test]
+async fn a_writer_that_notes_what_is_being_swept_blocks_nobody() {
+    let store = Arc::new(InMemory::new());
+    let (job, epoch) = taken(&store, 1).await;
+    for version in 0..2 {
+        image(version).commit(&job, epoch).await.unwrap();
+    }
+    let writer = job.begin(epoch).await.unwrap();
+    let key = Path::from(below(&*store, "writers").await.pop().unwrap());
+    let note = store.get(&key).await.unwrap().bytes().await.unwrap();
+    // It was not there yet when the collection before decided.
+    drop(writer);
+    store.delete(&key).await.unwrap();
+    let sweeping = Faulty::new(store.clone(), |op, key| {
+        match op == Op::Delete && key.contains("/manifests/") {
+            true => Verdict::Fail(Error::Denied),
+            false => Verdict::Pass,
+        }
+    });
+    let other = handle(sweeping, 2).await;
+    // What the one gives up, the next one sweeps.
+    collect(&other, 1).await.unwrap();
+    let error = collect(&other, 1).await.unwrap_err();
+    assert!(matches!(error, CollectError::Store(_)), "{error}");
+    let manifests = below(&*store, "manifests").await;
+    assert_eq!(manifests.len(), 2);
+    let (gated, gate) = Gate::before(&store, Op::List, "/writers");
+    let collector = handle(gated, 3).await;
+    let collection = tokio::spawn(async move { collect(&collector, 1).await });
+    gate.reached().await;
+    store
+        .delete(&Path::from(manifests[0].as_str()))
+        .await
+        .unwrap();
+    store.put(&key, note.into()).await.unwrap();
+    gate.open();
+    let done = collection.await.unwrap().unwrap();
+    assert_eq!(done.blocked, [], "{done:?}");
+}
+
 /// A checkpoint comes between, so it decides once more, and a listing does not show its own note by then.
 #[tokio::test]
 async fn what_a_collection_repacked_is_not_swept_by_it() {
