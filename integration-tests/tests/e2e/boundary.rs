@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use phos_integration_tests::scenario::{
     LIMIT, checkpoint, disturbed, finish, kill_job_and_wait, refused, wait_said, wait_step,
 };
-use phos_integration_tests::{JobSpec, World, wait_for};
+use phos_integration_tests::{JobSpec, World, bin_dir, wait_for};
 
 /// The job's user, which no other process here has.
 const USER: u32 = 12_345;
@@ -180,6 +180,36 @@ fn files_of_others_without_a_name_come_back() -> Result<()> {
     wait_said(&phos, &["resumed checkpoint="])?;
     ensure!(fs::read_dir(&library)?.next().is_none(), "{}", phos.tail());
     finish(&world, phos, &reference)
+}
+
+/// Without what gives CRIU the user's rights, a checkpoint could not be restored safely: that is said before anything begins.
+#[test]
+fn without_the_library_no_job_of_another_user_begins() -> Result<()> {
+    let (world, spec) = world()?;
+    let trainer = world.trainer(&spec);
+    // Everything else that belongs beside it is named.
+    let alone = world.path("alone");
+    fs::create_dir(&alone)?;
+    fs::copy(trainer.get_program(), alone.join("phos-ft"))?;
+    let criu = bin_dir().join("../../.build/criu/criu");
+    let mut command = Command::new(alone.join("phos-ft"));
+    command.args(["--criu".as_ref(), criu.as_os_str()]);
+    command.arg("--shim").arg(bin_dir().join("libphos_shim.so"));
+    command.args(trainer.get_args());
+    for (name, value) in trainer.get_envs() {
+        if let Some(value) = value {
+            command.env(name, value);
+        }
+    }
+    let mut phos = world.spawn(command)?;
+    wait_said(
+        &phos,
+        &["libphos_criu_limits.so is not installed", "--user"],
+    )?;
+    let status = phos.wait(LIMIT)?;
+    ensure!(status.code() == Some(71), "{status}: {}", phos.tail());
+    ensure!(!world.log().exists(), "the job began: {}", phos.tail());
+    Ok(())
 }
 
 /// The sockets that root goes to are found by names, which nobody else may give to others.
