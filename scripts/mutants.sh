@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Undoes the rules of storage/mutants one at a time, in a copy of the tree, and runs the tests that must notice.
 #   scripts/mutants.sh [NAME...]     all of them take two hours on two cores
+#   scripts/mutants.sh --share       a seventh of them, by the day of the week: what CI runs
 #   scripts/mutants.sh --check       only whether each still applies and names tests that exist: quick
 #
 # A mutant is a patch with the rule in a sentence before it ("Rule: ") and the tests that fail without it ("Test: ", one each line).
@@ -35,6 +36,15 @@ check() {
 
 check
 [[ ${1:-} == --check ]] && exit 0
+patches=()
+if [[ ${1:-} == --share ]]; then
+    shift
+    day=$(date -u +%u)
+    all=(storage/mutants/*.patch)
+    for i in "${!all[@]}"; do
+        [[ $((i % 7 + 1)) -ne $day ]] || patches+=("${all[$i]}")
+    done
+fi
 
 # Outside of any repository for git, or it would look for the paths from the root of that. What is built there has another linker by its
 # path, so none of it is what is built here.
@@ -60,7 +70,6 @@ run() {
     echo "$status"
 }
 
-patches=()
 for name in "$@"; do patches+=("storage/mutants/$name.patch"); done
 [[ ${#patches[@]} -gt 0 ]] || patches=(storage/mutants/*.patch)
 

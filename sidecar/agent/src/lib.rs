@@ -180,8 +180,9 @@ pub fn run(config: AgentConfig) -> Result<i32, AgentError> {
     // Before anything is made.
     spawn::check_program(&config.command)?;
     config.locate_shim()?;
-    if config.job_user()?.is_some_and(|user| user.is_another()) {
-        criu::check_library()?;
+    if config.job_user()?.is_some_and(|user| user.is_another()) && criu::limits_library().is_none()
+    {
+        return Err(criu::CriuError::Library.into());
     }
     match namespace::enter()? {
         namespace::Entered::Outer(code) => Ok(code),

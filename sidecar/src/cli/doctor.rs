@@ -149,16 +149,19 @@ fn privileges(lines: &mut Lines) {
         },
         "start the container with --cap-add SYS_PTRACE,SYS_ADMIN,NET_ADMIN,SYS_TIME",
     );
-    let way = phos_agent::criu::way_to_other_users();
+    let library = phos_agent::criu::limits_library();
+    let way = library.map(|path| path.display().to_string());
     lines.test(
         way.is_some(),
         Verdict::Warn,
         "jobs not of root",
-        way.unwrap_or_else(|| "cannot be checkpointed".into()),
-        "install libphos_criu_limits.so beside phos-ft or in ../lib, or start the container with --cap-add SYS_RESOURCE",
+        match &way {
+            Some(way) => format!("by {way}"),
+            None => "are not begun (--user)".into(),
+        },
+        "install libphos_criu_limits.so beside phos-ft or in ../lib",
     );
     let filtered = namespace::is_filtered();
-    let way = phos_agent::criu::way_under_a_filter();
     lines.test(
         !filtered || way.is_some(),
         Verdict::Warn,

@@ -763,15 +763,31 @@ mod tests {
         assert!(world.open("root/private", libc::O_RDONLY).is_err());
         assert!(world.open("root/kept", libc::O_RDWR).is_err());
         fs::remove_file(world.dir.join("root/private")).unwrap();
-        // SAFETY: a path that ends with a zero.
-        let given =
-            unsafe { fchownat(libc::AT_FDCWD, c"/run/criu.kdat".as_ptr(), OWNER, OWNER, 0) };
-        assert!(
-            done(given).is_err(),
-            "what CRIU knows of the kernel stays root's"
-        );
         let left: Vec<_> = fs::read_dir(world.dir.join("root")).unwrap().collect();
         assert_eq!(left.len(), 1, "{left:?}");
+    }
+
+    #[test]
+    fn what_criu_keeps_for_itself_it_neither_gives_away_nor_has_the_job_name() {
+        let place = |path| Place {
+            directory: libc::AT_FDCWD,
+            path,
+        };
+        for own in [c"/run/criu.kdat", c"/run/criu.kdat.tmp"] {
+            // Kept for three calls; by all others it is the job's.
+            assert!(place(own).is_kept() && place(own).is_of_job());
+        }
+        for other in [
+            c"/run/criu.kdat.cr.1.ghost",
+            c"/run/criu.kdat/x",
+            c"run/criu.kdat",
+        ] {
+            assert!(!place(other).is_kept(), "{other:?}");
+        }
+        assert!(place(c"/tmp/.criu.move_mount_set_group.xvZ3Lp").is_tried());
+        for other in [c"/tmp/.criu.x/y", c"/tmp/criu.x", c"tmp/.criu.x"] {
+            assert!(!place(other).is_tried(), "{other:?}");
+        }
     }
 
     /// `protected_hardlinks` keeps the user from that.
@@ -888,8 +904,18 @@ mod tests {
             );
             let meta = fs::metadata(world.dir.join("user/ghost")).unwrap();
             assert_eq!((meta.mtime(), meta.mtime_nsec()), (7, 5000));
-            let mut own = 0;
-            assert!(done(fanotify_mark(-1, 0, 0, -1, (&raw mut own).cast())).is_err());
+            // Only root watches a whole mount.
+            let all = libc::fanotify_init(libc::FAN_CLASS_NOTIF, libc::O_RDONLY as u32);
+            assert!(all >= 0);
+            let (flags, mask) = (libc::FAN_MARK_ADD | libc::FAN_MARK_MOUNT, libc::FAN_OPEN);
+            let (here, path) = (libc::AT_FDCWD, at("user"));
+            assert_eq!(
+                libc::fanotify_mark(all, flags, mask, here, path.as_ptr()),
+                0
+            );
+            let mark = fanotify_mark(all, flags, mask, here, path.as_ptr());
+            assert_eq!(done(mark), Err(libc::EPERM));
+            libc::close(all);
         }
     }
 

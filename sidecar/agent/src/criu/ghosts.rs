@@ -225,4 +225,21 @@ pub(crate) mod tests {
         std::fs::write(images.join("ghost-file-1.img"), &given[..20]).unwrap();
         all(images).unwrap_err();
     }
+    #[test]
+    fn what_criu_left_of_them_goes_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let had = dir.path().join("library.so");
+        write_remaps(dir.path(), &[(7, 0x1a, had.to_str().unwrap())]);
+        for name in [
+            "library.so.cr.1a.ghost",
+            "library.so.cr.1b.ghost",
+            "library.so",
+        ] {
+            std::fs::write(dir.path().join(name), "x").unwrap();
+        }
+        sweep(dir.path());
+        let is_there = |name: &str| dir.path().join(name).exists();
+        assert!(!is_there("library.so.cr.1a.ghost"));
+        assert!(is_there("library.so.cr.1b.ghost") && is_there("library.so"));
+    }
 }

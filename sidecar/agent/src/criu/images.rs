@@ -448,19 +448,21 @@ pub(crate) mod tests {
         std::fs::write(images.join(FILES_NAME), image(FILES, &all)).unwrap();
     }
 
-    fn write_remap(images: &Path, all: &[(u32, u32)]) {
-        let remap = |&(id, to)| {
-            let kind = Some(1);
-            Remap { id, to, kind }.encode_to_vec()
-        };
+    /// By the kinds of `remap_type`: of files with other names, without a name, of `/proc`.
+    const LINKED: u32 = 0;
+    const GHOST: u32 = 1;
+    const PROCFS: u32 = 2;
+
+    fn write_remap(images: &Path, all: &[(u32, u32, Option<u32>)]) {
+        let remap = |&(id, to, kind)| Remap { id, to, kind }.encode_to_vec();
         let all: Vec<Vec<u8>> = all.iter().map(remap).collect();
         std::fs::write(images.join("remap-fpath.img"), image(REMAPS, &all)).unwrap();
     }
 
     /// Files without a name: their number, that of their image, the name that they had.
     pub(crate) fn write_remaps(images: &Path, all: &[(u32, u32, &str)]) {
-        let numbers: Vec<(u32, u32)> = all.iter().map(|&(id, to, _)| (id, to)).collect();
-        write_remap(images, &numbers);
+        let ghosts = all.iter().map(|&(id, to, _)| (id, to, Some(GHOST)));
+        write_remap(images, &ghosts.collect::<Vec<_>>());
         let file = |&(id, _, name): &(u32, u32, &str)| {
             let name = name.trim_start_matches('/').as_bytes().to_vec();
             regular_file(id, Regular { flags: 0, name })
@@ -524,8 +526,38 @@ pub(crate) mod tests {
         };
         let all = [regular(7, "gone"), regular(8, "here")];
         std::fs::write(dir.path().join(FILES_NAME), image(FILES, &all)).unwrap();
-        write_remap(dir.path(), &[(7, 1)]);
+        write_remap(dir.path(), &[(7, 1, Some(GHOST))]);
         assert_eq!(paths(dir.path()).unwrap().opened, [opened("/here", 0)]);
+        // By another name than its own, as it was open; of a process of /proc by its own name, whatever stands there.
+        let regular = |id, name: &str, flags: i32| {
+            let name = name.as_bytes().to_vec();
+            let flags = flags.cast_unsigned();
+            regular_file(id, Regular { flags, name })
+        };
+        let all = [
+            regular(7, "log", libc::O_RDWR),
+            regular(8, "link_remap.3", libc::O_RDONLY),
+            regular(9, "etc/shadow", libc::O_RDONLY),
+        ];
+        std::fs::write(dir.path().join(FILES_NAME), image(FILES, &all)).unwrap();
+        for kind in [Some(LINKED), None] {
+            write_remap(dir.path(), &[(7, 8, kind), (9, 1, Some(PROCFS))]);
+            assert_eq!(
+                paths(dir.path()).unwrap().opened,
+                [
+                    opened("/link_remap.3", libc::O_RDWR),
+                    opened("/link_remap.3", libc::O_RDONLY),
+                    opened("/etc/shadow", libc::O_RDONLY)
+                ]
+            );
+            assert_eq!(nameless(dir.path()).unwrap(), []);
+        }
+        write_remap(dir.path(), &[(7, 1 << 31 | 5, None)]);
+        assert_eq!(nameless(dir.path()).unwrap(), [(5, "/log".into())]);
+        write_remap(dir.path(), &[(70, 1, Some(GHOST))]);
+        nameless(dir.path()).unwrap_err();
+        write_remap(dir.path(), &[(7, 80, Some(LINKED))]);
+        paths(dir.path()).unwrap_err();
         std::fs::write(dir.path().join(FILES_NAME), image(FILES, &[])).unwrap();
         paths(dir.path()).unwrap_err();
         // One that has ended says nothing, and one that runs has to say who it is.

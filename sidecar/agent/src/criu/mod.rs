@@ -205,14 +205,6 @@ fn preload_for(user: &JobUser) -> Result<Preload<'_>, CriuError> {
     })
 }
 
-/// Whether CRIU can go along the paths of another user's job with that user's rights.
-///
-/// # Errors
-/// [`CriuError::Library`].
-pub fn check_library() -> Result<(), CriuError> {
-    limits_library().map(drop).ok_or(CriuError::Library)
-}
-
 impl Preload<'_> {
     /// Has a CRIU load the library, and tells it by which program it knows the job's filter, and whose rights it has.
     fn load_into(&self, command: &mut Command) {
@@ -238,20 +230,9 @@ pub fn self_check(program: &Path) -> Command {
     command
 }
 
-/// By what CRIU works where this process has a seccomp filter, for people. None: it does not.
-pub fn way_under_a_filter() -> Option<String> {
-    limits_library().map(|path| path.display().to_string())
-}
-
-/// By what processes of other users can be dumped, for people. None: they cannot.
-pub fn way_to_other_users() -> Option<String> {
-    if namespace::may_ask_for_limits() {
-        return Some("by SYS_RESOURCE".into());
-    }
-    limits_library().map(|path| format!("by {}", path.display()))
-}
-
-fn limits_library() -> Option<PathBuf> {
+/// The library that is preloaded into CRIU, where it is installed: without it no job of another user begins, and CRIU does not work
+/// under a seccomp filter.
+pub fn limits_library() -> Option<PathBuf> {
     let program = std::env::current_exe().ok()?;
     let dir = program.parent()?;
     // As with the shim: beside the program in a build, in `lib` where it is installed.

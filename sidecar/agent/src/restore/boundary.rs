@@ -553,6 +553,59 @@ mod tests {
         seen.confirm(own, &root).unwrap();
     }
 
+    /// CRIU makes them anew, by what the image says of them.
+    #[test]
+    fn files_without_a_name_are_nobody_elses_and_no_devices() {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("skipped: needs root");
+            return;
+        }
+        let dir = directory();
+        let at = |name: &str| dir.path().join(name);
+        for directory in ["images", "job", "root", "job/of-root", "root/hooks.d"] {
+            std::fs::create_dir(at(directory)).unwrap();
+            set_mode(&at(directory), 0o755);
+        }
+        chown(at("job"), Some(USER), Some(USER)).unwrap();
+        let (file, directory, link) = (libc::S_IFREG, libc::S_IFDIR, libc::S_IFLNK);
+        for (name, owner, mode, comes_back) in [
+            ("job/x", USER, file | 0o600, true),
+            ("job/x", 0, file | 0o644, true),
+            ("job/x", USER, file | 0o4755, true),
+            ("job/x", 0, file | 0o4755, false),
+            ("job/x", USER, libc::S_IFCHR | 0o666, false),
+            ("job/x", USER, libc::S_IFBLK | 0o600, false),
+            // A library that was replaced, and what the machine would run.
+            ("root/x.so", 0, file | 0o755, true),
+            ("root/hooks.d/x", 0, file | 0o755, false),
+            // The user could swap the directory.
+            ("job/of-root/x", 0, file | 0o644, false),
+            // With the directories that are missing.
+            ("job/gone/x", USER, file | 0o600, true),
+            ("root/gone/x", 0, file | 0o644, false),
+            // By the names that they had.
+            ("job/d", USER, directory | 0o2755, true),
+            ("job/d", USER, link | 0o777, true),
+            ("root/d", USER, directory | 0o755, false),
+            ("root/hooks.d", 0, directory | 0o755, false),
+            ("job/of-root", USER, directory | 0o755, false),
+        ] {
+            images::tests::write_remaps(&at("images"), &[(1, 1, at(name).to_str().unwrap())]);
+            ghosts::tests::write(&at("images"), 1, (owner, owner), mode, b"");
+            let core = of_user(USER);
+            let had = std::fs::read(at("images").join("files.img")).unwrap();
+            let null = (Path::new("/dev/null"), libc::O_RDWR);
+            write(&at("images"), &[core], &[null], &[]);
+            std::fs::write(at("images").join("files.img"), had).unwrap();
+            let outcome = check(&at("images"), &sample(), &user());
+            assert_eq!(
+                outcome.is_ok(),
+                comes_back,
+                "{name} {owner} {mode:o} {outcome:?}"
+            );
+        }
+    }
+
     /// Whoever wrote the image may have meant something else than a job of this user.
     #[test]
     fn what_the_user_could_not_make_is_not_made() {

@@ -136,11 +136,10 @@ impl<'a> Rights<'a> {
         let mut had = open.chain(within).chain(mapped);
         had.find_map(|(through, path)| {
             let stat = rustix::fs::stat(&through).ok()?;
-            if stat.st_nlink > 0 {
-                return None;
-            }
             let is_own = stat.st_uid == self.user.uid();
             let comes_back = match FileType::from_raw_mode(stat.st_mode) {
+                // CRIU gives it the name again that it lost.
+                _ if stat.st_nlink > 0 => is_own || !self.is_sticky_above(&path),
                 FileType::RegularFile => {
                     (is_own || stat.st_mode & SET_IDS == 0) && self.may_make_for_a_moment(&path)
                 }
@@ -170,6 +169,15 @@ impl<'a> Rights<'a> {
             Err(e) if e.kind() == io::ErrorKind::NotFound => self.may_make(above),
             Err(_) => false,
         }
+    }
+
+    /// Whether a file of somebody else's in the directory of this path can be renamed by its owner alone.
+    fn is_sticky_above(&self, path: &Path) -> bool {
+        const STICKY: u32 = 0o1000;
+        let found = path.parent().and_then(|above| way::find(above).ok());
+        found.is_some_and(|found| {
+            found.stat.st_mode & STICKY != 0 && found.owner().0 != self.user.uid()
+        })
     }
 
     /// Whether the user could make something of this name, with the directories above it that are missing.
@@ -452,6 +460,21 @@ mod tests {
         };
         assert_eq!(of_root(0o644), None);
         assert_eq!(of_root(0o4755), made(&removed));
+        // One that has another name is renamed there, which in such a directory its owner may alone.
+        let shared = dir.path().join("shared");
+        fs::create_dir(&shared).unwrap();
+        for (mode, comes_back) in [(0o777, true), (0o1777, false)] {
+            fs::set_permissions(&shared, Permissions::from_mode(mode)).unwrap();
+            let (one, two) = (shared.join("one"), shared.join(format!("{mode:o}")));
+            fs::write(&one, "x").unwrap();
+            fs::hard_link(&one, &two).unwrap();
+            let found = with(&format!("<{0}; rm {0}", one.display()));
+            assert_eq!(
+                found,
+                (!comes_back).then(|| made(&one)).flatten(),
+                "{mode:o}"
+            );
+        }
         let between = dir.path().join("between");
         fs::create_dir(&between).unwrap();
         chown(&between, Some(12_345), None).unwrap();

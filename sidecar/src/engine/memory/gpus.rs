@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use phos_gpu::{
-    self, Digest, Digester, Gpu, GpuError, GpuInfo, HostPool, Platform, Quiet, Range, Stream,
+    Digest, Digester, Gpu, GpuError, GpuInfo, HostPool, Platform, Quiet, Range, Stream,
 };
 use phos_protocol::types::GpuUuid;
 use phos_storage::Naming;
