@@ -22,7 +22,7 @@ mod place;
 use core::ffi::{c_char, c_int, c_long, c_uint};
 
 use self::ids::{call, job, refusal};
-use self::place::{Descriptor, MAKES, Place, SET_IDS, open_at};
+use self::place::{AsRoot, Descriptor, MAKES, Place, SET_IDS, open_at};
 use super::set_errno;
 
 /// The C library's form of a result.
@@ -34,15 +34,14 @@ fn answer(result: c_long) -> c_int {
     result as c_int
 }
 
-/// Does something by a path: as it is where the path is CRIU's own. `as_root`: whether it is harmless to anybody where CRIU does it for
-/// a moment, and so may be done as root where the user cannot change the way.
+/// Does something by a path: as it is where the path is CRIU's own.
 ///
 /// # Safety
 /// `path` is the address of a path that ends with a zero, or zero.
 unsafe fn by_path(
     directory: c_int,
     path: *const c_char,
-    as_root: bool,
+    as_root: AsRoot,
     task: impl Fn(c_int, *const c_char) -> c_long,
 ) -> c_int {
     // SAFETY: by the caller's word.
@@ -131,7 +130,7 @@ pub unsafe extern "C" fn mknod(
     };
     let is_harmless = mode & libc::S_IFMT == libc::S_IFIFO && mode & SET_IDS == 0;
     // SAFETY: what the caller gave.
-    unsafe { by_path(libc::AT_FDCWD, path, is_harmless, task) }
+    unsafe { by_path(libc::AT_FDCWD, path, AsRoot::if_harmless(is_harmless), task) }
 }
 
 /// Directories have no name of CRIU's.
@@ -150,7 +149,7 @@ pub unsafe extern "C" fn mkdirat(
         unsafe { call(libc::SYS_mkdirat, arguments) }
     };
     // SAFETY: what the caller gave.
-    unsafe { by_path(directory, path, false, task) }
+    unsafe { by_path(directory, path, AsRoot::Never, task) }
 }
 
 /// # Safety
@@ -163,7 +162,7 @@ pub unsafe extern "C" fn symlink(target: *const c_char, path: *const c_char) -> 
         unsafe { call(libc::SYS_symlinkat, arguments) }
     };
     // SAFETY: what the caller gave.
-    unsafe { by_path(libc::AT_FDCWD, path, false, task) }
+    unsafe { by_path(libc::AT_FDCWD, path, AsRoot::Never, task) }
 }
 
 /// # Safety
@@ -185,7 +184,7 @@ pub unsafe extern "C" fn unlinkat(directory: c_int, path: *const c_char, flags: 
         return answer(task(directory, path));
     }
     // SAFETY: what the caller gave.
-    unsafe { by_path(directory, path, true, task) }
+    unsafe { by_path(directory, path, AsRoot::Harmless, task) }
 }
 
 /// # Safety
@@ -275,8 +274,9 @@ pub unsafe extern "C" fn fchmodat(
         // SAFETY: what the caller gave.
         unsafe { call(libc::SYS_fchmodat, arguments) }
     };
+    let as_root = AsRoot::if_harmless(mode & SET_IDS == 0);
     // SAFETY: what the caller gave.
-    unsafe { by_path(directory, path, mode & SET_IDS == 0, task) }
+    unsafe { by_path(directory, path, as_root, task) }
 }
 
 /// # Safety
@@ -305,7 +305,7 @@ pub unsafe extern "C" fn fchownat(
     };
     let to_user = matches!(job(), Ok(Some(user)) if owner == user.uid && user.is_in(group));
     // SAFETY: what the caller gave.
-    unsafe { by_path(directory, path, to_user, task) }
+    unsafe { by_path(directory, path, AsRoot::if_harmless(to_user), task) }
 }
 
 /// # Safety
@@ -328,7 +328,7 @@ pub unsafe extern "C" fn lutimes(path: *const c_char, times: *const [libc::timev
         unsafe { call(libc::SYS_utimensat, arguments) }
     };
     // SAFETY: what the caller gave.
-    unsafe { by_path(libc::AT_FDCWD, path, true, task) }
+    unsafe { by_path(libc::AT_FDCWD, path, AsRoot::Harmless, task) }
 }
 
 /// Sockets have names relative to a directory that CRIU goes to. To that of the image it goes by a descriptor of whoever asked.
@@ -767,6 +767,35 @@ mod tests {
         assert_eq!(left.len(), 1, "{left:?}");
     }
 
+    /// A name of CRIU's in the user's own directory may have become a link since CRIU made the file.
+    #[test]
+    fn what_a_momentary_name_leads_to_is_not_changed() {
+        let world = world("momentary");
+        world.file("secret/key", 0, 0o600);
+        world.file("user/of-root.cr.2.ghost", 0, 0o600);
+        link(
+            world.dir.join("secret/key"),
+            world.dir.join("user/x.cr.1.ghost"),
+        )
+        .unwrap();
+        for mode in [0o755, 0o555] {
+            fs::set_permissions(world.dir.join("user"), Permissions::from_mode(mode)).unwrap();
+            for name in ["user/x.cr.1.ghost", "user/of-root.cr.2.ghost"] {
+                let path = c(&world.dir.join(name));
+                // SAFETY: a path that ends with a zero.
+                unsafe {
+                    assert!(done(chmod(path.as_ptr(), 0o666)).is_err(), "{name}");
+                    let given = fchownat(libc::AT_FDCWD, path.as_ptr(), OWNER, OWNER, 0);
+                    assert!(done(given).is_err(), "{name}");
+                }
+            }
+        }
+        for name in ["secret/key", "user/of-root.cr.2.ghost"] {
+            let meta = fs::metadata(world.dir.join(name)).unwrap();
+            assert_eq!((meta.uid(), meta.mode() & 0o7777), (0, 0o600), "{name}");
+        }
+    }
+
     #[test]
     fn what_criu_keeps_for_itself_it_neither_gives_away_nor_has_the_job_name() {
         let place = |path| Place {
@@ -851,16 +880,8 @@ mod tests {
         for mode in [0o000, 0o555] {
             fs::set_permissions(world.dir.join("user"), Permissions::from_mode(mode)).unwrap();
             assert!(world.open("user/own", libc::O_RDWR).is_ok(), "{mode:o}");
-            assert!(world.make("user/own.cr.7.ghost").is_ok(), "{mode:o}");
-            // SAFETY: a path that ends with a zero.
-            unsafe {
-                let ghost = c(&world.dir.join("user/own.cr.7.ghost"));
-                assert_eq!(
-                    done(fchownat(libc::AT_FDCWD, ghost.as_ptr(), OWNER, OWNER, 0)),
-                    Ok(0)
-                );
-                assert_eq!(done(unlink(ghost.as_ptr())), Ok(0));
-            }
+            // What is made by a name is not: the name might be a link when its mode is changed.
+            assert!(world.make("user/own.cr.7.ghost").is_err(), "{mode:o}");
         }
         fs::set_permissions(world.dir.join("user"), Permissions::from_mode(0o755)).unwrap();
         assert!(world.open("user/program", libc::O_RDWR).is_err());

@@ -5,8 +5,8 @@
 //!                                        │ refused
 //!                                        ├─ walked by descriptors, without links, through directories that the user cannot change, or
 //!                                        │  may pass, or owns: what is there the user could have had: opened as root
-//!                                        ├─ a name that CRIU gives for a moment, in a directory of the user's own, or that nobody but
-//!                                        │  others changes: made, linked and removed as root
+//!                                        ├─ a name that CRIU gives for a moment, where the user cannot change the way: made, linked and
+//!                                        │  removed as root
 //!                                        └─ else the refusal stays
 //! ```
 
@@ -14,6 +14,25 @@ use core::ffi::{CStr, c_char, c_int, c_long};
 
 use super::ids::{Ids, call, refusal};
 use crate::number;
+
+/// What may be done as root with what CRIU makes for a moment, where the user cannot change the way.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum AsRoot {
+    /// It gives nobody anything.
+    Harmless,
+    /// It might.
+    Never,
+}
+
+impl AsRoot {
+    /// By whether it is harmless.
+    pub(super) fn if_harmless(is_harmless: bool) -> Self {
+        match is_harmless {
+            true => Self::Harmless,
+            false => Self::Never,
+        }
+    }
+}
 
 /// Those that make something.
 pub(super) const MAKES: c_int = libc::O_CREAT | libc::O_EXCL;
@@ -306,14 +325,15 @@ impl<'a> Place<'a> {
     pub(super) fn run(
         &self,
         user: &Ids,
-        as_root: bool,
+        as_root: AsRoot,
         task: impl Fn(c_int, *const c_char) -> c_long,
     ) -> c_long {
         let result = user.run(|| task(self.directory, self.path.as_ptr()));
-        if !is_refused(result) || !as_root || !self.is_momentary() {
+        if !is_refused(result) || as_root == AsRoot::Never || !self.is_momentary() {
             return result;
         }
-        match self.walked(user).filter(|way| way.kept || way.own) {
+        // Not in a directory of the user's own either: the name might be a link by now.
+        match self.walked(user).filter(|way| way.kept) {
             Some(way) => task(way.above.0, way.name.as_ptr()),
             None => result,
         }
@@ -340,7 +360,7 @@ impl<'a> Place<'a> {
             };
         }
         let is_harmless = flags & changes == MAKES && mode & c_long::from(SET_IDS) == 0;
-        if !(is_harmless && self.is_momentary() && (way.kept || way.own)) {
+        if !(is_harmless && self.is_momentary() && way.kept) {
             return result;
         }
         // SAFETY: as above.

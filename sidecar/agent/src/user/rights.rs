@@ -155,14 +155,13 @@ impl<'a> Rights<'a> {
         })
     }
 
-    /// Whether CRIU can make a file under a name of its own beside this path, for a moment: with the user's rights, where the user could
-    /// give itself the right, or where others have nothing to do with it. No program that runs what it finds looks there.
+    /// Whether CRIU can make a file under a name of its own beside this path, for a moment: with the user's rights, or where the user
+    /// cannot interfere and no program looks for something to run.
     pub fn may_make_for_a_moment(&self, path: &Path) -> bool {
         let above = path.parent().unwrap_or(Path::new("/"));
         match way::find(above) {
             Ok(found) => {
-                found.owner().0 == self.user.uid()
-                    || self.may_write(&found)
+                self.may_write(&found) && self.reaches(above)
                     || !is_run_by_others(above)
                         && way::is_kept_from(above, self.user).unwrap_or(false)
             }
@@ -514,6 +513,14 @@ mod tests {
             between.display()
         ));
         assert_eq!(gone, None, "the user makes the directory again");
+        // The user's own directory, which it closed.
+        let closed = dir.path().join("closed");
+        fs::create_dir(&closed).unwrap();
+        chown(&closed, Some(12_345), None).unwrap();
+        fs::set_permissions(&closed, Permissions::from_mode(0o555)).unwrap();
+        let file = closed.join("file");
+        fs::write(&file, "x").unwrap();
+        assert_eq!(with(&format!("<{0}; rm {0}", file.display())), made(&file));
         // A directory that one is in is made by its own name.
         let place = dir.path().join("place");
         fs::create_dir(&place).unwrap();
