@@ -1,5 +1,4 @@
-//! Link options of the shared library. What it exports is what carries `no_mangle`: rustc writes the
-//! version script.
+//! Link options of the shared library. It exports what carries `no_mangle`: rustc writes the version script.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

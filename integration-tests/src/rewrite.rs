@@ -3,8 +3,8 @@
 
 use anyhow::{Context, Result};
 use phos_storage::{
-    Allocation, Body, CheckpointNumber, FileContent, ImageFile, JobFile, JobName, Manifest,
-    ManifestBody, NonceSource, Store, StoreOptions, UnixMillis,
+    Allocation, Body, CheckpointNumber, ImageFile, JobName, Manifest, ManifestBody, NonceSource,
+    Store, StoreOptions, UnixMillis,
 };
 
 use crate::world::World;
@@ -42,7 +42,7 @@ fn names_for_numbers(manifest: &Manifest) -> ManifestBody {
     Body {
         allocations: (body.allocations.iter())
             .map(|a| Allocation {
-                owner_pid: a.owner_pid,
+                owner: a.owner,
                 id: a.id,
                 gpu: a.gpu,
                 size_bytes: a.size_bytes,
@@ -59,24 +59,8 @@ fn names_for_numbers(manifest: &Manifest) -> ManifestBody {
                 chunks: names(&f.chunks),
             })
             .collect(),
-        job_files: (body.job_files.iter())
-            .map(|f| JobFile {
-                path: f.path.clone(),
-                length: f.length,
-                mode: f.mode,
-                uid: f.uid,
-                gid: f.gid,
-                kind: f.kind,
-                content: match &f.content {
-                    FileContent::Stored(list) => FileContent::Stored(names(list)),
-                    FileContent::LengthOnly => FileContent::LengthOnly,
-                },
-                reason: f.reason.clone(),
-            })
-            .collect(),
         phos_version: body.phos_version,
         trigger: body.trigger,
-        training: body.training,
         architecture: body.architecture,
         driver_version: body.driver_version,
         gpus: body.gpus,

@@ -587,11 +587,17 @@ pub struct PhosFt {
 }
 
 impl PhosFt {
-    /// The end of its output, for messages.
+    /// The end of its output, and what it warned of before that, for messages.
     pub fn tail(&self) -> String {
         let text = fs::read_to_string(&self.output).unwrap_or_default();
         let lines: Vec<&str> = text.lines().collect();
-        lines[lines.len().saturating_sub(60)..].join("\n")
+        let (before, end) = lines.split_at(lines.len().saturating_sub(60));
+        (before.iter())
+            .filter(|line| line.contains(" WARN ") || line.contains(" ERROR "))
+            .chain(end)
+            .copied()
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 
     /// All of its output, in lower case.

@@ -1,6 +1,6 @@
-//! When a checkpoint goes on from this machine to the store that survives it: `--remote-interval`.
+//! When a checkpoint is copied from this machine to the store that survives it: `--remote-interval`.
 //!
-//! Times are since an origin of the caller's.
+//! All times are measured from an origin that the caller chooses.
 
 use std::time::Duration;
 
@@ -13,13 +13,13 @@ pub struct Copies {
     every: Duration,
     /// There is a checkpoint that was not copied.
     wanted: bool,
-    /// It is not to wait for its turn.
+    /// Whether the copy need not wait for its turn.
     urgent: bool,
     running: bool,
-    /// When the last copy began.
+    /// When the last copy began, measured from the caller's origin; `None` before the first.
     began: Option<Duration>,
     failures: u32,
-    /// Not before this, because of failures.
+    /// The time before which no copy begins, because of failures.
     rested: Duration,
 }
 

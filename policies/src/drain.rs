@@ -1,5 +1,5 @@
-//! How the changed chunks of a checkpoint leave the device: during the stop, from a snapshot in spare device memory, or
-//! before the job goes on.
+//! How the changed chunks of a checkpoint leave the device: during the stop, from a snapshot in spare device memory, or before
+//! the job continues.
 //!
 //! # Rules
 //!
@@ -8,7 +8,7 @@
 //!   the driver's restore away.
 //! * What is copied during the stop never needs more than the free host memory, over all devices, nor more than the
 //!   link moves within the expected stop.
-//! * What fits nowhere is drained before the job goes on: it makes the stop longer and is always right.
+//! * What fits nowhere is drained before the job continues: it makes the stop longer and is always right.
 //!
 //! Host memory goes first to what no snapshot can hold, then to the rest, as a snapshot takes memory that the job may
 //! want; within that, evenly over the devices, since their links work side by side and the slowest counts.
@@ -27,10 +27,10 @@ pub struct Device {
     pub link_bytes_per_second: u64,
 }
 
-/// What a plan is made of.
+/// The inputs of a plan: what changed on each device, and what room there is for it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DrainInputs {
-    /// The devices.
+    /// Each device with changed chunks, in the order in which the plan lists them.
     pub devices: Vec<Device>,
     /// Free host buffer in bytes, for all devices together.
     pub host_free_bytes: u64,
@@ -44,15 +44,15 @@ pub struct DrainInputs {
 pub struct DevicePlan {
     /// Copied to the host while the job is held back for the control state.
     pub during_stop: Range<usize>,
-    /// Copied within the device before the job goes on, and to the host afterwards.
+    /// Copied within the device before the job continues, and to the host afterwards.
     pub snapshot: Range<usize>,
-    /// Copied to the host before the job goes on.
+    /// Copied to the host before the job continues.
     pub before_attach: Range<usize>,
-    /// Bytes of `during_stop`.
+    /// The number of bytes in `during_stop`.
     pub during_stop_bytes: u64,
-    /// Bytes of `snapshot`.
+    /// The number of bytes in `snapshot`.
     pub snapshot_bytes: u64,
-    /// Bytes of `before_attach`.
+    /// The number of bytes in `before_attach`.
     pub before_attach_bytes: u64,
 }
 
@@ -64,7 +64,7 @@ pub struct DrainPlan {
 }
 
 impl DrainPlan {
-    /// By how much draining before the job goes on makes the stop longer: the slowest device counts.
+    /// By how much draining before the job continues makes the stop longer: the slowest device counts.
     #[must_use]
     pub fn extra_stop(&self, inputs: &DrainInputs) -> Duration {
         let time = |(plan, device): (&DevicePlan, &Device)| {
@@ -89,9 +89,9 @@ struct Share<'a> {
     /// Chunks copied during the stop so far: a prefix.
     taken: usize,
     taken_bytes: u64,
-    /// Bytes that the link moves during the stop.
+    /// The number of bytes that the link moves during the stop.
     link_bytes: u64,
-    /// Bytes not taken yet.
+    /// The number of bytes that are in no part yet.
     left_bytes: u64,
     spare_bytes: u64,
 }

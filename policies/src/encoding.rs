@@ -1,4 +1,4 @@
-//! How to write a chunk down: as it is, compressed, or compressed by byte planes; and how hard to try.
+//! How to encode a chunk: as it is, compressed, or compressed by byte planes; and how hard to try.
 //!
 //! # What the bytes are like
 //!
@@ -17,29 +17,29 @@
 //! * A checkpoint must be stored before the next one is due. If more than half of the interval is gone and the encoders are
 //!   what takes the time, nothing is compressed any more. If it is the link, compressing is what helps.
 
-/// What a sample of a chunk comes to.
+/// How many bytes a sample of a chunk takes in each [`Shape`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sample {
-    /// Bytes of the sample.
+    /// The number of bytes in the sample.
     pub bytes: usize,
     /// What they come to compressed as they are.
     pub plain: usize,
-    /// As planes of 2 bytes.
+    /// The size of the sample when its planes of 2 bytes are compressed.
     pub planes2: usize,
-    /// As planes of 4 bytes.
+    /// The size of the sample when its planes of 4 bytes are compressed.
     pub planes4: usize,
 }
 
-/// How to write a chunk down.
+/// The form in which a chunk is written into a pack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Shape {
-    /// As it is.
+    /// The bytes as they are.
     Raw,
-    /// Compressed.
+    /// The bytes in their order, compressed.
     Plain,
-    /// As byte planes of 2, compressed.
+    /// The bytes as two planes (of numbers of 2 bytes), compressed.
     Planes2,
-    /// As byte planes of 4, compressed.
+    /// The bytes as four planes (of numbers of 4 bytes), compressed.
     Planes4,
 }
 
@@ -83,7 +83,7 @@ pub const LEVELS: [i32; 4] = [1, 3, 6, 9];
 /// noise is none.
 pub const PLANES: i32 = 1;
 
-/// How hard to try.
+/// The compression levels in use, raised and lowered by what is waited for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Levels {
     at: usize,
@@ -120,7 +120,7 @@ impl Levels {
         self.asked = 0;
     }
 
-    /// A pack was closed.
+    /// A pack was closed: `pressure` may move the level up or down.
     pub fn pack_closed(&mut self, pressure: Pressure) {
         let asks = match (pressure.link_is_full, pressure.encoders_are_full) {
             // Packs wait for the link: there is time to make them smaller.

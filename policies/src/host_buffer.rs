@@ -23,12 +23,12 @@ pub const SHORT: u64 = 16;
 /// From one checkpoint to the next so much more may have changed before the guess is too small: an eighth.
 const GROWTH: u64 = 8;
 
-/// What the buffer may be, in bytes.
+/// The least and the most that the buffer may take, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// What is always kept.
+    /// Bytes that the buffer always keeps.
     pub least: u64,
-    /// What it may grow to.
+    /// Bytes that the buffer may grow to.
     pub most: u64,
 }
 
@@ -48,7 +48,7 @@ pub struct HostMemory {
     pub total: u64,
     /// What can be taken beside what the buffer has already.
     pub available: u64,
-    /// What the buffer has.
+    /// Bytes that the buffer has pinned already.
     pub pinned: u64,
     /// What the image of the job's processes will take; `None`: there was none yet, and as much again as stays available is
     /// left to it.

@@ -5,9 +5,9 @@
 //! * Clocks of different machines are not compared, with one exception: a lease that is many times its length old by the
 //!   clock here is not waited for. Clocks that far apart are refused by object stores themselves.
 //! * A lease is alive while it changes. From when it was first seen as it is now, it holds for its length by the clock here.
-//! * An old one is not waited for, however it changes: who may write to a store can put leases back that the holder wrote once, one
-//!   after the other for ever. Of a job with a key that is all that can be made of a lease, so nobody waits for longer than ten times
-//!   its length after the holder's last renewal.
+//! * An old lease is not waited for, however it changes: anyone who may write to a store can put leases back that the holder
+//!   wrote once, one after the other for ever. For a job with a key that is all that can be done with a lease, so nobody waits
+//!   for longer than ten times its length after the holder's last renewal.
 //! * Time in which it could not be read does not count: its holder could not renew it then, either.
 //! * It never decides who may write (the store's log does): an error here costs a restart of the job, no checkpoint.
 
@@ -21,7 +21,7 @@ const LONGEST: Duration = Duration::from_secs(3600);
 /// A lease as it was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sign {
-    /// Another number each time it is renewed.
+    /// A number that changes each time the lease is renewed.
     pub beat: u64,
     /// How long it holds without being renewed.
     pub length: Duration,
@@ -29,7 +29,7 @@ pub struct Sign {
     pub age: Option<Duration>,
 }
 
-/// Whether to wait.
+/// Whether a node that wants the job has to wait for the holder of its lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// Nobody needs to be waited for.
@@ -38,7 +38,7 @@ pub enum Verdict {
     Held(Duration),
 }
 
-/// Watches a lease.
+/// Watches another node's lease by this machine's own clock, to see whether it is still renewed.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LeaseWatch {
     /// The beat that was read last, and since when it is.
@@ -46,7 +46,7 @@ pub struct LeaseWatch {
 }
 
 impl LeaseWatch {
-    /// It could not be read.
+    /// Notes that the lease could not be read at `now`.
     pub const fn missed(&mut self, now: Duration) {
         if let Some((_, since)) = &mut self.seen {
             *since = now;

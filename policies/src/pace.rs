@@ -2,28 +2,29 @@
 //!
 //! # Rules
 //!
-//! * Over any stretch of time no more is allowed than the rate times its length, and a quarter second's worth, or what
-//!   is asked for first in it where that is more: who asks for much at once sends it at once, as fast as the link is.
-//!   So ask for parts.
-//! * Who asks is told how long to wait and waits before sending. Several may ask: each is told a time after the others'.
+//! * Over any stretch of time no more is allowed than the rate times its length, and a quarter second's worth, or what is asked
+//!   for first in it where that is more: a caller that asks for much at once sends it at once, as fast as the link is. So ask for
+//!   parts.
+//! * A caller is told how long to wait, and waits before it sends. Several callers may ask: each is told a time after the
+//!   others'.
 //! * Idle time is not saved up beyond the quarter second.
 
 use std::time::Duration;
 
-/// A link's share.
+/// The share of a link that one sender may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pace {
-    /// Bytes a second.
+    /// The rate in bytes per second, at least 1.
     rate: u64,
     /// When what was allowed so far is sent, at the rate.
     free_at: Duration,
 }
 
-/// What idle time is worth at most.
+/// The longest idle time that may be made up for: a sender that was idle for longer may send no more at once than this is worth.
 const BURST: Duration = Duration::from_millis(250);
 
 impl Pace {
-    /// So many bytes a second; at least one.
+    /// A pace of so many bytes per second, at least one.
     #[must_use]
     pub const fn new(rate: u64) -> Self {
         Self {

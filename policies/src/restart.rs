@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crate::schedule::doubling;
 
-/// How often a job may be restarted.
+/// How often a job may be restarted within a window, and how long each restart waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RestartBudget {
     /// Restarts allowed within the window.
@@ -21,7 +21,7 @@ pub struct RestartBudget {
     pub window: Duration,
     /// Wait before the first restart.
     pub backoff_base: Duration,
-    /// Longest wait.
+    /// The longest wait before a restart.
     pub backoff_cap: Duration,
 }
 
@@ -37,12 +37,12 @@ impl Default for RestartBudget {
     }
 }
 
-/// What to do about a crash.
+/// What to do about a crash of the job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
     /// Restore the job after this wait.
     Restart {
-        /// How long to wait first.
+        /// How long to wait before the job is restored.
         after: Duration,
         /// Which restart within the window it is, from 1.
         attempt: u32,
@@ -54,7 +54,7 @@ pub enum Decision {
     },
 }
 
-/// The restarts of a job so far.
+/// The restarts of one job so far, and the budget that limits them.
 #[derive(Debug, Clone)]
 pub struct Restarts {
     budget: RestartBudget,
@@ -63,7 +63,7 @@ pub struct Restarts {
 }
 
 impl Restarts {
-    /// No restarts yet.
+    /// A record without restarts, limited by `budget`.
     #[must_use]
     pub fn new(budget: RestartBudget) -> Self {
         Self {

@@ -7,8 +7,8 @@
 //!   (UTC) *that have one*, so a job that rested over the weekend loses nothing on Monday. A checkpoint is kept if any
 //!   rule wants it.
 //! * Each branch of the history is thinned out for itself: a run that began again, or resumed from an older checkpoint, never
-//!   costs the run before it its newest ones, and so with a run that follows one that ended. They stay until a person drops the
-//!   branches ([`Retention::drop_branches`]).
+//!   costs the run before it its newest checkpoints, and neither does a run that follows one that ended. They stay until a person
+//!   drops the branches ([`Retention::drop_branches`]).
 //! * Order is that of the numbers, never that of the times: a clock that was set back or forward moves a checkpoint into
 //!   another hour, no more.
 //! * Deciding after every checkpoint keeps the same as deciding once at the end, and deciding twice changes nothing: so
@@ -24,7 +24,7 @@ const DAY: u64 = 24 * HOUR;
 /// What to keep. Without any rule, everything is kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Retention {
-    /// The newest so many checkpoints.
+    /// How many of the newest checkpoints to keep; `None`: this rule is not in force.
     pub last: Option<u32>,
     /// The newest checkpoint of each of the newest so many hours that have one.
     pub hourly: Option<u32>,
@@ -37,7 +37,7 @@ pub struct Retention {
 /// A checkpoint as retention sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Candidate {
-    /// Its number: a greater one is newer.
+    /// The checkpoint's number: a greater one is newer.
     pub number: u64,
     /// When it was taken, in milliseconds since 1970 UTC.
     pub created_ms: u64,
@@ -73,7 +73,7 @@ impl Retention {
             .collect()
     }
 
-    /// Of one branch.
+    /// The numbers of the checkpoints of one branch that the rules keep.
     fn keep_of(&self, mut newest_first: Vec<Candidate>) -> BTreeSet<u64> {
         newest_first.sort_unstable_by_key(|c| std::cmp::Reverse(c.number));
         if !self.has_rule() {

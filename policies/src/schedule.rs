@@ -10,7 +10,7 @@
 
 use std::time::Duration;
 
-/// How often to checkpoint.
+/// How often to take a checkpoint, and how long to wait after one that failed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ScheduleConfig {
     /// Time between ticks; `None` for checkpoints on demand only.
@@ -35,7 +35,7 @@ impl Default for ScheduleConfig {
     }
 }
 
-/// Why a schedule was refused.
+/// Why a [`ScheduleConfig`] was refused.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum ScheduleError {
     /// An interval of nothing.
@@ -43,24 +43,24 @@ pub enum ScheduleError {
         "--interval 0 would hold the job back without end: give at least 1s, or leave it out for checkpoints on demand"
     )]
     ZeroInterval,
-    /// A share that is none.
+    /// The share is not above 0 and at most 1.
     #[error(
         "a stop share of {share} is not above 0 and at most 1: give 0.1 for a tenth of the job's time"
     )]
     Share {
-        /// The share given.
+        /// The share that was given.
         share: f64,
     },
 }
 
-/// Why a checkpoint is taken.
+/// The reason for which a checkpoint is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Trigger {
     /// A tick of the interval, or its retry.
     Interval,
-    /// Someone asked.
+    /// Somebody asked for it.
     OnDemand,
-    /// The job is about to be terminated.
+    /// The job is about to be terminated, and this is its last checkpoint.
     Terminate,
 }
 
@@ -87,10 +87,10 @@ pub enum FailureKind {
     Final,
 }
 
-/// What happened.
+/// An event that the schedule has to know of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
-    /// The job runs (anew).
+    /// The job runs, for the first time or again.
     JobStarted,
     /// The job does not run any more.
     JobExited,
@@ -98,26 +98,26 @@ pub enum Event {
     Requested,
     /// The job is about to be terminated: one last checkpoint, attempted until the given time.
     Terminate {
-        /// When to stop trying.
+        /// The time at which to stop trying, measured from the caller's origin.
         until: Duration,
     },
     /// A checkpoint was started.
     Started,
-    /// It was committed.
+    /// The checkpoint in flight was committed.
     Committed {
-        /// How long the job was held back.
+        /// How long the checkpoint held the job back.
         stop: Duration,
     },
-    /// It failed.
+    /// The checkpoint in flight failed.
     Failed {
-        /// What that says about the next attempt.
+        /// What the failure says about the next attempt.
         kind: FailureKind,
-        /// How long the job was held back.
+        /// How long the failed attempt held the job back.
         stop: Duration,
     },
 }
 
-/// What to do next.
+/// What the caller is to do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// Start a checkpoint now, and say [`Event::Started`].

@@ -10,10 +10,10 @@
 
 use std::time::Duration;
 
-/// What is known when the notice arrives.
+/// What is known when the notice of termination arrives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TerminateInputs {
-    /// The time now.
+    /// The time of the notice, measured from the caller's origin.
     pub now: Duration,
     /// Time from now until the job is killed.
     pub grace: Duration,
@@ -25,7 +25,7 @@ pub struct TerminateInputs {
     pub in_flight: Option<Duration>,
 }
 
-/// What to do.
+/// What to do about the last checkpoint, and when to give it up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TerminatePlan {
     /// About the last checkpoint.
@@ -47,7 +47,7 @@ pub enum LastStep {
     ExitNow,
 }
 
-/// Makes the plan.
+/// Makes the plan for the grace time that `inputs` describe.
 #[must_use]
 pub fn plan(inputs: &TerminateInputs) -> TerminatePlan {
     let TerminateInputs {

@@ -1,32 +1,32 @@
 //! How a job is asked to fall quiet: in short tries, with the gate open in between, at moments that are good for it.
 //!
-//! A job whose GPU work does not end (a persistent kernel, a kernel that waits for the host, ranks that wait for each
-//! other) must not be held back for long by a checkpoint that comes to nothing. A job that has seconds of work queued is held
-//! for no longer either: it is watched until it waits for that work itself; and if it always has the next step queued by
-//! then, it goes on in single calls while the GPU works through what there is.
+//! A job whose GPU work does not end (a persistent kernel, a kernel that waits for the host, ranks that wait for each other) must
+//! not be held back for long by a checkpoint that comes to nothing. A job that has seconds of work queued is held for no longer
+//! either: it is watched until it waits for that work itself; and if it always has the next step queued by then, it continues in
+//! single calls while the GPU works through what there is.
 //!
 //! # Rules
 //!
 //! * No thread of the job's is held for longer than [`TriesConfig::bound`] at a time.
 //! * After a try that failed the job runs for at least as long as it was held, and longer after each. Then it is watched until
 //!   it has itself waited for its work, which is when the next try begins; or, since not every wait can be seen, for a while.
-//! * A try in turns, which goes on for longer with one call of each thread in between, is made only where work in flight was
-//!   seen to end by itself and how long that took, and lasts four times that; not again for a while, which grows with each that
-//!   fails, until one does not.
-//! * A checkpoint gives up when its budget is spent, at the latest one pause, one watch and one try after that. What costs
-//!   nothing to wait for is waited for longer: the end of a stream capture, and the end of work that is known to end.
-//! * What a job fell quiet in is what it is asked for first the next time.
+//! * A try in turns, which lasts longer and lets each thread make one call in between, is made only where work in flight was seen
+//!   to end by itself and how long that took, and lasts four times that; not again for a while, which grows with each that fails,
+//!   until one does not.
+//! * A checkpoint gives up when its budget is spent, at the latest one pause, one watch and one try after that. A wait that costs
+//!   nothing may last longer: the end of a stream capture, and the end of work that is known to end.
+//! * The kind of try in which a job fell quiet is the first that is made the next time.
 
 use std::time::Duration;
 
 use crate::schedule::doubling;
 
-/// How long tries and pauses are.
+/// How long the tries, the pauses and the watches between them are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TriesConfig {
     /// How long a try may hold a thread of the job's.
     pub bound: Duration,
-    /// How long a checkpoint goes on trying; no try in turns is longer.
+    /// How long a checkpoint continues to try; no try in turns is longer.
     pub budget: Duration,
     /// The same while a stream capture is under way, or the work in flight is known to end.
     pub patience: Duration,
@@ -36,7 +36,7 @@ pub struct TriesConfig {
     pub longest_pause: Duration,
     /// How long the job is watched after the first pause; it doubles with each.
     pub watch: Duration,
-    /// The longest of these.
+    /// The longest such watch.
     pub longest_watch: Duration,
 }
 
@@ -57,7 +57,7 @@ impl TriesConfig {
     }
 }
 
-/// Why a try failed.
+/// Why a try did not make the job fall quiet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
     /// Work in flight did not end.
@@ -71,29 +71,29 @@ pub enum Answer {
 /// A try, and what comes before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Try {
-    /// The job runs for so long.
+    /// How long the job runs before the try begins.
     pub pause: Duration,
     /// After that, until it has waited for its work, but no longer than this.
     pub watch: Duration,
-    /// How long the try goes on: in turns where that is more than a thread may be held.
+    /// How long the try lasts: it is made in turns where that is more than a thread may be held.
     pub length: Duration,
 }
 
-/// What to do about a try that failed.
+/// What to do after a try that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// Another one.
+    /// Make another try.
     Try(Try),
-    /// Not in this checkpoint.
+    /// Make no other try in this checkpoint.
     GiveUp,
 }
 
 /// Whether there is time to wait for a good moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Haste {
-    /// The job is to end.
+    /// There is none: the job is to end.
     Yes,
-    /// There is.
+    /// There is time.
     No,
 }
 
@@ -105,7 +105,7 @@ enum Quiet {
     Shortly,
     /// One that began when it had waited for its work.
     HavingWaited,
-    /// One in turns, of this length.
+    /// A try in turns, of this length.
     InTurns(Duration),
 }
 
@@ -115,7 +115,7 @@ pub struct Habit {
     quiet: Quiet,
     /// Tries in turns that failed since one did not.
     failures: u32,
-    /// None is made before that.
+    /// The time before which no try in turns is made.
     not_before: Duration,
 }
 
@@ -134,21 +134,22 @@ impl Habit {
 
 /// How long it may take from a shim's word that the job has waited until the try: a few ms on a machine that is not overloaded.
 const ANSWER: Duration = Duration::from_millis(100);
-/// How much longer than the work was seen to take a try in turns goes on: it may have been queued twice, and turns bring more.
+/// How many times longer a try in turns lasts than the work was seen to take: it may have been queued twice, and turns bring
+/// more.
 const TURNS: u32 = 4;
 /// The pause after the first try in turns that failed.
 const TURNS_PAUSE: Duration = Duration::from_secs(600);
-/// The longest.
+/// The longest pause before a try in turns.
 const LONGEST_TURNS_PAUSE: Duration = Duration::from_secs(24 * 3600);
 /// Between looks whether a capture has ended: the first and the longest.
 const CAPTURE_LOOKS: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(250));
 
-/// The tries of one checkpoint.
+/// The tries of one checkpoint: which one is next, and when to stop trying.
 #[derive(Debug, Clone)]
 pub struct Tries {
     config: TriesConfig,
     begun: Duration,
-    /// The one that is being made.
+    /// The try that is being made.
     current: Try,
     failed: u32,
     waits: u32,
@@ -158,7 +159,7 @@ pub struct Tries {
 }
 
 impl Tries {
-    /// Begins at `now`.
+    /// The tries of a checkpoint that begins at `now`.
     #[must_use]
     pub fn new(config: TriesConfig, habit: Habit, haste: Haste, now: Duration) -> Self {
         let mut current = Try {
@@ -184,7 +185,7 @@ impl Tries {
         }
     }
 
-    /// The try that is to be made.
+    /// The try that is to be made now.
     #[must_use]
     pub const fn current(&self) -> Try {
         self.current

@@ -37,7 +37,7 @@ pub const POINTER_RANGE_START: u32 = 11;
 pub const POINTER_RANGE_SIZE: u32 = 12;
 pub const POINTER_ALLOWED_HANDLE_TYPES: u32 = 14;
 
-/// `CUmemLocation`.
+/// The driver's `CUmemLocation`: a place that memory can lie in.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MemLocation {
@@ -83,7 +83,7 @@ impl AllocationProp {
     }
 }
 
-/// `CUmemAccessDesc`.
+/// The driver's `CUmemAccessDesc`: the rights that one location has to memory.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AccessDesc {

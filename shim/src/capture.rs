@@ -16,7 +16,7 @@ const PER_THREAD: usize = 2;
 /// A capturing stream: its handle and, for the per-thread stream, whose.
 type Key = (usize, i32);
 
-/// With the context it was begun in.
+/// The captures under way, each with the context that it was begun in.
 static CAPTURES: Mutex<BTreeMap<Key, usize>> = Mutex::new(BTreeMap::new());
 
 /// Whether a capture is under way.
@@ -52,7 +52,7 @@ fn begun(result: u32, entry: Entry, stream: Handle) -> u32 {
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuStreamBeginCapture(entry: Entry, stream: Handle) -> u32 {
     let _inside = gate::enter();
     // SAFETY: the caller's promise.
@@ -66,7 +66,7 @@ pub unsafe fn cuStreamBeginCapture(entry: Entry, stream: Handle) -> u32 {
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuStreamBeginCapture_v2(entry: Entry, stream: Handle, mode: u32) -> u32 {
     let _inside = gate::enter();
     // SAFETY: the caller's promise.
@@ -80,7 +80,7 @@ pub unsafe fn cuStreamBeginCapture_v2(entry: Entry, stream: Handle, mode: u32) -
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuStreamBeginCaptureToGraph(
     entry: Entry,
     stream: Handle,
@@ -101,7 +101,7 @@ pub unsafe fn cuStreamBeginCaptureToGraph(
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuStreamBeginCaptureToCig(entry: Entry, stream: Handle, params: *mut c_void) -> u32 {
     let _inside = gate::enter();
     // SAFETY: the caller's promise.
@@ -112,7 +112,7 @@ pub unsafe fn cuStreamBeginCaptureToCig(entry: Entry, stream: Handle, params: *m
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuStreamBeginRecaptureToGraph(
     entry: Entry,
     stream: Handle,
@@ -132,7 +132,7 @@ pub unsafe fn cuStreamBeginRecaptureToGraph(
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuStreamEndCaptureToCig(entry: Entry, stream: Handle) -> u32 {
     let result = {
         let _inside = gate::enter();
@@ -154,7 +154,7 @@ fn ended(key: Key) {
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuStreamEndCapture(entry: Entry, stream: Handle, graph: *mut Handle) -> u32 {
     let result = {
         let _inside = gate::enter();
@@ -173,7 +173,7 @@ macro_rules! stream_destroy {
         /// See the driver's documentation.
         ///
         /// # Safety
-        /// As the driver's.
+        /// The same as for the driver's function.
         pub unsafe fn $name(entry: Entry, stream: Handle) -> u32 {
             let result = {
                 let _inside = gate::enter();

@@ -45,7 +45,7 @@ pub fn current() -> Option<(usize, i32)> {
     Some((context as usize, device))
 }
 
-/// All contexts known to live.
+/// All contexts that are known to live.
 pub fn live() -> Vec<usize> {
     lock(&CONTEXTS).keys().copied().collect()
 }
@@ -160,7 +160,7 @@ macro_rules! create {
         /// See the driver's documentation.
         ///
         /// # Safety
-        /// As the driver's.
+        /// The same as for the driver's function.
         pub unsafe fn $name(entry: Entry, pctx: *mut Handle, $($argument: $kind,)* flags: u32, device: i32) -> u32 {
             let _inside = gate::enter();
             // SAFETY: the caller's promise.
@@ -178,7 +178,7 @@ macro_rules! destroy {
         /// See the driver's documentation.
         ///
         /// # Safety
-        /// As the driver's.
+        /// The same as for the driver's function.
         pub unsafe fn $name(entry: Entry, context: Handle) -> u32 {
             let _inside = gate::enter();
             // SAFETY: the caller's promise.
@@ -196,7 +196,7 @@ destroy!(cuCtxDestroy_v2);
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuCtxAttach(entry: Entry, pctx: *mut Handle, flags: u32) -> u32 {
     let _inside = gate::enter();
     // SAFETY: the caller's promise.
@@ -213,7 +213,7 @@ pub unsafe fn cuCtxAttach(entry: Entry, pctx: *mut Handle, flags: u32) -> u32 {
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuCtxDetach(entry: Entry, context: Handle) -> u32 {
     let _inside = gate::enter();
     // SAFETY: the caller's promise.
@@ -236,7 +236,7 @@ pub unsafe fn cuCtxDetach(entry: Entry, context: Handle) -> u32 {
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuDevicePrimaryCtxRetain(entry: Entry, pctx: *mut Handle, device: i32) -> u32 {
     let _inside = gate::enter();
     // SAFETY: the caller's promise.
@@ -282,7 +282,7 @@ macro_rules! end_primary {
         /// See the driver's documentation.
         ///
         /// # Safety
-        /// As the driver's.
+        /// The same as for the driver's function.
         pub unsafe fn $name(entry: Entry, device: i32) -> u32 {
             let _inside = gate::enter();
             let context = primary_of(device);
@@ -306,7 +306,7 @@ end_primary!(cuDevicePrimaryCtxReset_v2, true);
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuCtxFromGreenCtx(entry: Entry, pctx: *mut Handle, green: Handle) -> u32 {
     let _inside = gate::enter();
     // SAFETY: the caller's promise.
@@ -333,7 +333,7 @@ pub unsafe fn cuCtxFromGreenCtx(entry: Entry, pctx: *mut Handle, green: Handle) 
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuGreenCtxDestroy(entry: Entry, green: Handle) -> u32 {
     let _inside = gate::enter();
     // SAFETY: the caller's promise.

@@ -29,7 +29,7 @@ static READY: AtomicBool = AtomicBool::new(false);
 /// Address at which libcuda was loaded; 0 until resolved.
 static LIBCUDA: AtomicUsize = AtomicUsize::new(0);
 
-/// Finds the real `dlsym` behind ours and remembers it; null if there is none.
+/// Finds the real `dlsym` behind the shim's and remembers it; null if there is none.
 pub extern "C" fn find_dlsym() -> *mut c_void {
     let known = REAL_DLSYM.load(Ordering::Acquire);
     if !known.is_null() {
@@ -46,7 +46,7 @@ pub extern "C" fn find_dlsym() -> *mut c_void {
     std::ptr::null_mut()
 }
 
-/// The next definition of a function of the C library behind ours, if there is one.
+/// The next definition of a function of the C library behind the shim's, if there is one.
 pub fn next(name: &CStr, version: &CStr) -> Option<*mut c_void> {
     // SAFETY: both strings are terminated; RTLD_NEXT is resolved from this library.
     let found = unsafe { dlvsym(libc::RTLD_NEXT, name.as_ptr(), version.as_ptr()) };
@@ -171,9 +171,9 @@ pub fn range() -> Option<std::ops::Range<usize>> {
     Some(first..SORTED_ADDRESS[len - 1].load(Ordering::Relaxed) + 1)
 }
 
-/// What an address belongs to.
+/// The file that an address belongs to, and the symbol at the address.
 pub struct Object {
-    /// Where its file was loaded.
+    /// The address at which the file was loaded.
     pub base: usize,
     /// The symbol that begins exactly there, or null.
     pub symbol: *const c_char,
@@ -219,9 +219,11 @@ pub fn in_libcuda(address: *const ()) -> Option<Option<&'static CStr>> {
 /// How many copies of the driver library the process has mapped. More than one means that calls may reach a copy that
 /// is not the one wrapped (`dlmopen`, a second file). 1 if it cannot be told.
 pub fn copies_mapped() -> usize {
-    let Ok(maps) = std::fs::read_to_string("/proc/self/maps") else {
+    let Ok(maps) = std::fs::read("/proc/self/maps") else {
         return 1;
     };
+    // A file may have any name.
+    let maps = String::from_utf8_lossy(&maps);
     let base = LIBCUDA.load(Ordering::Relaxed);
     count_copies(&maps, base)
 }

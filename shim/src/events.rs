@@ -2,12 +2,13 @@
 //! that it sends). The driver's own are pages shared between processes, which it does not checkpoint. Here each process has
 //! an ordinary event of its own, and what crosses over is the host's word that work is done:
 //!
-//! * A record of an event that another process may know returns when the work before it is done, and so does making the
-//!   handle. Whoever waits in another process learned of the record from this thread, afterwards: nothing is left to wait for.
-//! * The other process's event was never recorded, or by itself, so its wait and its query say that all is done, as they should.
+//! * A record of an event that another process may know returns when the work before it is done, and so does making the handle. A
+//!   thread that waits in another process learned of the record from this thread, afterwards: nothing is left to wait for.
+//! * The other process's event was never recorded, or only by that process itself, so its wait and its query say that all is
+//!   done, as they should.
 //!
-//! A program in which the thread that records must go on before that work can end (a kernel that spins until the same
-//! thread does something later) would wait for ever. Records during a stream capture stay as they are.
+//! A program in which the thread that records must continue before that work can end (a kernel that spins until the same thread
+//! does something later) would wait for ever. Records during a stream capture stay as they are.
 #![allow(non_snake_case)]
 
 use std::collections::BTreeSet;
@@ -21,7 +22,7 @@ use crate::table::{Entry, real, tracked};
 use crate::unsupported::{self, Reason};
 use crate::{control, gate, mode};
 
-/// First bytes of a handle of ours, with the version of what follows: the process and its instance.
+/// The first bytes of the shim's own handles, with the version of what follows: the process and its instance.
 const MAGIC: [u8; 8] = *b"phosIPE1";
 /// `CU_EVENT_INTERPROCESS`.
 const INTERPROCESS: u32 = 4;
@@ -48,7 +49,7 @@ fn note(event: Handle) {
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuEventCreate(entry: Entry, event: *mut Handle, flags: u32) -> u32 {
     let _inside = gate::enter_query();
     // The driver refuses what is to be shared and has times; that is left to it.
@@ -68,7 +69,7 @@ macro_rules! destroy {
         /// See the driver's documentation.
         ///
         /// # Safety
-        /// As the driver's.
+        /// The same as for the driver's function.
         pub unsafe fn $name(entry: Entry, event: Handle) -> u32 {
             let _inside = gate::enter_query();
             // Before the driver may give the handle to another event.
@@ -111,7 +112,7 @@ macro_rules! record {
         /// See the driver's documentation.
         ///
         /// # Safety
-        /// As the driver's.
+        /// The same as for the driver's function.
         pub unsafe fn $name(entry: Entry, event: Handle, stream: Handle, $($argument: $kind),*) -> u32 {
             let (result, wait) = {
                 let _inside = gate::enter();
@@ -132,7 +133,7 @@ record!(cuEventRecordWithFlags(flags: u32));
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuIpcGetEventHandle(entry: Entry, handle: *mut IpcHandle, event: Handle) -> u32 {
     if mode::active() && !handle.is_null() && is_shared(event) {
         wait_for(event);
@@ -157,7 +158,7 @@ pub unsafe fn cuIpcGetEventHandle(entry: Entry, handle: *mut IpcHandle, event: H
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuIpcOpenEventHandle(entry: Entry, event: *mut Handle, handle: IpcHandle) -> u32 {
     if mode::active() && handle.0[..8] == MAGIC {
         let own = handle.0[8..16] == u64::from(mode::process()).to_le_bytes()

@@ -7,10 +7,10 @@ use std::ffi::CStr;
 
 use crate::{control, gate, mode, moment};
 
-/// What the driver's files begin with.
+/// The prefix of the paths of the driver's device files.
 const DRIVER_FILES: &[u8] = b"/dev/nvidia";
 
-/// Has the C library call us in every forked child from now on.
+/// Has the C library call the shim in every forked child from now on.
 pub fn register() {
     // SAFETY: the handler calls only what may be called after a fork. The library is never unloaded.
     let result = unsafe { libc::pthread_atfork(None, None, Some(in_child)) };

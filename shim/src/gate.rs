@@ -22,7 +22,7 @@
 //!
 //! # Turns
 //!
-//! Work that a thread of the host has to go on for would wait for ever behind a closed gate, and so would the gate. While the
+//! Work that needs a thread of the host to continue would wait for ever behind a closed gate, and so would the gate. While the
 //! gate is closing, the closer may give every thread that waits one call ([`begin_turn`], [`end_turn`]). A thread that takes its
 //! turn says in its slot that it is inside before it looks whether the turn lasts; the closer ends the turn before it looks at
 //! the slots.
@@ -83,7 +83,7 @@ static EXEMPT: Slot = Slot {
 };
 
 static GATE: AtomicU32 = AtomicU32::new(OPEN);
-/// Counts the turns: who waits since before the last one may take it.
+/// Counts the turns: a thread that was waiting before the last one began may take it.
 static TURN: AtomicU32 = AtomicU32::new(0);
 /// Whether a turn may be taken.
 static TURN_LASTS: AtomicBool = AtomicBool::new(false);
@@ -175,9 +175,9 @@ pub struct Inside(Entered);
 
 #[derive(Clone, Copy)]
 enum Entered {
-    /// With a slot.
+    /// Inside by the thread's own slot.
     Slot(&'static Slot),
-    /// By the shared counters.
+    /// Inside by the counters that threads without a slot share.
     Shared(&'static Local),
     /// Inside another call, which ends it.
     Nested,
@@ -371,18 +371,18 @@ fn wait_outside(inside: &AtomicU32, level: Level) {
     }
 }
 
-/// Of a thread that has said that it is inside.
+/// Whether a thread that has said that it is inside may pass the gate.
 fn may_pass(level: Level, way: &Way) -> bool {
     GATE.load(Ordering::SeqCst) + (level as u32) < HELD
         || *way == Way::Turn && TURN_LASTS.load(Ordering::SeqCst)
 }
 
-/// Why a thread waits no longer.
+/// Why a thread stops waiting at the gate.
 #[derive(PartialEq, Eq)]
 enum Way {
-    /// The gate holds it back no more.
+    /// The gate no longer holds its call back.
     Open,
-    /// A turn has begun.
+    /// A turn has begun: the thread may make one call.
     Turn,
 }
 
@@ -409,12 +409,12 @@ pub fn begin_turn() {
     wake();
 }
 
-/// For who was about to sleep when the turn began.
+/// For a thread that was about to sleep when the turn began.
 pub fn remind_of_turn() {
     wake();
 }
 
-/// Who has not taken its turn waits on; who has is inside ([`is_quiet`]).
+/// A thread that has not taken its turn continues to wait; one that has is inside ([`is_quiet`]).
 pub fn end_turn() {
     TURN_LASTS.store(false, Ordering::SeqCst);
     fence(Ordering::SeqCst);
@@ -460,8 +460,8 @@ fn publish() -> bool {
             && membarrier(MEMBARRIER_PRIVATE_EXPEDITED)
 }
 
-/// Begins to close: work is held. Calls inside go on; see [`is_quiet`]. False: it cannot be told who is inside, and the
-/// gate is open again.
+/// Begins to close: work is held. Calls inside continue; see [`is_quiet`]. False: it cannot be told who is inside, and the gate
+/// is open again.
 #[must_use]
 pub fn close() -> bool {
     NESTED.store(false, Ordering::SeqCst);
@@ -511,7 +511,7 @@ pub fn was_nested() -> bool {
     NESTED.swap(false, Ordering::SeqCst)
 }
 
-/// Threads that ended inside a call (`pthread_exit` in a callback, cancellation) are inside no more.
+/// Threads that ended inside a call (`pthread_exit` in a callback, cancellation) are no longer inside.
 pub fn forget_the_dead() {
     for slot in &SLOT[..USED.load(Ordering::Acquire).min(SLOTS)] {
         let owner = slot.owner.load(Ordering::Acquire);
@@ -521,7 +521,7 @@ pub fn forget_the_dead() {
     }
 }
 
-/// Opens the gate and wakes who waits.
+/// Opens the gate and wakes the threads that wait.
 pub fn open() {
     GATE.store(OPEN, Ordering::SeqCst);
     wake();

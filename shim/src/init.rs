@@ -7,7 +7,7 @@ use crate::{abi, control, driver, fork, gate, instances, log, mode};
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 #[allow(non_snake_case)]
 pub unsafe fn cuInit(entry: Entry, flags: u32) -> u32 {
     let result = {

@@ -1,10 +1,10 @@
-//! Which GPU the driver takes imported memory to lie on, in a process that was restored on other GPUs.
+//! Keeps the driver right about the GPU that imported memory lies on, in a process that was restored on other GPUs.
 //!
-//! An import asks the kernel on which GPU the memory lies and gets that GPU's number on its machine, its *instance*. The
-//! driver looks the instance up in a table that it made at `cuInit`; a restore onto another GPU changes everything in the
-//! process but that table. So after a move the import fails (101; 3 where the GPU was one that `CUDA_VISIBLE_DEVICES` hid),
-//! or takes the memory for another GPU's (docs/driver.md). What helps is to let the driver read the instance that it knows
-//! the device by: the kernel's answer passes through `ioctl`, and is changed while an import of ours is under way.
+//! An import asks the kernel on which GPU the memory lies and gets that GPU's number on its machine, its *instance*. The driver
+//! looks the instance up in a table that it made at `cuInit`; a restore onto another GPU changes everything in the process but
+//! that table. So after a move the import fails (101; 3 where the GPU was one that `CUDA_VISIBLE_DEVICES` hid), or takes the
+//! memory for another GPU's (docs/driver.md). The remedy is to let the driver read the instance that it knows the device by: the
+//! kernel's answer passes through `ioctl`, and is changed while an import of ours is under way.
 //!
 //! # Rules
 //!
@@ -64,9 +64,9 @@ struct Import {
     under_way: bool,
     /// The instance to tell; `NONE`: by [`MOVED`].
     wanted: u32,
-    /// As the kernel said.
+    /// The instance that the kernel answered.
     actual: u32,
-    /// As the driver was told.
+    /// The instance that the driver was told.
     told: u32,
 }
 
@@ -140,16 +140,16 @@ fn note(import: Import) {
     }
 }
 
-/// Whose memory is imported.
+/// Whose memory an import is of.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Whose {
     /// Ours, or what was imported before: there is a device that it belongs to.
     Own,
-    /// What the application brings.
+    /// Memory that the application brings, from whichever process.
     Anybodys,
 }
 
-/// Looks up the `ioctl` that ours stands before.
+/// Looks up the `ioctl` that this library's stands before.
 pub fn start() {
     #[cfg(target_arch = "x86_64")]
     let version = c"GLIBC_2.2.5";
@@ -160,10 +160,10 @@ pub fn start() {
     }
 }
 
-/// Calls the kernel, or whoever else stands before it.
+/// Calls the kernel, or another library's `ioctl` that stands before it.
 ///
 /// # Safety
-/// As `ioctl`.
+/// The same as for `ioctl`.
 unsafe fn forward(fd: c_int, request: c_ulong, argument: *mut c_void) -> c_int {
     type Ioctl = unsafe extern "C" fn(c_int, c_ulong, *mut c_void) -> c_int;
     let next = NEXT.load(Ordering::Acquire);
@@ -181,7 +181,7 @@ unsafe fn forward(fd: c_int, request: c_ulong, argument: *mut c_void) -> c_int {
 /// Stands before the C library's.
 ///
 /// # Safety
-/// As `ioctl`.
+/// The same as for `ioctl`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_void) -> c_int {
     // SAFETY: the caller's promise.

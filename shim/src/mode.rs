@@ -1,10 +1,12 @@
-//! What the shim is in this process.
+//! Whether the shim sleeps, works or stands aside in this process.
 
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
+use phos_protocol::types::MemberId;
+
 /// CUDA was not initialised yet.
 const SLEEPING: u8 = 0;
-/// At work.
+/// The value of a shim that is at work in this process.
 const ACTIVE: u8 = 1;
 /// Every call passes as if the shim were not there: no agent was named, or this is the forked child of a process that
 /// had initialised CUDA.
@@ -44,4 +46,9 @@ pub fn is_active() -> bool {
 /// This process's number inside the job. A restore brings it back.
 pub fn process() -> u32 {
     PROCESS.load(Ordering::Acquire)
+}
+
+/// This process, named across the machines of the job.
+pub fn member() -> MemberId {
+    MemberId::here(process())
 }

@@ -1,4 +1,4 @@
-//! A wait of the job's for its own work has ended: perhaps the moment for a checkpoint (`control/watch.rs`).
+//! A wait of the job's for its own work has ended: this may be the moment for a checkpoint (`control/watch.rs`).
 //!
 //! A training loop that synchronises every hundred steps has seconds of kernels queued, and no short hold sees the end of
 //! them. But when its own wait returns, the GPU may have nothing left to do, and the next launch has not been made. So, while the
@@ -11,8 +11,9 @@
 //! | [`WANTED`] | makes it [`REACHED`], stays | looks every few ms |
 //! | [`REACHED`] | passes | closes the gate, then makes it [`IDLE`] |
 //!
-//! What counts are calls that block until work is done, and queries of a stream that say that it is: shim/generate/classes.toml
-//! names them (`wait`). Events are asked about for many reasons (caching allocators, watchdogs), mostly in the midst of work.
+//! The calls that count are those that block until work is done, and queries of a stream that say that it is:
+//! shim/generate/classes.toml names them (`wait`). Events are asked about for many reasons (caching allocators, watchdogs),
+//! mostly in the midst of work.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -75,7 +76,7 @@ pub fn is_reached() -> bool {
     STATE.load(Ordering::SeqCst) == REACHED
 }
 
-/// No more of it: who stays goes on, to the gate or past it.
+/// Ends the watch: a thread that stays continues, to the gate or past it.
 pub fn forget() {
     if STATE.swap(IDLE, Ordering::SeqCst) == REACHED {
         // It can fail only for a bad address.
@@ -83,7 +84,7 @@ pub fn forget() {
     }
 }
 
-/// In a forked child, which is asked nothing.
+/// Resets the state in a forked child, which is asked nothing.
 pub fn reset_in_child() {
     STATE.store(IDLE, Ordering::SeqCst);
 }

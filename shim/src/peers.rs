@@ -1,4 +1,4 @@
-//! Peer access between contexts, mirrored onto taken-over memory: `cuMemSetAccess` on what is mapped and what will be.
+//! Peer access between contexts, mirrored onto taken-over memory by `cuMemSetAccess`, for what is mapped and what will be.
 #![allow(non_snake_case)]
 
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ pub fn accessors(context: usize) -> Vec<i32> {
     devices
 }
 
-/// Forgets a context.
+/// Forgets a context that is gone, as an accessor and as an owner.
 pub fn context_gone(context: usize) {
     lock(&PEERS).retain(|(owner, accessor), _| *owner != context && *accessor != context);
 }
@@ -49,7 +49,7 @@ fn apply(owner: usize, device: i32, flags: u32) {
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuCtxEnablePeerAccess(entry: Entry, peer: Handle, flags: u32) -> u32 {
     let _inside = gate::enter();
     // SAFETY: the caller's promise.
@@ -68,7 +68,7 @@ pub unsafe fn cuCtxEnablePeerAccess(entry: Entry, peer: Handle, flags: u32) -> u
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuCtxDisablePeerAccess(entry: Entry, peer: Handle) -> u32 {
     let _inside = gate::enter();
     // SAFETY: the caller's promise.

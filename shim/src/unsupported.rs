@@ -1,4 +1,4 @@
-//! What the process uses that rules checkpoints out, for as long as it does.
+//! The features that the process uses and that rule checkpoints out, for as long as it uses them.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -7,7 +7,7 @@ use crate::control::link;
 use crate::interpose::guard;
 use crate::sync::lock;
 
-/// Why no checkpoint can be taken.
+/// A use of the driver for which no checkpoint can be taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
     /// `cuMemAllocManaged`, `__managed__` variables.
@@ -16,7 +16,7 @@ pub enum Reason {
     Ipc,
     /// `cuImportExternalMemory` and semaphores.
     External,
-    /// `cuMulticast*`.
+    /// Multicast objects: `cuMulticast*`.
     Multicast,
     /// `cuLogicalEndpoint*`.
     Endpoint,
@@ -99,7 +99,7 @@ pub fn set_bypassed(libraries: Vec<String>) {
     }
 }
 
-/// One more use.
+/// Counts one more use that rules checkpoints out.
 pub fn add(reason: Reason) {
     let first = {
         let mut reasons = lock(&REASONS);
@@ -112,7 +112,7 @@ pub fn add(reason: Reason) {
     }
 }
 
-/// One use less.
+/// Counts one use less.
 pub fn remove(reason: Reason) {
     let last = {
         let mut reasons = lock(&REASONS);

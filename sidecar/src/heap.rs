@@ -1,9 +1,9 @@
 //! How the sidecar's heap grows.
 //!
-//! glibc gives threads that allocate at once arenas of their own, up to eight for each core, and each keeps what was freed at
-//! its top. Chunks are read, decoded, encoded and sent by many threads, in blocks of a megabyte and more: their arenas came to
-//! hold as much memory again as was in use (192 MiB against 84 MiB while reading 1 GiB, `make bench-storage`). The threads are
-//! not the slower for sharing two: they allocate seldom, and much at a time.
+//! glibc gives threads that allocate at once arenas of their own, up to eight for each core, and each keeps what was freed at its
+//! top. Chunks are read, decoded, encoded and sent by many threads, in blocks of a megabyte and more: their arenas came to hold
+//! as much memory again as was in use (192 MiB against 84 MiB while reading 1 GiB, `make bench-storage`). Sharing two arenas does
+//! not slow the threads down: they allocate seldom, and much at a time.
 
 /// As many arenas as there are kinds of work: what computes, and what waits for network and disk.
 const ARENAS: i32 = 2;

@@ -7,12 +7,12 @@
 //!
 //! # Rules
 //!
-//! * It is written once the job has a checkpoint, in the store or on its way there from this machine, and after each further one; of
-//!   the two the later one counts. In the state directory it is on the disk then.
+//! * It is written once the job has a checkpoint, in the store or on its way there from this machine, and after each further one;
+//!   the later of the two counts. By then the note in the state directory is on the disk.
 //! * As long as it is there, the store must show that history, at least as long: see `phos_storage`'s `known`. The agent does
 //!   not start the job from its beginning by itself while it is in the run directory.
 //! * It goes when the job has ended by itself, and when a person says `--start-fresh`.
-//! * What cannot be read or written costs this protection, never the job: a warning says so.
+//! * A note that cannot be read or written costs this protection, never the job: a warning says so.
 
 use std::io::{self, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 const VERSION: u32 = 1;
 const UNREADABLE: &str =
     "what is known of the job's history cannot be read there; delete the file if this goes on";
-/// Most bytes of a memory.
+/// The most bytes that a note may have.
 const MAX: u64 = 16 << 10;
 
 /// How a store's address is called in names of files.
@@ -35,16 +35,16 @@ pub fn short_name(store: &str) -> String {
     digest.get(..16).unwrap_or(&digest).to_owned()
 }
 
-/// What is remembered.
+/// A job's history as this machine remembers it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Remembered {
-    /// The history, and how long it was.
+    /// The history's identity, and how far it had come when it was last seen.
     pub known: Known,
     /// Whether it was begun, or accepted, by a start with `--start-fresh`, and no other start came since.
     pub fresh: bool,
 }
 
-/// As it stands in a file.
+/// The note as it stands in a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Note {
     version: u32,
@@ -128,7 +128,7 @@ impl KnownHistory {
         }
     }
 
-    /// What is remembered, for who looks: nothing is changed, and who may not read it remembers nothing.
+    /// What is remembered, for a command that only looks: nothing is changed, and a user that may not read it remembers nothing.
     pub fn look(&self) -> Option<Known> {
         let notes = [&self.run, &self.state].map(|path| match Note::read(path) {
             Ok(note) => note.filter(|note| note.store == self.store),
@@ -204,7 +204,7 @@ impl KnownHistory {
         *written = Some(now);
     }
 
-    /// Nothing needs to be there any more.
+    /// Removes the note: no history has to be there any more.
     pub fn forget(&self) {
         let mut written = self.lock();
         for path in [&self.run, &self.state] {

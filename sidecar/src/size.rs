@@ -1,6 +1,8 @@
 //! Sizes on the command line (`4GiB`, `500MB`, `65536`) and in messages.
+//!
+//! Not by `bytesize`: it reads `1k` as 1000 bytes, computes in floating point and saturates, where a size here is exact or refused.
 
-/// Why a size was refused.
+/// Why a size was refused: the text that was given.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a size: write a number with a unit, as in 4GiB, 512MiB or 10GB")]
 pub struct SizeError(String);

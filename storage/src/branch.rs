@@ -1,4 +1,4 @@
-//! Branches of a job's history: what the job goes on from, and what it left behind.
+//! Branches of a job's history: what the job continues from, and what it left behind.
 //!
 //! ```text
 //! record   1    2    3    4    5      6            7    8
@@ -7,20 +7,20 @@
 //!                    └───────────────────────────  c7   c8   the current branch: 2, 3, 7, 8
 //! ```
 //!
-//! Who takes the job over to go on from an older checkpoint than the newest says so in its record: a *fork*. What stands between
-//! that checkpoint and the fork is left behind; it is a branch of its own from then on, named by the number of the fork. The
-//! current branch is what is met from the newest record backwards, jumping at each fork that is itself on the way.
+//! A take-over that continues from an older checkpoint than the newest says so in its record: a *fork*. What stands between that
+//! checkpoint and the fork is left behind; it is a branch of its own from then on, named by the number of the fork. The current
+//! branch is what is met from the newest record backwards, jumping at each fork that is itself on the way.
 //!
 //! # Rules
 //!
 //! * A crash resumes on the current branch. `--from` reaches any.
 //! * Retention keeps the last checkpoints of every branch, each for itself.
-//! * A fork is part of the log, so of one that cannot be read nothing is known: what it left behind counts again, behind what
-//!   was made since.
+//! * A fork is part of the log, so nothing is known of one that cannot be read: what it left behind counts again, behind what was
+//!   made since.
 
 use serde::{Deserialize, Serialize};
 
-/// A take-over that went on from an older checkpoint.
+/// A take-over that continued from an older checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Fork {
     /// Number of its record.
@@ -35,7 +35,7 @@ impl Fork {
     }
 }
 
-/// The forks of a log, in any order.
+/// The forks of a log: where its history was left to continue from an older checkpoint. In any order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Forks(Vec<Fork>);
 

@@ -20,7 +20,7 @@ impl Run {
 }
 
 impl ChunkList {
-    /// How many chunks the object has.
+    /// The number of chunks in the object.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.0.iter().map(|run| u64::from(run.1)).sum()
@@ -32,7 +32,7 @@ impl ChunkList {
         self.0.is_empty()
     }
 
-    /// The numbers in order.
+    /// The numbers of the chunks, in the order of the object.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.0.iter().flat_map(|&Run(first, count, step)| {
             (0..count).map(move |i| first.saturating_add(i.saturating_mul(u32::from(step))))

@@ -1,8 +1,8 @@
 //! How a chunk's bytes are written into a pack, and back.
 //!
-//! What is best for a chunk is found by looking at a sample, as most of a job's memory either shrinks well in one way or
-//! not at all, and finding out by compressing all of it would cost more than the link. Who decides is the caller's
-//! [`EncodingPolicy`]; what is stored says itself how it is to be read.
+//! What is best for a chunk is found by looking at a sample, as most of a job's memory either shrinks well in one way or not at
+//! all, and finding out by compressing all of it would cost more than the link. The caller's [`EncodingPolicy`] decides; what is
+//! stored says itself how it is to be read.
 //!
 //! # Byte planes
 //!
@@ -18,15 +18,15 @@ use zstd::bulk::{Compressor, Decompressor};
 
 use crate::MAX_CHUNK_SIZE;
 
-/// How a chunk's bytes stand in a pack.
+/// The form in which a chunk's bytes are stored in a pack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Codec {
     /// All bytes are zero; nothing is stored.
     Zero = 0,
-    /// As they are.
+    /// The bytes as they are.
     Raw = 1,
-    /// One zstd frame.
+    /// The bytes as one zstd frame.
     Zstd = 2,
     /// Byte planes of 2, in one zstd frame.
     Planes2 = 3,
@@ -35,7 +35,7 @@ pub enum Codec {
 }
 
 impl Codec {
-    /// Its name, for people and programs.
+    /// The codec's name, for people and programs.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -60,10 +60,10 @@ impl Codec {
     }
 }
 
-/// How to write a chunk.
+/// How a chunk is to be encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
-    /// As it is.
+    /// The bytes as they are.
     Raw,
     /// Compressed at a zstd level.
     Zstd(i32),
@@ -87,14 +87,14 @@ pub trait EncodingPolicy: Send + Sync + fmt::Debug {
     /// How to write a chunk that is like this sample.
     fn choose(&self, sample: &Sample<'_>) -> Encoding;
 
-    /// A pack was closed.
+    /// A pack was closed, under this pressure: the policy may encode differently from now on.
     fn pack_closed(&self, _pressure: Pressure) {}
 }
 
 /// Compresses what shrinks by a sixteenth, always at one level, and knows no planes.
 #[derive(Debug, Clone, Copy)]
 pub struct PlainZstd {
-    /// The zstd level.
+    /// The zstd level of every chunk that is compressed.
     pub level: i32,
 }
 
@@ -110,7 +110,7 @@ impl EncodingPolicy for PlainZstd {
 
 /// Pieces of a chunk that are compressed to guess how the whole would do.
 const SAMPLES: usize = 4;
-/// Bytes of one such piece.
+/// The length of one piece of a sample, in bytes.
 const SAMPLE: usize = 4096;
 /// Level at which samples are compressed.
 const SAMPLE_LEVEL: i32 = 1;
@@ -164,7 +164,7 @@ impl<'a> Sample<'a> {
         }
     }
 
-    /// Its bytes.
+    /// The number of bytes in the sample.
     #[must_use]
     pub fn len(&self) -> usize {
         self.pieces.iter().map(|piece| piece.len()).sum()
@@ -176,7 +176,7 @@ impl<'a> Sample<'a> {
         self.len() == 0
     }
 
-    /// What it comes to compressed as it is.
+    /// The size in bytes of the sample when it is compressed as it is.
     #[must_use]
     pub fn plain(&self) -> usize {
         self.compressed(1)

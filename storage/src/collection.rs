@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::Digest;
 use crate::branch::Fork;
 use crate::crypt::Crypt;
-use crate::envelope::{self, EnvelopeError, Kind};
+use crate::envelope::{self, EnvelopeError, Kind, SEALED_VERSION};
 use crate::names::{Epoch, JobName, Nonce, PackId};
 
 pub(crate) const KIND: Kind = Kind {
@@ -17,6 +17,7 @@ pub(crate) const KIND: Kind = Kind {
     magic: *b"PHOSCOLL",
     // 2: forks. 3: lost.
     version: 3,
+    sealed: SEALED_VERSION,
     max_stored: 64 << 20,
     max_plain: 128 << 20,
 };
@@ -29,6 +30,7 @@ pub(crate) const NOTE_KIND: Kind = Kind {
     what: "writer's note",
     magic: *b"PHOSWRIT",
     version: 1,
+    sealed: SEALED_VERSION,
     max_stored: 64 << 10,
     max_plain: 64 << 10,
 };
@@ -36,28 +38,28 @@ pub(crate) const NOTE_KIND: Kind = Kind {
 /// Which manifest is that of a checkpoint, and what its bytes must be.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct ManifestRef {
-    /// Its name below `manifests/`.
+    /// The name of the manifest below `manifests/`.
     pub name: String,
     /// Digest of its bytes.
     pub digest: Digest,
-    /// Its length in bytes.
+    /// The manifest's length in bytes.
     pub length: u64,
 }
 
 /// A checkpoint that a collection keeps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Kept {
-    /// Its number.
+    /// The checkpoint's number.
     pub number: u64,
-    /// Its manifest: that of its record, or one that was made when its packs were repacked. `None` if the record could
-    /// not be read when this was decided: then it is what the record says, should it ever be read again.
+    /// Its manifest: that of its record, or one that was made when its packs were repacked. `None` if the record could not be
+    /// read when this was decided: then it is what the record says, if that can ever be read again.
     pub manifest: Option<ManifestRef>,
 }
 
 /// What a collection decided. It holds for all records before its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Collection {
-    /// The job.
+    /// The job that the collection belongs to.
     pub job: JobName,
     /// Number of its record.
     pub number: u64,
@@ -131,7 +133,7 @@ impl Collection {
         Ok(collection)
     }
 
-    /// What it keeps of a checkpoint.
+    /// What the collection says of a checkpoint; `None` if it does not keep it.
     pub(crate) fn kept(&self, number: u64) -> Option<&Kept> {
         let at = self.kept.binary_search_by_key(&number, |kept| kept.number);
         self.kept.get(at.ok()?)
@@ -181,7 +183,7 @@ pub(crate) fn writer_in(manifest: &str) -> Option<Nonce> {
 pub(crate) struct WriterNote {
     /// The epoch in which it writes: once there is a later one, it is dead.
     pub epoch: Epoch,
-    /// The newest record that it knew.
+    /// The number of the newest record that the writer knew.
     pub seen: u64,
     /// The manifests whose chunks it may name.
     #[serde(rename = "leans_on")]
@@ -222,7 +224,7 @@ fn note_place(writer: &Nonce) -> String {
     format!("writers/{writer}")
 }
 
-/// The writer in the name of a note.
+/// The writer whose note has this name; `None` if it is no note.
 pub(crate) fn parse_note_name(name: &str) -> Option<Nonce> {
     let mut bytes = [0; 16];
     hex::decode_to_slice(name, &mut bytes).ok()?;

@@ -13,7 +13,7 @@
 //!
 //! # Memory
 //!
-//! That of one reader and one writer, and `2 * encoders` chunks between them.
+//! The memory of one reader and one writer, and `2 * encoders` chunks between them.
 
 use async_recursion::async_recursion as boxed;
 use futures::TryStreamExt;
@@ -25,19 +25,19 @@ use crate::names::{Epoch, UnixMillis};
 use crate::reader::ReadError;
 use crate::writer::{Commit, CommitError, PutError};
 
-/// Why a checkpoint was not copied.
+/// Why a checkpoint was not copied to another store.
 #[derive(Debug, thiserror::Error)]
 pub enum CopyError {
-    /// Its history, there or here.
+    /// An operation on the job's history failed, at the source or at the target.
     #[error(transparent)]
     Job(#[from] JobError),
-    /// It cannot be read.
+    /// A chunk of the checkpoint cannot be read at the source.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// It cannot be written.
+    /// A chunk cannot be written to the target.
     #[error(transparent)]
     Put(#[from] PutError),
-    /// It did not become visible.
+    /// The copy did not become visible.
     #[error(transparent)]
     Commit(#[from] CommitError),
 }

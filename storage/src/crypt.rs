@@ -3,7 +3,7 @@
 //!
 //! # Rules
 //!
-//! * Everything below a job is a box, or a header that the box beside it vouches for. What is not a box of the job's key
+//! * Everything below a job is a box, or a header that the box beside it vouches for. Anything that is not a box of the job's key
 //!   is not believed.
 //! * A box is opened only as what it was made for: that is its associated data, which begins with eight bytes that
 //!   differ for every purpose.
@@ -30,9 +30,9 @@ use crate::secret::{KEY, Secret};
 
 /// Bytes of a box's nonce, which stands in front of it.
 pub(crate) const NONCE: usize = 24;
-/// Bytes of a box's tag, which ends it.
+/// The length of a box's tag, which ends it, in bytes.
 pub(crate) const TAG: usize = 16;
-/// Bytes that a box has more than what is in it.
+/// How many bytes longer a box is than its content.
 pub(crate) const OVERHEAD: usize = NONCE + TAG;
 /// Bits that say who may read the file besides its owner, write it or run it.
 const OTHERS: u32 = 0o077;
@@ -52,22 +52,22 @@ const CHUNK: [u8; 8] = *b"PHOSCHNK";
 /// Why a key file cannot be used or made.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
-    /// It cannot be read.
+    /// The key file cannot be read.
     #[error(
         "the key file {} cannot be read: {source}: give the file that the job was begun with, or make one with \
          `phos-ft keygen FILE`",
         path.display()
     )]
     Read {
-        /// The file.
+        /// The path of the key file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error that the operating system returned.
         source: io::Error,
     },
-    /// It is a directory, a pipe or a device.
+    /// The path leads to a directory, a pipe or a device.
     #[error("{} is no file: a key file is one of {KEY} bytes, made with `phos-ft keygen FILE`", path.display())]
     NotAFile {
-        /// The path.
+        /// The path that was given for the key file.
         path: PathBuf,
     },
     /// Others than its owner may read or change it.
@@ -76,39 +76,39 @@ pub enum KeyError {
         path.display(), path.display()
     )]
     Permissions {
-        /// The file.
+        /// The path of the key file.
         path: PathBuf,
-        /// Its permission bits.
+        /// The permission bits of the file.
         mode: u32,
     },
-    /// It has another length than a key.
+    /// The file has another length than a key.
     #[error(
         "the key file {} has {found} bytes, a key has {KEY}: it is another file or was cut off; make one with \
          `phos-ft keygen FILE`",
         path.display()
     )]
     Length {
-        /// The file.
+        /// The path of the key file.
         path: PathBuf,
         /// Its length in bytes, at most one more than a key.
         found: usize,
     },
-    /// It cannot be made.
+    /// The key file cannot be made.
     #[error("the key file {} cannot be made: {source}", path.display())]
     Create {
-        /// The file.
+        /// The path of the key file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error that the operating system returned.
         source: io::Error,
     },
-    /// It is there already.
+    /// Something stands at the path already.
     #[error(
         "{} is there already and was left alone: a key that was overwritten takes its checkpoints with it; choose another \
          name",
         path.display()
     )]
     Exists {
-        /// The file.
+        /// The path at which something stands already.
         path: PathBuf,
     },
 }
@@ -262,7 +262,7 @@ impl Key {
         })
     }
 
-    /// Which key it is.
+    /// The id of the key, by which keys are told apart without showing them.
     #[must_use]
     pub const fn id(&self) -> KeyId {
         self.id
@@ -301,10 +301,10 @@ impl fmt::Debug for Naming {
 }
 
 impl Naming {
-    /// By the plain digest.
+    /// Names chunks by their plain digest.
     pub const PLAIN: Self = Self(None);
 
-    /// The name of a chunk of these bytes.
+    /// The name of a chunk with these bytes.
     #[must_use]
     pub fn of(&self, bytes: &[u8]) -> Digest {
         match self.key() {
@@ -338,7 +338,7 @@ impl fmt::Debug for Crypt {
 }
 
 impl Crypt {
-    /// Of a job that is not encrypted.
+    /// The encryption of a job that is not encrypted: none.
     pub(crate) const PLAIN: Self = Self(None);
 
     /// Of a job, with the key of the options of its store.
@@ -350,12 +350,12 @@ impl Crypt {
         self.0.as_deref()
     }
 
-    /// How chunks are named.
+    /// The way in which the chunks of this job are named.
     pub(crate) fn naming(&self) -> Naming {
         Naming(self.keys().map(|keys| keys.secret.clone()))
     }
 
-    /// The name of a chunk of these bytes.
+    /// The name of a chunk with these bytes.
     pub(crate) fn name(&self, bytes: &[u8]) -> Digest {
         match self.keys() {
             None => Digest::of(bytes),
@@ -417,10 +417,10 @@ fn about_chunk(digest: &Digest, codec: Codec, raw: u32) -> [u8; 45] {
     about
 }
 
-/// Keys of one job.
+/// The keys of one job, derived from its key file.
 pub(crate) struct JobKeys {
     id: KeyId,
-    /// Of [`BOXES`], [`NONCES`] and [`NAMES`].
+    /// The keys for [`BOXES`], [`NONCES`] and [`NAMES`].
     secret: Arc<Secret<3>>,
     random: NonceSource,
 }
@@ -453,7 +453,7 @@ impl JobKeys {
         &self.secret.keys()[place]
     }
 
-    /// The id of the key file.
+    /// The id of the key file that the keys are derived from.
     pub(crate) const fn id(&self) -> KeyId {
         self.id
     }

@@ -1,4 +1,4 @@
-//! What changed between two checkpoints, by allocation and file. Of manifests alone: no chunk is read.
+//! What changed between two checkpoints, by allocation and file. It is computed from manifests alone: no chunk is read.
 //!
 //! * Device memory is compared place by place: a chunk counts as changed if other bytes stand there now.
 //! * Files of the CPU image are cut by their content, so what was only moved by an insertion before it is not changed: a
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde::Serialize;
 
 use crate::chunk_list::ChunkList;
-use crate::manifest::{FileContent, Manifest};
+use crate::manifest::{Allocation, ImageFile, Manifest, MemberId};
 use crate::names::CheckpointNumber;
 use crate::{Digest, codec::Codec};
 
@@ -17,65 +17,65 @@ use crate::{Digest, codec::Codec};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Change {
-    /// It is in both.
+    /// The object is in both checkpoints.
     Kept,
-    /// It is in the second only.
+    /// The object is in the second checkpoint only.
     Added,
-    /// It is in the first only.
+    /// The object is in the first checkpoint only.
     Removed,
 }
 
 /// An allocation of device memory in two checkpoints.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AllocationDiff {
-    /// PID of its owner.
-    pub owner_pid: u32,
-    /// Its number.
+    /// The number of the machine that the owner runs on.
+    pub node: u32,
+    /// The PID of the owner on that machine.
+    pub pid: u32,
+    /// The number that the owner gave the allocation.
     pub id: u64,
-    /// What kind of allocation it is.
+    /// What the allocation is to the application.
     pub kind: String,
     /// Its size in bytes, in the second if it is there.
     pub bytes: u64,
-    /// Bytes of chunks that changed. Of one that was added or removed, all.
+    /// Bytes of chunks that changed: all of them if it was added or removed.
     pub changed_bytes: u64,
-    /// What became of it.
+    /// What became of the allocation.
     pub change: Change,
 }
 
 /// A file in two checkpoints.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FileDiff {
-    /// Its path: in the CPU image, or of the job.
+    /// The file's path in the CPU image.
     pub path: String,
     /// Its length in bytes, in the second if it is there.
     pub bytes: u64,
-    /// Bytes of chunks that it did not have. Of one that was removed, all.
+    /// Bytes of chunks that it did not have: all of them if it was removed.
     pub changed_bytes: u64,
-    /// What became of it.
+    /// What became of the file.
     pub change: Change,
 }
 
 /// What changed from one checkpoint to another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Diff {
-    /// The first.
+    /// The checkpoint that the comparison starts from.
     pub from: CheckpointNumber,
-    /// The second.
+    /// The checkpoint that is compared with it.
     pub to: CheckpointNumber,
     /// Device memory, by owner and number.
     pub allocations: Vec<AllocationDiff>,
-    /// The CPU image, by path.
+    /// The files of the CPU image, by path.
     pub cpu_image: Vec<FileDiff>,
-    /// Files of the job, by path.
-    pub job_files: Vec<FileDiff>,
     /// Bytes of distinct chunks of the second that the first does not have, before encoding.
     pub new_bytes: u64,
-    /// What these take in packs.
+    /// The bytes that these chunks take in packs.
     pub new_stored_bytes: u64,
 }
 
 impl Diff {
-    /// Bytes of device memory that changed.
+    /// The number of bytes of device memory that changed.
     #[must_use]
     pub fn device_changed(&self) -> u64 {
         self.allocations.iter().map(|a| a.changed_bytes).sum()
@@ -107,114 +107,77 @@ fn changed_content(from: &Manifest, a: &ChunkList, to: &Manifest, b: &ChunkList)
         .sum()
 }
 
-/// A file: its path, its length, its content if that is kept.
-type File<'a> = (String, u64, Option<&'a ChunkList>);
-
-fn files(
-    from: &Manifest,
-    before: Vec<File<'_>>,
-    to: &Manifest,
-    after: Vec<File<'_>>,
-) -> Vec<FileDiff> {
-    let mut before: BTreeMap<String, (u64, Option<&ChunkList>)> = (before.into_iter())
-        .map(|(path, length, list)| (path, (length, list)))
+/// Compares the files of both CPU images, by path.
+fn files(from: &Manifest, to: &Manifest) -> Vec<FileDiff> {
+    let path = |file: &ImageFile<ChunkList>| file.path.as_path().to_string_lossy().into_owned();
+    let mut before: BTreeMap<String, &ImageFile<ChunkList>> = (from.body.cpu_image.iter())
+        .map(|file| (path(file), file))
         .collect();
     let mut found = Vec::new();
-    for (path, bytes, list) in after {
+    for file in &to.body.cpu_image {
+        let path = path(file);
         let (change, changed_bytes) = match before.remove(&path) {
-            None => (Change::Added, bytes),
-            Some((length, old)) => {
-                let changed = match (old, list) {
-                    (Some(old), Some(new)) => changed_content(from, old, to, new),
-                    // Of what is not kept only the length is known.
-                    (None, None) => length.abs_diff(bytes),
-                    _ => bytes,
-                };
+            None => (Change::Added, file.length),
+            Some(old) => {
+                let changed = changed_content(from, &old.chunks, to, &file.chunks);
                 (Change::Kept, changed)
             }
         };
         found.push(FileDiff {
             path,
-            bytes,
+            bytes: file.length,
             changed_bytes,
             change,
         });
     }
-    found.extend(before.into_iter().map(|(path, (bytes, _))| FileDiff {
+    found.extend(before.into_iter().map(|(path, file)| FileDiff {
         path,
-        bytes,
-        changed_bytes: bytes,
+        bytes: file.length,
+        changed_bytes: file.length,
         change: Change::Removed,
     }));
     found.sort_by(|a, b| a.path.cmp(&b.path));
     found
 }
 
-fn cpu_files(manifest: &Manifest) -> Vec<File<'_>> {
-    (manifest.body.cpu_image.iter())
-        .map(|file| (text(&file.path), file.length, Some(&file.chunks)))
-        .collect()
-}
-
-fn job_files(manifest: &Manifest) -> Vec<File<'_>> {
-    (manifest.body.job_files.iter())
-        .map(|file| {
-            let content = match &file.content {
-                FileContent::Stored(list) => Some(list),
-                FileContent::LengthOnly => None,
-            };
-            (text(&file.path), file.length, content)
-        })
-        .collect()
-}
-
-fn text(path: &crate::manifest::FilePath) -> String {
-    path.as_path().to_string_lossy().into_owned()
-}
-
 impl Manifest {
     /// What changed from this checkpoint to another one.
     #[must_use]
     pub fn diff(&self, to: &Self) -> Diff {
-        let mut before: BTreeMap<(u32, u64), &crate::manifest::Allocation<ChunkList>> =
+        let key = |a: &Allocation<ChunkList>| (a.owner, a.id);
+        let mut before: BTreeMap<(MemberId, u64), &Allocation<ChunkList>> =
             (self.body.allocations.iter())
-                .map(|a| ((a.owner_pid, a.id), a))
+                .map(|a| (key(a), a))
                 .collect();
+        let of = |a: &Allocation<ChunkList>, changed_bytes, change| AllocationDiff {
+            node: a.owner.node,
+            pid: a.owner.process,
+            id: a.id,
+            kind: a.kind.clone(),
+            bytes: a.size_bytes,
+            changed_bytes,
+            change,
+        };
         let mut allocations = Vec::new();
         for new in &to.body.allocations {
-            let (change, changed_bytes) = match before.remove(&(new.owner_pid, new.id)) {
-                None => (Change::Added, new.size_bytes),
+            allocations.push(match before.remove(&key(new)) {
+                None => of(new, new.size_bytes, Change::Added),
                 Some(old) => {
                     let changed = changed_in_place(self, &old.chunks, to, &new.chunks);
-                    (Change::Kept, changed)
+                    of(new, changed, Change::Kept)
                 }
-            };
-            allocations.push(AllocationDiff {
-                owner_pid: new.owner_pid,
-                id: new.id,
-                kind: new.kind.clone(),
-                bytes: new.size_bytes,
-                changed_bytes,
-                change,
             });
         }
-        allocations.extend(before.into_values().map(|old| AllocationDiff {
-            owner_pid: old.owner_pid,
-            id: old.id,
-            kind: old.kind.clone(),
-            bytes: old.size_bytes,
-            changed_bytes: old.size_bytes,
-            change: Change::Removed,
-        }));
-        allocations.sort_by_key(|a| (a.owner_pid, a.id));
+        allocations
+            .extend((before.into_values()).map(|old| of(old, old.size_bytes, Change::Removed)));
+        allocations.sort_by_key(|a| (a.node, a.pid, a.id));
         let known: HashSet<Digest> = self.chunks.iter().map(|chunk| chunk.digest).collect();
         let new = || to.chunks.iter().filter(|c| !known.contains(&c.digest));
         Diff {
             from: self.number,
             to: to.number,
             allocations,
-            cpu_image: files(self, cpu_files(self), to, cpu_files(to)),
-            job_files: files(self, job_files(self), to, job_files(to)),
+            cpu_image: files(self, to),
             new_bytes: new().map(|chunk| u64::from(chunk.raw)).sum(),
             new_stored_bytes: new()
                 .filter(|chunk| chunk.codec != Codec::Zero)

@@ -1,9 +1,9 @@
 //! The checked envelope around every small object: magic, version, flags, sizes and checksum, all looked at before a
 //! byte of the payload is parsed or decompressed. Drawn in `docs/format.md`.
 //!
-//! In an encrypted job the payload is a box (see `crypt`): the header and the object's place below the job are its
-//! associated data, so that nothing in an object and nothing of where it stands can be changed. Such an object has a
-//! version of its own, which who does not know of encryption refuses.
+//! In an encrypted job the payload is a box (see `crypt`): the header and the object's place below the job are its associated
+//! data, so that nothing in an object and nothing of where it stands can be changed. Such an object has a version of its own,
+//! which a reader that does not know of encryption refuses.
 //!
 //! Memory: a decoder never holds more than the caps of its [`Kind`], whatever the bytes say.
 
@@ -11,15 +11,15 @@ use crate::crypt::{Crypt, JobKeys, KeyId, NONCE, TAG};
 
 /// Length of the header in bytes.
 pub(crate) const HEADER: usize = 64;
-/// Of a sealed object, the part of the header in front of the box: the box's nonce is the rest of it.
+/// The length of the part of a sealed object's header in front of the box: the box's nonce is the rest of the header.
 const SEALED_HEADER: usize = HEADER - NONCE;
 
 const FLAG_ZSTD: u16 = 1;
-/// The payload is a box.
+/// The flag that marks a payload as a box.
 pub(crate) const FLAG_SEALED: u16 = 2;
 const KNOWN_FLAGS: u16 = FLAG_ZSTD;
 
-/// Version of everything that is sealed. What is plain has a lower one.
+/// The first version of anything that is sealed.
 pub(crate) const SEALED_VERSION: u16 = 4;
 
 /// Payloads shorter than this are stored as they are.
@@ -28,12 +28,14 @@ const COMPRESS_FROM: usize = 512;
 /// What kind of object an envelope holds, and how large it may be.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Kind {
-    /// What a person calls it.
+    /// What people call this kind of object.
     pub what: &'static str,
-    /// First eight bytes.
+    /// The first eight bytes of an object of this kind.
     pub magic: [u8; 8],
-    /// Version written, and newest version read.
+    /// Version written, and newest version read, of what is plain.
     pub version: u16,
+    /// The same of what is sealed: [`SEALED_VERSION`] or later.
+    pub sealed: u16,
     /// Largest stored payload in bytes.
     pub max_stored: u64,
     /// Largest payload in bytes once decompressed.
@@ -41,13 +43,18 @@ pub(crate) struct Kind {
 }
 
 impl Kind {
+    /// Whether an object with this version and these flags is sealed, in a way that is known here.
+    const fn is_sealed(&self, version: u16, flags: u16) -> bool {
+        SEALED_VERSION <= version && version <= self.sealed && flags & FLAG_SEALED != 0
+    }
+
     /// Largest object of this kind in bytes, header included, sealed or not.
     pub(crate) const fn max_object(&self) -> u64 {
         self.max_stored + (HEADER + TAG) as u64
     }
 }
 
-/// Why an envelope was refused.
+/// Why an object's envelope was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EnvelopeError {
     /// It does not begin with the bytes that every object of its kind begins with.
@@ -55,31 +62,31 @@ pub enum EnvelopeError {
         "this is no {what} of phos-ft (its first bytes are wrong): it was overwritten or does not belong here"
     )]
     Magic {
-        /// Kind of object.
+        /// The kind of the object.
         what: &'static str,
     },
-    /// It was written by a newer phos-ft.
+    /// The object was written by a newer phos-ft.
     #[error(
         "the {what} has format {found}, this phos-ft reads up to {known}: use the newer phos-ft that wrote it"
     )]
     Newer {
-        /// Kind of object.
+        /// The kind of the object.
         what: &'static str,
-        /// Version found.
+        /// The version that the envelope says.
         found: u16,
         /// Newest version known here.
         known: u16,
     },
-    /// It is shorter or longer than it says.
+    /// The object is shorter or longer than its header says.
     #[error(
         "the {what} has {found} bytes where its header says {expected}: it was cut off or damaged"
     )]
     Length {
-        /// Kind of object.
+        /// The kind of the object.
         what: &'static str,
-        /// Bytes found.
+        /// The length that was found, in bytes.
         found: u64,
-        /// Bytes expected.
+        /// The length that the header promises, in bytes.
         expected: u64,
     },
     /// It claims to be larger than anything phos-ft writes.
@@ -87,63 +94,63 @@ pub enum EnvelopeError {
         "the {what} claims {claimed} bytes, more than the {cap} allowed: it is damaged or hostile and was not read"
     )]
     TooLarge {
-        /// Kind of object.
+        /// The kind of the object.
         what: &'static str,
-        /// Bytes claimed.
+        /// The length that the header claims, in bytes.
         claimed: u64,
         /// Largest size in bytes.
         cap: u64,
     },
-    /// Its bytes are not those that were written.
+    /// The bytes of the object are not those that were written.
     #[error("the checksum of the {what} is wrong: it was damaged after it was written")]
     Checksum {
-        /// Kind of object.
+        /// The kind of the object.
         what: &'static str,
     },
-    /// It is encrypted, and there is no key.
+    /// The object is encrypted, and no key was given.
     #[error(
         "the {what} is encrypted with key {id} and no key was given: give the key file that the job was begun with \
          (--encryption-key-file FILE)"
     )]
     NoKey {
-        /// Kind of object.
+        /// The kind of the object.
         what: &'static str,
-        /// Id of its key.
+        /// The id of the key that the object was sealed with.
         id: KeyId,
     },
-    /// It is encrypted with another key.
+    /// The object is encrypted with another key than the one given.
     #[error(
         "the {what} is encrypted with key {found}, the file given is key {given}: give the file that the job was begun \
          with"
     )]
     OtherKey {
-        /// Kind of object.
+        /// The kind of the object.
         what: &'static str,
-        /// Id of its key.
+        /// The id of the key that the object was sealed with.
         found: KeyId,
         /// Id of the key given.
         given: KeyId,
     },
-    /// It is not encrypted and its job is.
+    /// The object is not encrypted, and its job is.
     #[error(
         "the {what} is not encrypted, and its job is: it is not the job's own and is not believed"
     )]
     Plain {
-        /// Kind of object.
+        /// The kind of the object.
         what: &'static str,
     },
-    /// It cannot be decrypted.
+    /// The object cannot be decrypted with the job's key.
     #[error(
         "the {what} cannot be decrypted: it was damaged, moved from elsewhere or replaced after it was written"
     )]
     Forged {
-        /// Kind of object.
+        /// The kind of the object.
         what: &'static str,
     },
     /// Its payload cannot be decoded although the checksum is right.
     #[error("the {what} cannot be decoded: {detail}")]
     Payload {
-        /// Kind of object.
+        /// The kind of the object.
         what: &'static str,
         /// What the decoder said.
         detail: String,
@@ -193,7 +200,7 @@ pub(crate) fn seal_in(
     }
     let (version, flags, stored_length) = match crypt.keys() {
         None => (kind.version, flags, stored.len()),
-        Some(_) => (SEALED_VERSION, flags | FLAG_SEALED, stored.len() + TAG),
+        Some(_) => (kind.sealed, flags | FLAG_SEALED, stored.len() + TAG),
     };
     let mut object = Vec::with_capacity(HEADER + stored_length);
     object.extend_from_slice(&kind.magic);
@@ -246,7 +253,7 @@ pub(crate) fn sealing(kind: &Kind, object: &[u8]) -> Sealing {
     }
     let number = |at| array(object, at).map(u16::from_le_bytes);
     match (number(8), number(10), array(object, 32)) {
-        (Some(SEALED_VERSION), Some(flags), Some(id)) if flags & FLAG_SEALED != 0 => {
+        (Some(version), Some(flags), Some(id)) if kind.is_sealed(version, flags) => {
             Sealing::Sealed(KeyId(id))
         }
         _ if open(kind, object).is_ok() => Sealing::Plain,
@@ -277,15 +284,15 @@ pub(crate) fn open_in(
     }
     let version = u16::from_le_bytes(array(object, 8).ok_or_else(truncated)?);
     let flags = u16::from_le_bytes(array(object, 10).ok_or_else(truncated)?);
-    let sealed = version == SEALED_VERSION && flags & FLAG_SEALED != 0;
+    let sealed = kind.is_sealed(version, flags);
     if (version > kind.version && !sealed) || version == 0 {
         return Err(EnvelopeError::Newer {
             what,
             found: version,
-            known: if version > SEALED_VERSION {
-                SEALED_VERSION
-            } else {
+            known: if flags & FLAG_SEALED == 0 {
                 kind.version
+            } else {
+                kind.sealed
             },
         });
     }
@@ -329,7 +336,7 @@ pub(crate) fn open_in(
     Ok((version, unpack(what, flags, stored, plain_length)?))
 }
 
-/// What is in the box of an object.
+/// Opens the box that the payload of an object is.
 fn unseal(
     keys: &JobKeys,
     place: &str,
@@ -423,6 +430,7 @@ mod tests {
         what: "test",
         magic: *b"PHOSTEST",
         version: 2,
+        sealed: SEALED_VERSION,
         max_stored: 4096,
         max_plain: 65536,
     };
@@ -490,6 +498,35 @@ mod tests {
         assert_eq!(sealing(&KIND, &object), Sealing::Sealed(id));
         assert_eq!(sealing(&KIND, &plain), Sealing::Plain);
         assert_eq!(sealing(&KIND, &plain[..60]), Sealing::Unknown);
+    }
+
+    #[test]
+    fn a_kind_whose_sealed_version_rose_is_read_in_both() {
+        const LATER: Kind = Kind {
+            version: 3,
+            sealed: SEALED_VERSION + 1,
+            ..KIND
+        };
+        let keys = crypt(1, "a");
+        for (written, read, version) in [
+            (&KIND, &LATER, SEALED_VERSION),
+            (&LATER, &LATER, SEALED_VERSION + 1),
+        ] {
+            let object = seal_in(&keys, "head/1", written, b"payload").unwrap();
+            let opened = open_in(&keys, "head/1", read, &object);
+            assert_eq!(opened, Ok((version, b"payload".to_vec())));
+            assert!(matches!(sealing(read, &object), Sealing::Sealed(_)));
+        }
+        let object = seal_in(&keys, "head/1", &LATER, b"payload").unwrap();
+        assert!(matches!(
+            open_in(&keys, "head/1", &KIND, &object),
+            Err(EnvelopeError::Newer { known, .. }) if known == SEALED_VERSION
+        ));
+        // A version of what is sealed in what is not.
+        assert!(matches!(
+            open(&LATER, &forge(SEALED_VERSION, 0, 1, 1, b"x")),
+            Err(EnvelopeError::Newer { known: 3, .. })
+        ));
     }
 
     #[test]

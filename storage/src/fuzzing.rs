@@ -7,7 +7,7 @@ use crate::branch::Fork;
 use crate::codec::{self, Codec, Encoding, EncodingPolicy, Sample};
 use crate::collection::{self, Collection, Kept, ManifestRef, WriterNote};
 use crate::crypt::{Crypt, Key};
-use crate::envelope::{self, Kind};
+use crate::envelope::{self, Kind, SEALED_VERSION};
 use crate::job::{LEASE_KIND, Lease, READER_NOTE_KIND, ReaderNote};
 use crate::manifest::{self, Manifest, ManifestError};
 use crate::names::{Epoch, JobName, Nonce, NonceSource, UnixMillis};
@@ -22,6 +22,7 @@ const ENVELOPE: Kind = Kind {
     what: "test",
     magic: *b"PHOSTEST",
     version: 1,
+    sealed: SEALED_VERSION,
     max_stored: 4096,
     max_plain: 65536,
 };
@@ -46,7 +47,7 @@ pub fn encode_head(record: &HeadRecord) -> Result<Bytes, EnvelopeError> {
     record.encode(&Crypt::PLAIN)
 }
 
-/// Writes a manifest.
+/// Encodes a manifest as it is stored.
 pub fn encode_manifest(manifest: &Manifest) -> Result<Vec<u8>, ManifestError> {
     manifest.encode(&Crypt::PLAIN)
 }
@@ -57,18 +58,18 @@ const WHO: Nonce = Nonce([1; 16]);
 /// Small objects beside the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SmallObject {
-    /// What a writer says of itself.
+    /// The note of a writer: what it needs while it writes.
     WriterNote,
-    /// What a reader says of itself.
+    /// The note of a reader: what it needs while it reads.
     ReaderNote,
-    /// What a collection decided.
+    /// The decision of a collection.
     Collection,
-    /// Who has the job.
+    /// The lease of a job.
     Lease,
 }
 
 impl SmallObject {
-    /// The first bytes of its envelope.
+    /// The first eight bytes of an envelope of this kind.
     #[must_use]
     pub const fn magic(self) -> [u8; 8] {
         match self {
@@ -106,7 +107,7 @@ impl SmallObject {
         })
     }
 
-    /// One as it is written, of a job.
+    /// An example of this kind of object as it is written for a job.
     pub fn example(self, job: &JobName) -> Result<Vec<u8>, EnvelopeError> {
         let manifest = ManifestRef {
             name: "00000000000000000003-0123456789abcdef".into(),
@@ -222,13 +223,13 @@ impl SealedJob {
         Manifest::decode_in(&self.0, number, bytes)
     }
 
-    /// As [`encode_pack`].
+    /// The same as the function [`encode_pack`], for a sealed job.
     #[must_use]
     pub fn encode_pack(&self, id: PackId, chunks: &[Bytes]) -> Vec<u8> {
         encode_pack_in(&self.0, id, chunks)
     }
 
-    /// As [`decode_pack`].
+    /// The same as the function [`decode_pack`], for a sealed job.
     pub fn decode_pack(&self, bytes: &[u8]) -> Result<(PackId, PackIndex), PackError> {
         decode_pack_in(&self.0, bytes)
     }
@@ -271,7 +272,7 @@ pub fn decode_chunk(codec: u8, stored: Bytes, raw_length: u32) -> Result<Bytes, 
     codec::decode(codec, stored, raw_length)
 }
 
-/// The number of a record by its name.
+/// The number of the record that has this name; `None` if it is no record's.
 #[must_use]
 pub fn parse_record_name(name: &str) -> Option<u64> {
     head::parse_record_name(name)

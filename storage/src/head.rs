@@ -1,18 +1,18 @@
 //! Records of a job's log: the only thing that makes anything visible.
 //!
-//! A record stands at `head/<number>`, 20 digits, created conditionally, never changed. The first one is number 1, and
-//! number `n + 1` is only created by one who saw that `n` is the newest; so of all who try, one wins, and the log is one
-//! line of history whatever the clocks say. An epoch is the number of the take-over record that began it.
+//! A record stands at `head/<number>`, 20 digits, created conditionally, never changed. The first one is number 1, and number `n
+//! + 1` is only created by a writer that saw that `n` is the newest; so of all that try, one wins, and the log is one line of
+//! history whatever the clocks say. An epoch is the number of the take-over record that began it.
 //!
-//! No record is ever deleted, also not that of a checkpoint that retention removed: a number that became free could be
-//! created again by a writer that slept since before it was taken, which would then believe that it owns the job.
+//! No record is ever deleted, not even that of a checkpoint that retention removed: a number that became free could be created
+//! again by a writer that slept since before it was taken, which would then believe that it owns the job.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::Digest;
 use crate::crypt::Crypt;
-use crate::envelope::{self, EnvelopeError, Kind};
+use crate::envelope::{self, EnvelopeError, Kind, SEALED_VERSION};
 use crate::names::{Epoch, Nonce, UnixMillis};
 
 pub(crate) const KIND: Kind = Kind {
@@ -21,6 +21,7 @@ pub(crate) const KIND: Kind = Kind {
     // 2: records of a collection. Who does not know of them must neither list nor write.
     // 3: a take-over that goes on from an older checkpoint. Who does not know of it would resume what was left behind.
     version: 3,
+    sealed: SEALED_VERSION,
     max_stored: 64 << 10,
     max_plain: 64 << 10,
 };
@@ -34,25 +35,25 @@ pub(crate) const READS: usize = 16;
 /// A record of a job's log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeadRecord {
-    /// Its place in the log; also in its key.
+    /// The record's place in the log, which its key says too.
     pub number: u64,
-    /// The epoch in which it was written.
+    /// The epoch in which the record was written.
     pub epoch: Epoch,
     /// When it was written, as told by the caller.
     pub created: UnixMillis,
     /// The one who wrote it: makes its bytes unique.
     pub nonce: Nonce,
-    /// What it says.
+    /// What the record says.
     pub kind: RecordKind,
 }
 
-/// What a record of the log says.
+/// The content of a record of the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RecordKind {
     /// Someone took the job over. Its number is the epoch from here on.
     TakenOver {
-        /// Who: host and process, for people.
+        /// Who took the job over: host and process, for people.
         holder: String,
         /// The agent whose job it is, by its number; absent if none was named, as in records of an older phos-ft.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,7 +61,7 @@ pub enum RecordKind {
         /// The tier on the holder's machine, by its name; absent as before.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tier: Option<String>,
-        /// Set if the job goes on from an older checkpoint than the newest, or from its beginning: the record after which
+        /// Set if the job continues from an older checkpoint than the newest, or from its beginning: the record after which
         /// nothing of what was there belongs to the job's current branch; 0 for its beginning.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after: Option<u64>,
@@ -73,7 +74,7 @@ pub enum RecordKind {
         digest: Digest,
         /// Length of the manifest in bytes.
         length: u64,
-        /// Bytes of the whole image.
+        /// The size of the whole image, in bytes.
         image_bytes: u64,
         /// Bytes of chunks that this checkpoint added, before encoding.
         new_bytes: u64,
@@ -81,12 +82,12 @@ pub enum RecordKind {
         stored_bytes: u64,
         /// How long the job was held back, in microseconds.
         stop_us: u64,
-        /// Why the checkpoint was taken.
+        /// The word for why the checkpoint was taken.
         trigger: String,
     },
     /// The job ended by itself: a later start begins afresh.
     Completed {
-        /// Its exit code.
+        /// The exit code of the job.
         exit_code: i32,
     },
     /// Retention or collection: of the checkpoints before this record, those that it keeps are visible, and what it
@@ -147,17 +148,17 @@ pub(crate) fn record_name(number: u64) -> String {
 /// who reckons with numbers meets the end of them.
 pub(crate) const MOST_RECORDS: u64 = 1_000_000_000_000_000;
 
-/// The number of a record's name.
+/// The number of the record that has this name; `None` if it is no record's.
 pub(crate) fn parse_record_name(name: &str) -> Option<u64> {
     let number = name.parse().ok()?;
     (number <= MOST_RECORDS && record_name(number) == name).then_some(number)
 }
 
-/// Of a run of numbers that are missing, so many are asked for.
+/// The number of records that are asked for in a run of missing numbers.
 const MOST_MISSING: u64 = 64;
 
 /// The numbers of a log's records with those that a listing lacks, oldest first: no record is ever deleted, so one that is not
-/// there was lost, or the listing does not show it. Of many in a row the newest.
+/// there was lost, or the listing does not show it. Of many missing in a row, only the newest are included.
 pub(crate) fn with_missing(listed: &[u64]) -> Vec<u64> {
     let mut all = Vec::with_capacity(listed.len());
     let mut next = 1;

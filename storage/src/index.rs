@@ -3,8 +3,8 @@
 //! Filled from the newest visible manifests. A chunk counts only if its pack is there with the length that the manifest
 //! says and is not quarantined: a checkpoint must never reference what another one has lost.
 //!
-//! An index is true as of a place in the log, its horizon: nothing that it names was given up for deletion up to there.
-//! Whoever references what it names looks at what was collected since (see `collect`).
+//! An index is true as of a place in the log, its horizon: nothing that it names was given up for deletion up to there. A writer
+//! that references what it names looks at what was collected since (see `collect`).
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub(crate) struct Index {
 
 #[derive(Debug)]
 struct Generation {
-    /// The checkpoint's number.
+    /// The number of the checkpoint whose chunks these are.
     number: u64,
     manifest: ManifestRef,
     chunks: HashMap<Digest, Location>,
@@ -103,7 +103,7 @@ impl Index {
         self.horizon
     }
 
-    /// The manifests whose chunks it knows.
+    /// The manifests of the checkpoints whose chunks the index knows.
     pub(crate) fn references(&self) -> Vec<ManifestRef> {
         self.generations
             .iter()

@@ -21,9 +21,9 @@
 //!
 //! * A checkpoint is visible if and only if its record stands in the job's log (`head/<number>`). The record is
 //!   created by a conditional write after all packs and the manifest are stored.
-//! * The log is linear: number `n + 1` is only tried by one who saw that `n` is the newest, and conditional creation
-//!   has one winner. Taking a job over writes a record into the same log, so a writer of an older epoch always meets
-//!   it and is [fenced](CommitError::Fenced), however long it was paused.
+//! * The log is linear: number `n + 1` is only tried by a writer that saw that `n` is the newest, and conditional creation has
+//!   one winner. Taking a job over writes a record into the same log, so a writer of an older epoch always meets it and is
+//!   [fenced](CommitError::Fenced), however long it was paused.
 //! * Every chunk is named by its BLAKE3 digest (keyed, if the job is encrypted) and checked when it is put and when it is fetched.
 //!
 //! # Crash consistency
@@ -45,11 +45,11 @@
 //!
 //! # Retries
 //!
-//! Live in one module (`retry`) and are decided by [`StoreFault::is_permanent`] alone.
+//! Retries live in one module (`retry`) and are decided by [`StoreFault::is_permanent`] alone.
 //!
 //! # Time and randomness
 //!
-//! Are passed in ([`UnixMillis`], [`NonceSource`]); nothing here reads a clock.
+//! Times and nonces are passed in ([`UnixMillis`], [`NonceSource`]); nothing here reads a clock.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
@@ -104,8 +104,8 @@ pub use job::{
     Listing, RENEW_EVERY, Restorable, Rollback, SkippedCheckpoint, TakenOver,
 };
 pub use manifest::{
-    Allocation, Body, ChunkEntry, Extent, FileContent, FilePath, Gpu, GpuUuid, ImageFile, JobFile,
-    JobFileKind, Manifest, ManifestBody, ManifestError, PackEntry, Process, ProcessDevice, Timings,
+    Allocation, Body, ChunkEntry, Extent, FilePath, Gpu, GpuUuid, ImageFile, Manifest,
+    ManifestBody, ManifestError, MemberId, PackEntry, Process, ProcessDevice, Timings,
 };
 pub use medium::{is_on_another_disk, is_remote};
 pub use names::{
@@ -129,7 +129,4 @@ pub const CHUNK_SIZE: usize = 1 << 20;
 pub const MAX_CHUNK_SIZE: usize = 4 << 20;
 
 /// Version of the layout of a store as a whole, as written in its `phos-format` object.
-pub const STORE_FORMAT: u16 = 4;
-
-/// The same of a store that no encrypted job was written into.
-pub const PLAIN_FORMAT: u16 = 3;
+pub const STORE_FORMAT: u16 = 5;

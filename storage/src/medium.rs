@@ -1,7 +1,7 @@
 //! Where a store is: on this machine, or beyond its loss.
 //!
-//! A directory on a network file system is as remote as a bucket: what is there survives the machine, and reading it crosses
-//! the network. Which one a directory is on is asked of the kernel, so nothing has to be said about it.
+//! A directory on a network file system is as remote as a bucket: what is there survives the machine, and reading it crosses the
+//! network. The kernel is asked which one a directory is on, so the user does not have to say.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -14,14 +14,14 @@ use url::Url;
 pub(crate) enum Medium {
     /// A directory of this machine, or memory.
     Local,
-    /// What is there survives this machine.
+    /// What is there survives the loss of this machine.
     Remote,
-    /// Packs are dropped.
+    /// Packs are dropped: nothing can be restored from it.
     Discard,
 }
 
 impl Medium {
-    /// Of a directory.
+    /// The medium that a directory is on.
     pub(crate) fn of(path: &Path) -> Medium {
         if is_on_network(path) {
             Medium::Remote
@@ -31,8 +31,8 @@ impl Medium {
     }
 }
 
-/// Whether what an address means survives this machine: an object store, or a directory on a network file system. Of a file system in user
-/// space nothing is known: it counts as local. Asks the file system.
+/// Whether what an address means survives this machine: an object store, or a directory on a network file system. Nothing is
+/// known of a file system in user space: it counts as local. Asks the file system.
 #[must_use]
 pub fn is_remote(address: &str) -> bool {
     let scheme = address.split_once("://").map(|(scheme, _)| scheme);
@@ -49,7 +49,7 @@ pub fn is_on_another_disk(address: &str, than: &Path) -> bool {
     )
 }
 
-/// The directory that an address means.
+/// The directory that an address means; `None` if it means something else.
 pub(crate) fn directory_of(address: &str) -> Option<PathBuf> {
     if address.contains("://") {
         let url = Url::parse(address).ok()?;

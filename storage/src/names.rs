@@ -25,14 +25,14 @@ pub enum JobNameError {
     /// The name has no characters.
     #[error("the job name is empty: give one with --job NAME")]
     Empty,
-    /// The name is too long.
+    /// The name has too many bytes.
     #[error(
         "the job name \"{name}\" has {length} bytes, more than {MAX_JOB_NAME}: choose a shorter one with --job NAME"
     )]
     TooLong {
-        /// The refused name.
+        /// The name that was refused.
         name: String,
-        /// Its length in bytes.
+        /// The length of the name in bytes.
         length: usize,
     },
     /// The name holds a character that is not allowed.
@@ -40,7 +40,7 @@ pub enum JobNameError {
         "the job name {name:?} holds {character:?}: use letters, digits, '.', '_' and '-' only, for example --job {remedy}"
     )]
     Character {
-        /// The refused name.
+        /// The name that was refused.
         name: String,
         /// The first character that is not allowed.
         character: char,
@@ -52,9 +52,9 @@ pub enum JobNameError {
         "the job name {name:?} begins with {character:?}: begin it with a letter, a digit or '_'"
     )]
     Beginning {
-        /// The refused name.
+        /// The name that was refused.
         name: String,
-        /// Its first character.
+        /// The first character of the name.
         character: char,
     },
 }
@@ -101,7 +101,7 @@ impl JobName {
         Ok(Self(name))
     }
 
-    /// The name as text.
+    /// The job's name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -228,7 +228,7 @@ impl fmt::Debug for NonceSource {
 /// The name of a pack: the nonce of the writer that made it and the pack's place among that writer's packs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PackId {
-    /// The writer's nonce.
+    /// The nonce of the writer that made the pack.
     pub writer: Nonce,
     /// 0 for the writer's first pack.
     pub sequence: u32,

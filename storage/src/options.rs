@@ -14,7 +14,7 @@ use crate::s3::S3Options;
 /// How a store is used. The defaults suit one node with a fast link.
 #[derive(Debug, Clone)]
 pub struct StoreOptions {
-    /// How failed requests are retried.
+    /// How often, and after which waits, failed requests are sent again.
     pub retry: RetryPolicy,
     /// Bytes at which a pack is closed and uploaded. Between 1 and 4096 chunks of GPU memory make sense.
     pub pack_size: u64,
@@ -26,25 +26,25 @@ pub struct StoreOptions {
     pub uploads: usize,
     /// Chunks being checked and encoded at once.
     pub encoders: usize,
-    /// How chunks are written.
+    /// Decides how chunks are encoded.
     pub encoding: Arc<dyn EncodingPolicy>,
     /// What holds packs, and all else of more than 64 KiB, back so that others have their share of the link; `None`:
     /// nothing does.
     pub pacer: Option<Arc<dyn Pacer>>,
     /// What jobs are encrypted with; `None`: they are not. A job keeps what it was begun with.
     pub encryption: Option<Key>,
-    /// How objects are written to S3.
+    /// How objects are written to S3: storage class, encryption, checksums.
     pub s3: S3Options,
     /// Copies of packs on this machine, nearest first, where a reader looks before it asks the store.
     pub caches: Vec<Arc<PackCache>>,
     /// Ranges being fetched at once by a reader. With `fetch_size` they bound a reader's memory:
     /// `(3 * fetches + 2) * fetch_size`: what was read, what it was decoded to, and what is being handed out.
     pub fetches: usize,
-    /// Most bytes of one range.
+    /// The most bytes that one range request asks for.
     pub fetch_size: u64,
     /// Newest checkpoints whose chunks are known and not stored again.
     pub indexed_checkpoints: usize,
-    /// Where nonces come from.
+    /// Where the nonces of writers and readers come from.
     pub nonces: NonceSource,
     /// Where digests are computed and chunks encoded and decoded.
     pub compute: Compute,
@@ -59,7 +59,7 @@ pub trait Pacer: Send + Sync + std::fmt::Debug {
 /// Where work that needs a processor is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Compute {
-    /// On threads of the runtime that may block.
+    /// On the runtime's threads that may block.
     #[default]
     Threads,
     /// Where it is asked for, so that a simulation of one thread is the same in each run.
@@ -82,7 +82,7 @@ impl Compute {
 }
 
 impl StoreOptions {
-    /// The defaults.
+    /// The defaults, with this source of nonces.
     #[must_use]
     pub fn new(nonces: NonceSource) -> Self {
         Self {

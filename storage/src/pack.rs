@@ -1,8 +1,8 @@
 //! Packs: tens of MiB of encoded chunks in the order in which they were put, with an index of their own at the end.
 //! Drawn in `docs/format.md`.
 //!
-//! Manifests say where each chunk lies, so restoring needs no index of a pack; the index makes a pack describe itself,
-//! for verification, repair and for going on with the uploads of a writer that died.
+//! Manifests say where each chunk lies, so restoring needs no index of a pack; the index makes a pack describe itself, for
+//! verification, for repair and for continuing the uploads of a writer that died.
 //!
 //! In an encrypted job each chunk is a box, and so is the index (see `crypt`): the pack's name and the trailer are the
 //! index's associated data. The header says only whose pack it is, which the index vouches for.
@@ -25,7 +25,7 @@ pub(crate) const HEADER: u64 = 64;
 pub(crate) const TRAILER: u64 = 64;
 /// Length of one index entry in bytes.
 const ENTRY: u64 = 52;
-/// Most chunks that a pack may hold.
+/// The most chunks that a pack may hold.
 pub(crate) const MAX_CHUNKS: u32 = 1 << 17;
 
 /// Length in bytes of a pack of so many chunks that take so many bytes.
@@ -40,36 +40,36 @@ pub(crate) struct Location {
     pub pack: Option<PackId>,
     /// Where its stored bytes begin, from the beginning of the pack.
     pub offset: u64,
-    /// Stored bytes.
+    /// The number of bytes that the chunk takes in the pack.
     pub stored: u32,
-    /// Bytes once decoded.
+    /// The number of bytes that the chunk has once decoded.
     pub raw: u32,
     pub codec: Codec,
 }
 
 impl Location {
-    /// Where its stored bytes end.
+    /// The offset in the pack at which the chunk's stored bytes end.
     pub(crate) const fn end(&self) -> u64 {
         self.offset + self.stored as u64
     }
 }
 
-/// One chunk of a pack.
+/// One chunk of a pack, as the pack's index lists it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PackIndexEntry {
-    /// The chunk's name.
+    /// The name of the chunk.
     pub digest: Digest,
     /// Where its stored bytes begin, from the beginning of the pack.
     pub offset: u64,
-    /// Stored bytes.
+    /// The number of bytes that the chunk takes in the pack.
     pub stored: u32,
-    /// Bytes once decoded.
+    /// The number of bytes that the chunk has once decoded.
     pub raw: u32,
-    /// How it is stored.
+    /// The form in which the chunk is stored.
     pub codec: Codec,
 }
 
-/// What a pack says it holds.
+/// The chunks that a pack holds, by its own index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PackIndex {
     /// The chunks, in the order in which they lie in the pack.
@@ -82,18 +82,18 @@ pub enum PackError {
     /// Too short, wrong magic, wrong checksum or entries that point outside.
     #[error("the pack is damaged: {detail}")]
     Damaged {
-        /// What is wrong with it.
+        /// What is wrong with the pack.
         detail: String,
     },
     /// It is encrypted with another key, or not, or cannot be decrypted.
     #[error(transparent)]
     Key(EnvelopeError),
-    /// It was written by a newer phos-ft.
+    /// The pack was written by a newer phos-ft.
     #[error(
         "the pack has format {found}, this phos-ft reads up to {SEALED_VERSION}: use the newer phos-ft that wrote it"
     )]
     Newer {
-        /// Version found.
+        /// The version that the pack says.
         found: u16,
     },
 }
@@ -183,7 +183,7 @@ impl PackBuilder {
         self.id
     }
 
-    /// Bytes so far, header included, index not.
+    /// The length of the pack so far in bytes, header included, index not.
     pub(crate) const fn length(&self) -> u64 {
         self.length
     }

@@ -1,4 +1,4 @@
-//! Directories that hold what a job has in memory: nobody but their owner may look into them.
+//! Directories that hold content of a job's memory: nobody but their owner may look into them.
 
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;

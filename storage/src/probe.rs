@@ -19,15 +19,15 @@ const AS_PACK: usize = 128 << 10;
 /// Why a store is not fit for checkpoints.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
-    /// A request failed.
+    /// A request to the store failed.
     #[error("the store failed its probe: {0}")]
     Store(#[from] StoreFault),
-    /// What was read is not what was written.
+    /// An object was read back with other bytes than were written.
     #[error(
         "the store failed its probe: {key} was read back with other bytes than were written: use another store"
     )]
     Content {
-        /// The key.
+        /// The key of the object.
         key: String,
     },
     /// The server refuses what is said of objects.
@@ -38,7 +38,7 @@ pub enum ProbeError {
     Refused {
         /// The options that say so, as on a command line.
         options: String,
-        /// The failed request.
+        /// The request that was refused.
         source: StoreFault,
     },
     /// What was written is not listed, or what was deleted is.
@@ -47,7 +47,7 @@ pub enum ProbeError {
          consistent listings, use another store"
     )]
     Listing {
-        /// The listed prefix.
+        /// The prefix that was listed.
         prefix: String,
     },
     /// A conditional write replaced an object.
@@ -56,20 +56,20 @@ pub enum ProbeError {
          both write this job's history; use a store that honours conditional writes (If-None-Match)"
     )]
     ConditionIgnored {
-        /// The key.
+        /// The key of the object.
         key: String,
     },
-    /// Of racing conditional writes not exactly one won.
+    /// Not exactly one of several racing conditional writes won.
     #[error(
         "the store failed its probe: of {racers} writers that raced to create {key}, {winners} were told that they won \
          where one must: two nodes could both write this job's history; use a store with atomic conditional writes"
     )]
     Race {
-        /// The key.
+        /// The key of the object.
         key: String,
-        /// How many raced.
+        /// The number of writers that raced for it.
         racers: usize,
-        /// How many won.
+        /// The number of writers that were told that they had won.
         winners: usize,
     },
 }

@@ -1,8 +1,8 @@
 //! The one place where it is decided how often and how soon a failed request is tried again.
 //!
-//! The object store's client retries single HTTP requests itself (5xx, connection errors) within the bounds set here;
-//! around it, whole operations are retried: a body that broke off, a multipart upload of which one part failed, a
-//! directory on a network file system. What is permanent ([`StoreFault::is_permanent`]) is never tried again.
+//! The object store's client retries single HTTP requests itself (5xx, connection errors) within the bounds set here; around it,
+//! whole operations are retried: a body that broke off, a multipart upload of which one part failed, a directory on a network
+//! file system. A permanent fault ([`StoreFault::is_permanent`]) is never tried again.
 
 use std::future::Future;
 use std::time::Duration;

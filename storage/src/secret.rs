@@ -7,22 +7,22 @@
 //!   it is used all the same, and a warning says so, once.
 //! * It is wiped before it is unlocked.
 //!
-//! What the cryptographic libraries leave on the stack is theirs; that nobody else reads the process's memory is for the process to
-//! see to (`sidecar/src/cli/look.rs`).
+//! What the cryptographic libraries leave on the stack is not covered; the process itself has to see to it that nobody else reads
+//! its memory (`sidecar/src/cli/look.rs`).
 
 use std::fmt;
 use std::sync::Once;
 
 use zeroize::Zeroize as _;
 
-/// Bytes of a key.
+/// The length of a key, in bytes.
 pub(crate) const KEY: usize = 32;
 
 /// As large as a page of memory, on x86-64 and as a rule.
 #[repr(C, align(4096))]
 struct Page<const N: usize>([[u8; KEY]; N]);
 
-/// `N` keys.
+/// `N` keys in a page of their own, wiped when they are dropped.
 pub(crate) struct Secret<const N: usize> {
     // Dropped in this order: what is unlocked was wiped and is still there.
     locked: Option<region::LockGuard>,

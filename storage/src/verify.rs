@@ -12,10 +12,10 @@
 //!   and no new one references it, so that the next checkpoint stores its chunks again.
 //! * What is in quarantine counts as damaged. A deep look reads it again and, unless asked otherwise, takes the note back
 //!   from what is sound: damage may be mended (an older version put back), or have been that of a machine.
-//! * What is missing gets no note: whoever looks finds that out from a listing, and it counts again should it come back.
+//! * What is missing gets no note: any listing shows that, and it counts again if it comes back.
 //! * Only what objects hold is damage. What cannot be read just now (time-outs, refused credentials) ends the
 //!   verification with an error; what does not match, or is not there, is fetched once more first.
-//! * A checkpoint that retention removes meanwhile is not damaged: who is found so is looked for once more. A caller that
+//! * A checkpoint that retention removes meanwhile is not damaged: one that seems damaged is looked for once more. A caller that
 //!   holds all of them ([`Job::hold_all`]) sees none go.
 //!
 //! # Memory
@@ -43,31 +43,31 @@ use crate::manifest::{Manifest, PackEntry};
 use crate::names::{CheckpointNumber, PackId, UnixMillis};
 use crate::pack::{Location, PackIndex, PackIndexEntry};
 
-/// How to verify.
+/// How thorough a verification is to be.
 #[derive(Debug, Clone, Copy)]
 pub struct VerifyOptions {
-    /// Read every chunk.
+    /// Whether every chunk is read and checked against its name.
     pub deep: bool,
     /// Quarantine what is damaged; if deep, also lift the quarantine of what is sound.
     pub quarantine: bool,
 }
 
-/// How far a verification has come.
+/// How far a verification has come, for a progress bar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VerifyProgress {
     /// Bytes of packs to verify: all of them if deep, else those of their indices as far as known.
     pub total_bytes: u64,
-    /// Bytes done since the last time.
+    /// The number of bytes done since the last call.
     pub bytes: u64,
 }
 
-/// A damaged pack.
+/// A pack that cannot serve the checkpoints that need it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DamagedPack {
-    /// Its name.
+    /// The id of the pack.
     #[serde(serialize_with = "as_text")]
     pub pack: PackId,
-    /// What is wrong with it.
+    /// What is wrong with the pack.
     pub reason: String,
     /// The visible checkpoints that need it, oldest first.
     pub checkpoints: Vec<CheckpointNumber>,
@@ -77,20 +77,20 @@ fn as_text<S: serde::Serializer>(pack: &PackId, serializer: S) -> Result<S::Ok, 
     serializer.collect_str(pack)
 }
 
-/// What a verification found.
+/// The result of a verification.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Verified {
     /// Checkpoints that are whole, oldest first.
     pub whole: Vec<CheckpointNumber>,
     /// Checkpoints whose record or manifest is damaged, oldest first.
     pub damaged: Vec<SkippedCheckpoint>,
-    /// Damaged packs.
+    /// The packs that were found to be damaged.
     pub damaged_packs: Vec<DamagedPack>,
     /// Packs and manifests that were in quarantine, are sound and count again, by their names.
     pub lifted: Vec<String>,
-    /// Packs looked at.
+    /// The number of packs that were looked at.
     pub packs: u64,
-    /// Their bytes.
+    /// The bytes of the packs that were looked at.
     pub pack_bytes: u64,
     /// Chunks decoded and compared with their names.
     pub chunks: u64,
@@ -108,7 +108,7 @@ impl Verified {
 #[derive(Default)]
 struct Expected {
     length: u64,
-    /// By offset.
+    /// The chunks that manifests have in the pack, by offset.
     chunks: BTreeMap<u64, (Digest, Location)>,
     checkpoints: BTreeSet<CheckpointNumber>,
     /// Two manifests say different things.
@@ -124,11 +124,11 @@ struct Said {
 
 /// A visible checkpoint.
 struct Seen {
-    /// Of its manifest, if that is known.
+    /// The name of its manifest, if that is known.
     name: Option<String>,
     /// What is wrong with its record or manifest.
     damage: Option<String>,
-    /// Its manifest is in quarantine.
+    /// Whether the checkpoint's manifest is in quarantine.
     noted: bool,
 }
 
@@ -136,14 +136,14 @@ struct Seen {
 struct Again {
     name: Option<String>,
     damaged: bool,
-    /// Those of its packs that matter.
+    /// The packs of the checkpoint that matter.
     packs: BTreeSet<PackId>,
 }
 
 /// What is wrong with a pack.
 struct Damage {
     reason: String,
-    /// It is not there, which needs no note.
+    /// Whether the pack is not there, which needs no note.
     missing: bool,
 }
 
@@ -190,7 +190,7 @@ impl VerifyOptions {
     }
 }
 
-/// Why what is in quarantine still is.
+/// Why something in quarantine stays there.
 fn still_quarantined(options: VerifyOptions) -> String {
     if options.deep {
         "quarantined as damaged and sound now: `phos-ft verify --deep` lifts that, without --no-quarantine".into()

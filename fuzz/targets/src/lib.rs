@@ -17,7 +17,7 @@ use bytes::Bytes;
 use phos_agent::image::AgentImage;
 use phos_protocol::channel::{self, MAX_PACKET};
 use phos_storage::fuzzing::SmallObject;
-use phos_storage::{Digest, FileContent, HeadRecord, JobName, Manifest, Nonce, PackId, fuzzing};
+use phos_storage::{Digest, HeadRecord, JobName, Manifest, Nonce, PackId, fuzzing};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -159,16 +159,6 @@ pub fn manifest(bytes: &[u8]) {
                 .cpu_image
                 .iter()
                 .map(|f| (&f.chunks, f.length)),
-        )
-        .chain(
-            manifest
-                .body
-                .job_files
-                .iter()
-                .filter_map(|f| match &f.content {
-                    FileContent::Stored(list) => Some((list, f.length)),
-                    FileContent::LengthOnly => None,
-                }),
         );
     let mut total = 0;
     for (list, length) in lists {

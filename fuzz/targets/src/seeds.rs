@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use phos_protocol::channel;
 use phos_protocol::shim::{QuiesceFacts, Refusal, ShimState, TableEntry, ToShim};
-use phos_protocol::types::{Allocation, AllocationKey, AllocationKind, Device, GpuUuid};
+use phos_protocol::types::{Allocation, AllocationKey, AllocationKind, Device, GpuUuid, MemberId};
 use phos_protocol::{agent, shim};
 use phos_storage::fuzzing;
 
@@ -110,7 +110,7 @@ fn sealed() -> Vec<Seed> {
 
 fn messages() -> Vec<Seed> {
     let key = AllocationKey {
-        owner: 10_000,
+        owner: MemberId::here(10_000),
         id: 7,
     };
     let allocation = Allocation {
@@ -210,7 +210,7 @@ fn messages() -> Vec<Seed> {
         agent::ToSidecar::Quiesced {
             seq: 3,
             outcome: Ok(vec![agent::Process {
-                pid: 10_000,
+                member: MemberId::here(10_000),
                 devices,
             }]),
         },
@@ -265,8 +265,8 @@ pub fn bombs() -> Vec<Seed> {
     let string = [0x5b, 0x10, 0, 0, 0, 0, 0, 0, 0];
     let packs = [b"\xa1\x65packs".as_slice(), &array].concat();
     let digest = [b"\xa1\x66chunks\xa1\x66digest".as_slice(), &string].concat();
-    let training = [
-        b"\xa1\x64body\xa1\x68training".as_slice(),
+    let phases = [
+        b"\xa1\x64body\xa1\x67timings\xa1\x69phases_us".as_slice(),
         &[0xbb, 0x10, 0, 0, 0, 0, 0, 0, 0],
     ]
     .concat();
@@ -312,7 +312,7 @@ pub fn bombs() -> Vec<Seed> {
         for payload in [
             &packs[..],
             &digest,
-            &training,
+            &phases,
             &array,
             &string,
             &[0x81; 100_000],

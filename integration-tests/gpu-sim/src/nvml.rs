@@ -141,7 +141,8 @@ fn held(pid: u32, device: &str) -> u64 {
             files.insert(file.ino(), file.len());
         }
     }
-    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let maps = std::fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let maps = String::from_utf8_lossy(&maps);
     let mut parts = std::collections::BTreeMap::new();
     for line in maps.lines().filter(|line| line.contains(device)) {
         // start-end, rights, offset, device, inode, path.

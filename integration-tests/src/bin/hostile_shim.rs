@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use phos_protocol::channel::{self, RecvError, SendError};
 use phos_protocol::shim::{QuiesceFacts, ShimState, TableEntry, ToAgent, ToShim};
-use phos_protocol::types::{Allocation, AllocationKey, AllocationKind};
+use phos_protocol::types::{Allocation, AllocationKey, AllocationKind, MemberId};
 use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketType, connect, send, socket};
 
 /// An allocation of the parent: the first that a shim makes.
@@ -48,7 +48,10 @@ fn greet(socket: &OwnedFd, state: ShimState) -> Result<(), SendError> {
 fn table_of_nothing() -> Result<Vec<u8>> {
     let entry = |id| TableEntry {
         allocation: Allocation {
-            key: AllocationKey { owner: 0, id },
+            key: AllocationKey {
+                owner: MemberId::here(0),
+                id,
+            },
             device: 0,
             bytes: 0,
             kind: AllocationKind::Plain,
@@ -88,7 +91,7 @@ fn flood(path: &Path, file: &Path) -> Result<()> {
 
 fn of_the_parent() -> AllocationKey {
     AllocationKey {
-        owner: std::os::unix::process::parent_id(),
+        owner: MemberId::here(std::os::unix::process::parent_id()),
         id: CLAIMED,
     }
 }

@@ -113,7 +113,7 @@ fn diff_export_verify_and_prune() -> Result<()> {
     let mut changed = 0;
     for allocation in diff["allocations"].as_array().context("no allocations")? {
         ensure!(allocation["change"] == "kept", "{allocation}");
-        let file = format!("gpu/{}-{}", allocation["owner_pid"], allocation["id"]);
+        let file = format!("gpu/{}-{}", allocation["pid"], allocation["id"]);
         let found = differing(&first.join(&file), &second.join(&file))?;
         ensure!(
             allocation["changed_bytes"] == found,

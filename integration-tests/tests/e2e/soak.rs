@@ -142,9 +142,10 @@ fn memory_of_the_applications_own_vmm() -> Result<()> {
     soak(&["--expandable"])
 }
 
+/// Names are cut off after 15 bytes, in the middle of a character too; a child has its parent's.
 #[test]
-fn data_from_workers_and_short_lived_children() -> Result<()> {
-    soak(&["--workers", "4", "--fork-every", "7"])
+fn data_from_workers_and_short_lived_children_whose_names_are_no_text() -> Result<()> {
+    soak(&["--workers", "4", "--fork-every", "7", "--strange-name"])
 }
 
 #[test]

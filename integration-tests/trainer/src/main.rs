@@ -124,6 +124,9 @@ pub(crate) struct Args {
     /// is lost
     #[arg(long)]
     pub counting_thread: bool,
+    /// Call this process what is no text, as one with accents in its name is called once the kernel has cut it off
+    #[arg(long)]
+    pub strange_name: bool,
     /// As a profiler does, take the driver's private tables once this file is there
     #[arg(long, value_name = "FILE")]
     pub profile_at: Option<PathBuf>,
@@ -218,6 +221,13 @@ fn main() -> ExitCode {
     if !(0.0..1.0).contains(&args.dropout) {
         eprintln!("phos-trainer: --dropout is a probability below 1");
         return ExitCode::from(2);
+    }
+    if args.strange_name {
+        let name = c"entra\xc3\xaenemen\xff\xc3";
+        if let Err(error) = rustix::thread::set_name(name) {
+            eprintln!("phos-trainer: --strange-name: {error}");
+            return ExitCode::from(2);
+        }
     }
     let ended = match args.part {
         None => train::run(&args),

@@ -4,17 +4,18 @@
 //! # Limits
 //!
 //! CRIU asks for the resource limits of each process by `prlimit64`, which the kernel answers only to a process with the same
-//! real user and group, or with that capability: the one thing of a dump that root with the other capabilities is refused.
-//! The same numbers stand in `/proc/PID/limits`, for everybody to read. The agent preloads this library into a CRIU that dumps
-//! such a process, where it does not have the capability; CRIU makes this call through the C library's `syscall`, which is taken over here.
+//! real user and group, or with that capability: the only step of a dump that root with the other capabilities is refused. The
+//! same numbers stand in `/proc/PID/limits`, for everybody to read. The agent preloads this library into a CRIU that dumps such a
+//! process, where it does not have the capability; CRIU makes this call through the C library's `syscall`, which is taken over
+//! here.
 //!
 //! # Filters
 //!
 //! To a process that has a seccomp filter itself, the kernel neither suspends the filters of others nor shows them
-//! (`PTRACE_O_SUSPEND_SECCOMP`, `PTRACE_SECCOMP_GET_FILTER`), whatever its capabilities. In a container with a seccomp profile, CRIU has
-//! that profile's filter, and so has the job, with the one more that the agent put on it. That one is known: the agent gives its
-//! program to CRIU in [`FILTER`], and an image gets it alone. What a container puts on its processes a restored job has from the container
-//! that it is restored in, as CRIU has it.
+//! (`PTRACE_O_SUSPEND_SECCOMP`, `PTRACE_SECCOMP_GET_FILTER`), whatever its capabilities. In a container with a seccomp profile,
+//! CRIU has that profile's filter, and so has the job, with the one more that the agent put on it. That one is known: the agent
+//! gives its program to CRIU in [`FILTER`], and an image gets it alone. The filters that a container puts on its processes come,
+//! for a restored job as for CRIU, from the container that it is restored in.
 //!
 //! CRIU then works on the job with the job's filters in force. They must let through what its code in the job calls: the agent's does,
 //! and `docker/seccomp.json` does.
@@ -36,12 +37,13 @@
 //!
 //! * But for that, every call goes to the kernel first, as it is. Only refusals are answered otherwise: that (`EPERM`) of a `prlimit64` that reads, that
 //!   (`EPERM`) of options with a suspension, which are set without it, and that (`EACCES`) of looking at a filter.
-//! * A thread that has other filters than CRIU's and one more has one of its own: which, nobody here can know. The refusal stays.
+//! * A thread whose filters are other than CRIU's and one more has a filter of its own, which cannot be known here. The refusal
+//!   stays.
 //! * What cannot be read or understood stays the kernel's refusal: CRIU then fails as it would without this library.
 //! * It needs the C library and nothing else, not Rust's standard library either: that names libraries (`libdl.so.2`,
-//!   `libpthread.so.0`) which the CRIU bundle, with a newer C library of its own, does not have, and those of the machine do not
-//!   go together with it.
-//! * The library is for CRIU alone. Neither the job nor the agent has it.
+//!   `libpthread.so.0`) which the CRIU bundle, with a newer C library of its own, does not have, and the machine's own do not
+//!   work with that C library.
+//! * The library is for CRIU alone: it is loaded into neither the job nor the agent.
 
 // The standard library is left out of what does not unwind: a release, and what the Makefile builds for tests (`CRIU_LIMITS`).
 #![cfg_attr(all(not(test), panic = "abort"), no_std)]
@@ -196,7 +198,7 @@ fn set_errno(errno: c_int) {
 /// A system call as the kernel takes it: the result, or the negative of an error.
 ///
 /// # Safety
-/// As of the system call.
+/// The same as for the system call.
 unsafe fn kernel(number: c_long, arguments: [c_long; 6]) -> c_long {
     let [a, b, c, d, e, f] = arguments;
     let result: c_long;
@@ -239,7 +241,7 @@ unsafe fn kernel(number: c_long, arguments: [c_long; 6]) -> c_long {
 /// they arrive where seven words arrive.
 ///
 /// # Safety
-/// As of the system call.
+/// The same as for the system call.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn syscall(
     number: c_long,
@@ -278,13 +280,13 @@ const PEEKS: core::ops::RangeInclusive<c_int> = 1..=3;
 const SET_OPTIONS: c_int = 0x4200;
 const GET_FILTER: c_int = 0x420c;
 const GET_METADATA: c_int = 0x420d;
-/// Of the options.
+/// `PTRACE_O_SUSPEND_SECCOMP`, one of the options of `ptrace`.
 const SUSPEND_SECCOMP: c_long = 1 << 21;
 
 /// In place of the C library's. To a look it gives what was found, where the kernel writes it to an address.
 ///
 /// # Safety
-/// As of the system call.
+/// The same as for the system call.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn ptrace(
     request: c_int,
@@ -426,15 +428,15 @@ struct Scan {
     return_mask: u64,
 }
 
-/// `PAGEMAP_SCAN`.
+/// The request of `PAGEMAP_SCAN`, an `ioctl` of `/proc/PID/pagemap`.
 const PAGEMAP_SCAN: libc::c_ulong = 0xc060_6610;
-/// `PAGE_IS_PRESENT | PAGE_IS_SWAPPED`: who asks for these asks what there is to copy, and not for guards.
+/// `PAGE_IS_PRESENT | PAGE_IS_SWAPPED`: a caller that asks for these asks what there is to copy, and not for guards.
 const CONTENT: u64 = 1 << 3 | 1 << 4;
 
 /// In place of the C library's, which takes whatever the request wants: a word, where there is anything.
 ///
 /// # Safety
-/// As of the system call.
+/// The same as for the system call.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn ioctl(file: c_int, request: libc::c_ulong, argument: c_long) -> c_int {
     if request == PAGEMAP_SCAN && argument != 0 && leaves_pages() {
@@ -468,7 +470,7 @@ pub unsafe extern "C" fn ioctl(file: c_int, request: libc::c_ulong, argument: c_
     result as c_int
 }
 
-/// The device of a regular file.
+/// The device that a regular file lies on; `None` for any other kind of file.
 fn device(file: c_int) -> Option<libc::dev_t> {
     // SAFETY: a struct of numbers may be all zeros; the kernel fills it.
     let (found, done) = unsafe {
@@ -508,7 +510,7 @@ fn is_shared_memory(file: c_int) -> Option<bool> {
 /// In place of the C library's.
 ///
 /// # Safety
-/// As of the system call.
+/// The same as for the system call.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn lseek64(file: c_int, offset: i64, whence: c_int) -> i64 {
     if whence == libc::SEEK_DATA && leaves_pages() {
@@ -541,7 +543,7 @@ pub unsafe extern "C" fn lseek64(file: c_int, offset: i64, whence: c_int) -> i64
 /// The same under the name that it has where there is no other.
 ///
 /// # Safety
-/// As of the system call.
+/// The same as for the system call.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn lseek(file: c_int, offset: i64, whence: c_int) -> i64 {
     // SAFETY: what the caller gave.

@@ -29,14 +29,14 @@
 use serde::{Deserialize, Serialize};
 
 use crate::shim::{Refusal, Sequence, TableEntry, WatchTime};
-use crate::types::{Allocation, AllocationKey, Device, GpuUuid, ProcessId};
+use crate::types::{Allocation, AllocationKey, Device, GpuUuid, MemberId};
 
 /// How the job's main process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Exit {
-    /// By itself, with this code.
+    /// The process ended by itself with this exit code.
     Code(i32),
-    /// By this signal.
+    /// The process was killed by this signal.
     Signal(i32),
 }
 
@@ -46,7 +46,7 @@ impl Exit {
         self == Exit::Code(0)
     }
 
-    /// The exit code a shell would report.
+    /// The exit code that a shell would report: 128 and the number for a signal.
     pub fn shell_code(self) -> i32 {
         match self {
             Exit::Code(code) => code,
@@ -55,7 +55,7 @@ impl Exit {
     }
 }
 
-/// The job, as the agent sees it.
+/// The state of the job, as the agent sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum JobState {
     /// Not started yet: the agent waits for `Start` or `Restore`.
@@ -66,17 +66,17 @@ pub enum JobState {
     Ended(Exit),
 }
 
-/// How long a job may take to fall quiet.
+/// How long a job may take to fall quiet, and for how long a thread is held meanwhile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuiesceTime {
-    /// In all, in ms.
+    /// The time for the whole attempt to fall quiet, in ms.
     pub timeout_ms: u32,
     /// For how much of it a thread of the job's is held at a time, before it may make one call, in ms.
     pub hold_ms: u32,
 }
 
 impl QuiesceTime {
-    /// So many ms, without a pause.
+    /// A time of so many ms, during which the job is held without a pause.
     #[must_use]
     pub const fn at_once(timeout_ms: u32) -> Self {
         Self {
@@ -86,19 +86,19 @@ impl QuiesceTime {
     }
 }
 
-/// What the sidecar tells the agent.
+/// Messages from the sidecar to the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToAgent {
-    /// First message.
+    /// The first message of a connection.
     Hello {
         /// The sidecar's phos-ft version, for the log.
         version: String,
     },
-    /// Start CMD afresh.
+    /// Start CMD from its beginning.
     Start,
     /// A part of the memory for the restore that follows: one fd per allocation, in order.
     RestoreMemory {
-        /// The allocations.
+        /// The allocations whose fds are beside the message, in the same order.
         allocations: Vec<Allocation>,
     },
     /// Ask for an empty directory for an image; answered by `ImageDirectory`.
@@ -122,22 +122,22 @@ pub enum ToAgent {
     },
     /// Go on with the attempt: detach and dump.
     Dump {
-        /// The attempt.
+        /// The attempt's number, from its `Quiesce`.
         seq: Sequence,
     },
     /// Everything that had to leave the GPU first has left: let the job run.
     Attach {
-        /// The attempt.
+        /// The attempt's number, from its `Quiesce`.
         seq: Sequence,
     },
     /// Stop the attempt and let the job run.
     Abandon {
-        /// The attempt.
+        /// The number of the attempt to stop.
         seq: Sequence,
     },
     /// The image directory of the attempt is no longer needed.
     Finish {
-        /// The attempt.
+        /// The number of the attempt whose image is no longer needed.
         seq: Sequence,
     },
     /// Answer to `NeedMemory`.
@@ -146,13 +146,13 @@ pub enum ToAgent {
     Terminate,
     /// The job was taken over in the store: its processes belong to this epoch from now on.
     TakenOver {
-        /// The epoch.
+        /// The epoch of the take-over: the number of its record in the job's log.
         epoch: u64,
     },
-    /// Another node has taken the job over: what runs here goes on beside it for nothing. End it, and do not start it
-    /// again in this container.
+    /// Another node has taken the job over: what runs here continues beside it for nothing. End it, and do not start it again in
+    /// this container.
     Fenced {
-        /// Who has it now, for the log.
+        /// Who has the job now, in words for the log.
         reason: String,
     },
     /// Ask whether the files that the job needs and its image does not carry are here. `agent.json` of the image is in the
@@ -160,9 +160,9 @@ pub enum ToAgent {
     CheckFiles,
     /// Say when a process that did not fall quiet waits for its own GPU work: the moment for the next `Quiesce`.
     Watch {
-        /// The attempt that is to follow.
+        /// The number of the attempt that is to follow.
         seq: Sequence,
-        /// For how long.
+        /// How long to watch, and for how long the job may be held meanwhile.
         time: WatchTime,
     },
 }
@@ -170,9 +170,10 @@ pub enum ToAgent {
 /// A process of the job that uses CUDA.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
-    /// Its PID inside the job's namespace.
-    pub pid: ProcessId,
-    /// The GPUs it sees.
+    /// Identifies the process across the machines of the job.
+    #[serde(alias = "pid")]
+    pub member: MemberId,
+    /// The GPUs that the process sees.
     pub devices: Vec<Device>,
 }
 
@@ -192,26 +193,26 @@ pub struct DumpTimes {
 /// Facts about the job at a checkpoint that a restore needs to know before it starts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DumpFacts {
-    /// Time per step.
+    /// How long each step of the dump took.
     pub times: DumpTimes,
-    /// The processes with CUDA.
+    /// The processes of the job that use CUDA.
     pub processes: Vec<Process>,
-    /// Bytes in the image directory.
+    /// The number of bytes in the image directory.
     pub image_bytes: u64,
     /// `cuDriverGetVersion`, e.g. 13000.
     pub driver_version: u32,
 }
 
-/// What the agent tells the sidecar.
+/// Messages from the agent to the sidecar.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToSidecar {
-    /// Answer to `Hello`.
+    /// The answer to `Hello`.
     Welcome {
-        /// The agent's phos-ft version.
+        /// The phos-ft version of the agent.
         version: String,
         /// Chosen at random when the agent started.
         agent: u64,
-        /// The job.
+        /// The state of the job at the moment of the connection.
         job: JobState,
         /// How often the job was brought back by this agent.
         restarts: u32,
@@ -223,9 +224,9 @@ pub enum ToSidecar {
         /// one in force in the store must not take the job over again.
         epoch: u64,
     },
-    /// Another sidecar is connected.
+    /// The answer to a sidecar while another one is connected.
     Busy,
-    /// CMD was started.
+    /// The answer to `Start`: CMD was started, or why it was not.
     Started(Result<(), String>),
     /// The directory fd is beside the message.
     ImageDirectory(Result<(), String>),
@@ -233,7 +234,7 @@ pub enum ToSidecar {
     Restored(Result<RestoreTimes, String>),
     /// Part of the table of all live allocations of the job.
     Table {
-        /// The attempt.
+        /// The number of the attempt that the table belongs to.
         seq: Sequence,
         /// `with_fd` tells whether the fd travels with this packet: only those this sidecar was
         /// not sent yet.
@@ -241,7 +242,7 @@ pub enum ToSidecar {
     },
     /// Outcome of `Quiesce`. The table is complete.
     Quiesced {
-        /// The attempt.
+        /// The number of the attempt.
         seq: Sequence,
         /// The CUDA processes, or why the attempt ended (the job runs on).
         outcome: Result<Vec<Process>, AttemptError>,
@@ -249,31 +250,31 @@ pub enum ToSidecar {
     /// The driver has saved the control state and holds no device memory for the job now: the moment to
     /// measure what its restore will need.
     ControlSaved {
-        /// The attempt.
+        /// The number of the attempt.
         seq: Sequence,
     },
     /// Outcome of `Dump`; with `Ok`, the image's directory fd is beside the message. The job is
     /// still detached; on `Err` it was attached and runs.
     Dumped {
-        /// The attempt.
+        /// The number of the attempt.
         seq: Sequence,
         /// Facts, or why the attempt ended.
         outcome: Result<Box<DumpFacts>, AttemptError>,
     },
-    /// The job runs again.
+    /// The job runs again: the attempt's stop is over.
     Resumed {
-        /// The attempt.
+        /// The number of the attempt.
         seq: Sequence,
         /// The whole stop, from closing the first gate to opening the last, in ns.
         stop_ns: u64,
-        /// Attaching, in ns.
+        /// How long attaching the memory took, in ns.
         attach_ns: u64,
         /// Whether this was asked for by `Attach`. Else the attempt was undone, and what was not copied by then is not what it was.
         whole: bool,
     },
     /// The job's main process ended.
     JobExited {
-        /// How.
+        /// How the process ended: its exit code, or the signal that killed it.
         exit: Exit,
         /// Whether it ended because the agent was told to stop: then no restore is wanted.
         stopping: bool,
@@ -281,19 +282,19 @@ pub enum ToSidecar {
     /// The job freed these allocations: close what is held of them (unless a checkpoint in flight
     /// still reads it), else their memory stays taken. At most [`crate::channel::BATCH`]; no answer.
     Freed {
-        /// The allocations.
+        /// The names of the freed allocations.
         keys: Vec<AllocationKey>,
     },
     /// An allocation of the job failed; release what can be released and answer.
     NeedMemory {
-        /// The GPU.
+        /// The GPU on which the job's allocation failed.
         gpu: GpuUuid,
-        /// Bytes the job asked for.
+        /// How many bytes the job asked for.
         bytes: u64,
     },
     /// The agent was asked to end (SIGTERM). It waits for `Terminate` at most this long.
     Terminating {
-        /// In ms.
+        /// How long the agent waits, in ms.
         grace_ms: u64,
     },
     /// Checkpoints are ruled out for now; the text names why and the remedy.
@@ -304,7 +305,7 @@ pub enum ToSidecar {
     /// Answer to `Restore` in place of `Restored`: the driver of this machine cannot take the job to these GPUs, nor any
     /// older checkpoint of it. Nothing was changed.
     CannotMove {
-        /// Why, and the remedy.
+        /// Why the driver cannot, and the remedy.
         reason: String,
     },
     /// Outcome of `CheckFiles`: what is missing or differs, and the remedy.
@@ -312,18 +313,18 @@ pub enum ToSidecar {
     /// Answer to `Restore` in place of `Restored`: every process came back, and the driver cannot bring back what it saved
     /// of one. That will not change: trying it over and over costs the job only time.
     NotRestorable {
-        /// Why.
+        /// Why the driver cannot bring the process back.
         reason: String,
     },
     /// Answer to `Restore` in place of `Restored`: somebody has to put something right first. Older checkpoints are not tried
     /// in its place: what was trained since would be lost for that.
     Refused {
-        /// What, and how.
+        /// What has to be put right, and how.
         reason: String,
     },
     /// Answer to `Watch`, if there is one.
     Moment {
-        /// The attempt.
+        /// The number given in `Watch`.
         seq: Sequence,
         /// A process has waited for its work, now. Else no process can say when it does.
         waited: bool,
@@ -333,27 +334,27 @@ pub enum ToSidecar {
 /// How long each step of a restore took, in ns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RestoreTimes {
-    /// Files put back.
+    /// Putting the files of the job back, in ns.
     pub files_ns: u64,
-    /// CRIU.
+    /// CRIU's restore of the processes, in ns.
     pub criu_ns: u64,
-    /// Control state.
+    /// The driver's restore of the control state, in ns.
     pub control_restore_ns: u64,
-    /// Attach.
+    /// Attaching the memory in all processes, in ns.
     pub attach_ns: u64,
 }
 
 /// Why a checkpoint attempt ended. The job runs on in each case.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AttemptError {
-    /// A shim refused.
+    /// The shim of a process refused.
     Shim {
-        /// The process.
-        pid: ProcessId,
-        /// Its answer.
+        /// The process whose shim refused.
+        member: MemberId,
+        /// The reason that the shim gave.
         refusal: Refusal,
     },
-    /// The job ended during the attempt.
+    /// The job ended while the attempt was under way.
     JobEnded,
     /// The driver has no checkpoint calls, or they failed: what, and the remedy.
     Control(String),
@@ -386,7 +387,7 @@ impl AttemptError {
 impl std::fmt::Display for AttemptError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            AttemptError::Shim { pid, refusal } => write!(f, "process {pid}: {refusal}"),
+            AttemptError::Shim { member, refusal } => write!(f, "process {member}: {refusal}"),
             AttemptError::JobEnded => f.write_str("the job ended during the checkpoint"),
             AttemptError::Control(what) => write!(f, "GPU control state: {what}"),
             AttemptError::Criu(what) => write!(f, "CRIU: {what}"),

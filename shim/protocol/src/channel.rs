@@ -62,7 +62,7 @@ impl SendError {
     }
 }
 
-/// Why no message came.
+/// Why no message was received.
 #[derive(Debug, thiserror::Error)]
 pub enum RecvError {
     /// The socket failed.
@@ -71,19 +71,19 @@ pub enum RecvError {
     /// The peer closed the connection.
     #[error("the peer closed the connection")]
     Closed,
-    /// Not a packet of this protocol, or cut off.
+    /// The packet is not one of this protocol, or is cut off.
     #[error("not a phos-ft packet: {0}")]
     Malformed(&'static str),
     /// The fds beside the packet did not fit into this process: the kernel dropped them.
     #[error("the process has no file descriptors left: raise ulimit -n")]
     NoDescriptors,
-    /// The peer speaks another version.
+    /// The peer speaks another version of the protocol.
     #[error(
         "the peer speaks protocol version {0}, this program version {VERSION}: run the shim, \
          agent and sidecar of one phos-ft release together"
     )]
     Version(u16),
-    /// The payload does not decode.
+    /// The payload of a packet is not an encoded message.
     #[error("cannot decode message: {0}")]
     Decode(postcard::Error),
 }
@@ -137,7 +137,7 @@ pub fn decode<M: DeserializeOwned>(packet: &[u8]) -> Result<M, RecvError> {
 /// Sends one message with its fds.
 ///
 /// # Errors
-/// See [`SendError`].
+/// The message could not be sent: see [`SendError`].
 pub fn send<M: Serialize>(
     socket: impl AsFd,
     message: &M,
@@ -166,7 +166,7 @@ pub fn send<M: Serialize>(
 /// Receives one message and the fds that came with it.
 ///
 /// # Errors
-/// See [`RecvError`]. Fds of a rejected packet are closed.
+/// No message was received: see [`RecvError`]. Fds of a rejected packet are closed.
 pub fn recv<M: DeserializeOwned>(socket: impl AsFd) -> Result<(M, Vec<OwnedFd>), RecvError> {
     let mut buffer = vec![0_u8; MAX_PACKET];
     let mut space = vec![MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FDS))];
@@ -213,7 +213,7 @@ mod tests {
 
     use super::*;
     use crate::shim::{Sequence, ToShim};
-    use crate::types::AllocationKey;
+    use crate::types::{AllocationKey, MemberId};
 
     fn pair() -> (OwnedFd, OwnedFd) {
         socketpair(
@@ -235,7 +235,10 @@ mod tests {
             rustix::fs::ftruncate(f, i as u64).unwrap();
         }
         let keys = (0..BATCH as u64)
-            .map(|id| AllocationKey { owner: 10_000, id })
+            .map(|id| AllocationKey {
+                owner: MemberId::here(10_000),
+                id,
+            })
             .collect();
         let message = ToShim::Memory { seq: 7, keys };
         let borrowed: Vec<_> = files.iter().map(|f| f.as_fd()).collect();
@@ -312,7 +315,7 @@ mod tests {
         fn round_trip(seq: Sequence, ids in proptest::collection::vec(any::<u64>(), 0..BATCH)) {
             let message = ToShim::Memory {
                 seq,
-                keys: ids.iter().map(|&id| AllocationKey { owner: 1, id }).collect(),
+                keys: ids.iter().map(|&id| AllocationKey { owner: MemberId::here(1), id }).collect(),
             };
             let packet = encode(&message, 0).unwrap();
             prop_assert_eq!(decode::<ToShim>(&packet).unwrap(), message);

@@ -14,11 +14,11 @@
 //!   message.
 //! * A packet is checked (size, magic, version) before it is parsed. A peer of another version is
 //!   told so by [`channel::RecvError::Version`]; nothing is guessed.
-//! * Both ends are of one build in most installations, but the shim is part of a restored process
-//!   image and may be older than the agent: a change of any type here is a change of
-//!   [`channel::VERSION`]. Except a new message at the end of what a shim says: an older shim does not
-//!   say it, and no agent meets a newer one. And one at the end of what a shim is told, if it is told only to those that have
-//!   said that they understand it ([`shim::ToAgent::Watches`]).
+//! * Both ends are of one build in most installations, but the shim is part of a restored process image and may be older than the
+//!   agent: a change of any type here is a change of [`channel::VERSION`]. There are two exceptions: a new message at the end of
+//!   those that a shim sends, since an older shim does not send it and no agent meets a newer shim; and a new message at the end
+//!   of those that a shim is sent, if it is sent only to shims that have said that they understand it
+//!   ([`shim::ToAgent::Watches`]).
 
 #![deny(missing_docs)]
 

@@ -32,8 +32,7 @@ use crate::types::{Allocation, AllocationId, AllocationKey, Device, ProcessId};
 
 /// Numbers in one [`ToShim::Welcome`], at most; as many mean that another follows. Each takes ten bytes at most.
 ///
-/// A shim of before, in a restored image, takes the first for the whole and ignores the others: it exports again what
-/// they name.
+/// An older shim, in a restored image, takes the first for the whole and ignores the others: it exports again what they name.
 pub const HELD: usize = 6_000;
 
 const _: () = assert!(HELD * 10 + 64 < crate::channel::MAX_PACKET);
@@ -65,9 +64,9 @@ pub enum Refusal {
     Unsupported(String),
     /// A driver call failed: its name and result.
     Driver {
-        /// The entry point.
+        /// The name of the driver's entry point.
         call: String,
-        /// Its `CUresult`.
+        /// The `CUresult` that the call returned.
         result: u32,
     },
     /// Anything else, in words.
@@ -75,7 +74,7 @@ pub enum Refusal {
     /// Nothing was held back: work in flight takes longer than the time given to end, as was seen after an earlier
     /// request, whose gate was open again. Worth trying again when the job waits for it, or with more time.
     Slow {
-        /// How long it took to end, in ms.
+        /// How long the work took to end when it was last seen to, in ms.
         needs_ms: u32,
     },
 }
@@ -107,7 +106,7 @@ impl std::fmt::Display for Refusal {
     }
 }
 
-/// What a shim tells the agent.
+/// Messages from a shim to the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToAgent {
     /// First message of every connection.
@@ -117,15 +116,15 @@ pub enum ToAgent {
         /// Chosen at random when the shim initialised: tells a process from another that got the
         /// same PID, or from the one before `exec`.
         instance: u64,
-        /// See [`ShimState`].
+        /// Where the process is in a checkpoint: see [`ShimState`].
         state: ShimState,
-        /// The devices the process sees.
+        /// The devices that the process sees.
         devices: Vec<Device>,
     },
     /// A part of the list of all live allocations owned by this process. Sent before
     /// [`ToAgent::Quiesced`]; an allocation missing from the whole list was freed.
     Table {
-        /// The checkpoint attempt.
+        /// The number of the checkpoint attempt, from its request.
         seq: Sequence,
         /// Each entry says whether its fd is in this packet (in order): only those the agent does
         /// not have yet.
@@ -135,7 +134,7 @@ pub enum ToAgent {
     },
     /// Outcome of [`ToShim::Quiesce`].
     Quiesced {
-        /// The checkpoint attempt.
+        /// The number of the checkpoint attempt, from its request.
         seq: Sequence,
         /// `Ok`: the gate is closed, every context idle, the table complete. `Err`: the gate is
         /// open again.
@@ -143,17 +142,16 @@ pub enum ToAgent {
     },
     /// Outcome of [`ToShim::Detach`]. After `Ok` the shim closes the connection.
     Detached {
-        /// The checkpoint attempt.
+        /// The number of the checkpoint attempt, from its request.
         seq: Sequence,
         /// `Err`: part of the memory may be unmapped; see the module's rules.
         outcome: Result<(), Refusal>,
     },
     /// Outcome of [`ToShim::Attach`]. The gate is still closed.
     Attached {
-        /// The checkpoint attempt.
+        /// The number of the checkpoint attempt, from its request.
         seq: Sequence,
-        /// `Err`: the job cannot go on in this process; the agent kills it and resumes it from a
-        /// checkpoint.
+        /// `Err`: the job cannot continue in this process; the agent kills it and resumes it from a checkpoint.
         outcome: Result<(), Refusal>,
     },
     /// An allocation of the job failed for lack of device memory. The shim waits (bounded) for
@@ -161,13 +159,13 @@ pub enum ToAgent {
     OutOfMemory {
         /// Device ordinal inside the process.
         device: i32,
-        /// Bytes asked for.
+        /// How many bytes the application asked for.
         bytes: u64,
     },
     /// The application exports memory: the agent takes the fd (beside the message) into the vault
     /// and answers with [`ToShim::Shared`], whose fd the application gets.
     Share {
-        /// The allocation.
+        /// The allocation whose fd is beside the message.
         allocation: Allocation,
         /// Whether its fd is in this packet (false: the agent has it).
         with_fd: bool,
@@ -178,10 +176,10 @@ pub enum ToAgent {
     /// The process uses something that rules checkpoints out (the text names it and the remedy).
     /// Sent at the first use and after every `Hello` while it lasts.
     Unsupported {
-        /// For the log and for `phos-ft status`.
+        /// Why, and the remedy, for the log and for `phos-ft status`.
         reason: String,
     },
-    /// The reason given before has gone.
+    /// The reason that was given before no longer holds: checkpoints are possible again.
     Supported,
     /// The application freed these allocations of its own, whose fds the agent holds. The agent
     /// closes them (and has the sidecar do so), else the memory stays taken until the next table.
@@ -194,15 +192,15 @@ pub enum ToAgent {
     /// process's host memory when its control state is checkpointed. Sent before a good
     /// [`ToAgent::Quiesced`] when it is not 0.
     Native {
-        /// The checkpoint attempt.
+        /// The number of the checkpoint attempt, from its request.
         seq: Sequence,
-        /// In bytes, over all devices.
+        /// The bytes that the driver saves, over all devices.
         bytes: u64,
     },
     /// The application opens memory of another process by a handle that this one got from it. The agent answers with
     /// [`ToShim::Identified`], the fd beside it, and counts the process as one that imports the allocation.
     Fetch {
-        /// The allocation.
+        /// The name of the allocation to open.
         key: AllocationKey,
         /// `instance` of the owner's `Hello`: a handle of a process that has ended is none of another with its PID.
         instance: u64,
@@ -210,7 +208,7 @@ pub enum ToAgent {
     /// The process does not import these allocations of others any more. At most [`crate::channel::BATCH`] per message;
     /// no answer.
     LetGo {
-        /// The allocations.
+        /// The names of the allocations that the process let go.
         keys: Vec<AllocationKey>,
     },
     /// A tool has taken the driver's private tables (a profiler, a debugger), so that the driver may refuse to checkpoint the process:
@@ -219,12 +217,13 @@ pub enum ToAgent {
     /// What the process has on its GPUs while the job runs: after every `Hello`, and when it has changed, up to a second later. No
     /// answer.
     Usage(Usage),
-    /// The process understands [`ToShim::Watch`] and [`ToShim::QuiesceInTurns`]. Sent after every `Hello`; no answer. Shims of before do not say it.
+    /// The process understands [`ToShim::Watch`] and [`ToShim::QuiesceInTurns`]. Sent after every `Hello`; no answer. Older shims
+    /// do not say it.
     Watches,
     /// Answer to [`ToShim::Watch`]: the job has just waited for its GPU work, and has none in flight. It is held for the
     /// [`ToShim::Quiesce`] that is to come, for as long as was said.
     Moment {
-        /// The request.
+        /// The number given in [`ToShim::Watch`].
         seq: Sequence,
     },
 }
@@ -245,7 +244,7 @@ pub struct Usage {
 /// An allocation in [`ToAgent::Table`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableEntry {
-    /// The allocation.
+    /// The allocation as the owner's registry knows it.
     pub allocation: Allocation,
     /// Bytes of it that the application asked for (the rest is rounding).
     pub requested: u64,
@@ -267,7 +266,7 @@ pub struct QuiesceFacts {
 /// How long a job is watched, and held meanwhile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WatchTime {
-    /// In all, in ms; 0: no longer.
+    /// How long the watch lasts in all, in ms; 0 ends one.
     pub for_ms: u32,
     /// How long the job may be held at a time to see whether anything is left in flight, in ms.
     pub glance_ms: u32,
@@ -276,7 +275,7 @@ pub struct WatchTime {
 }
 
 impl WatchTime {
-    /// Ends a watch.
+    /// The time that ends a watch.
     pub const OVER: Self = Self {
         for_ms: 0,
         glance_ms: 0,
@@ -284,7 +283,7 @@ impl WatchTime {
     };
 }
 
-/// What the agent tells a shim.
+/// Messages from the agent to a shim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToShim {
     /// Answer to `Hello`. Several, when the list is longer than [`HELD`]: one with fewer numbers is the last.
@@ -294,32 +293,32 @@ pub enum ToShim {
     },
     /// Close the gate, idle the contexts, send the table.
     Quiesce {
-        /// The checkpoint attempt.
+        /// The number of the checkpoint attempt.
         seq: Sequence,
         /// Give up and open the gate after this many ms.
         timeout_ms: u32,
     },
     /// Open the gate. The answer to an abandoned checkpoint, or the end of a good one.
     Resume {
-        /// The checkpoint attempt.
+        /// The number of the checkpoint attempt.
         seq: Sequence,
     },
     /// Unmap and release everything, then close the connection and wait for the socket's path.
     Detach {
-        /// The checkpoint attempt.
+        /// The number of the checkpoint attempt.
         seq: Sequence,
     },
     /// Part of the memory to attach: one fd beside the message per key, in order. Own allocations
     /// and imported ones alike.
     Memory {
-        /// The checkpoint attempt.
+        /// The number that the process waits for: that of the attempt, or of the restore.
         seq: Sequence,
-        /// Names of the fds.
+        /// The names of the allocations whose fds are beside the message, in the same order.
         keys: Vec<AllocationKey>,
     },
     /// All fds were sent: import and map them, answer `Attached`, keep the gate closed.
     Attach {
-        /// The checkpoint attempt.
+        /// The number that the process waits for: that of the attempt, or of the restore.
         seq: Sequence,
     },
     /// Whatever device memory phos-ft could give back was given back (also when that was none).
@@ -332,15 +331,15 @@ pub enum ToShim {
     /// Say when the job waits for its own GPU work. Only to who said [`ToAgent::Watches`]. Ends with the answer, the time, a
     /// `Quiesce` or a `Resume`.
     Watch {
-        /// Chosen by who asks.
+        /// A number that the sender chooses, to match the answer.
         seq: Sequence,
-        /// For how long.
+        /// How long to watch, and for how long an answer may hold the job.
         time: WatchTime,
     },
     /// As `Quiesce`, for a job with more work queued than ends while it may be held: no thread is held for more than `hold_ms` at a
     /// time; each then makes one call, and is held again. Only to who said [`ToAgent::Watches`].
     QuiesceInTurns {
-        /// The checkpoint attempt.
+        /// The number of the checkpoint attempt.
         seq: Sequence,
         /// Give up and open the gate after this many ms.
         timeout_ms: u32,

@@ -1,5 +1,5 @@
-//! Attach: memory imported from the agent's fds and mapped where it was. What is attached already is left alone, so that
-//! an attach after half a detach, or after half an attach, does the rest.
+//! Attach: memory imported from the agent's fds and mapped where it was. What is attached already is left alone, so that an
+//! attach after a detach or an attach that stopped half way does the rest.
 //!
 //! Fds are imported and closed as they come, a packet at a time: the process never has more of them than a packet brings.
 
@@ -17,7 +17,7 @@ use crate::{instances, log, mode};
 /// An attach that began with the first packet of memory.
 #[derive(Debug)]
 pub struct Attaching {
-    /// The first failure.
+    /// The first failure of the attach, which the agent is told in the end.
     outcome: Result<(), Refusal>,
 }
 
@@ -58,7 +58,7 @@ fn import(key: AllocationKey, fd: OwnedFd) -> Result<(), Refusal> {
     let mut registry = registry::lock();
     // What the agent has and the process does not any more is no fault: it may have freed it just before.
     let Some(physical) = registry
-        .by_key(key, mode::process())
+        .by_key(key, mode::member())
         .and_then(|id| registry.physical_mut(id))
     else {
         return Ok(());
@@ -82,7 +82,7 @@ fn map() -> Result<(), Refusal> {
     for (id, physical) in registry.all() {
         let key = match physical.origin {
             Origin::Own => AllocationKey {
-                owner: mode::process(),
+                owner: mode::member(),
                 id,
             },
             Origin::Imported(key) => key,

@@ -18,17 +18,17 @@ use crate::sync::{lock, wait};
 const MEMORY_WAIT: Duration = Duration::from_secs(3);
 /// How long it waits for an answer about shared memory.
 const ANSWER_WAIT: Duration = Duration::from_secs(10);
-/// How long a full socket is waited for.
+/// How long to wait for room in a socket that is full.
 const SEND_WAIT: Duration = Duration::from_secs(5);
 
-/// Why a question was not answered.
+/// Why a question to the agent was not answered.
 #[derive(Debug)]
 pub enum AskError {
-    /// There is no agent.
+    /// No agent is connected.
     NotConnected,
     /// The connection went while the answer was awaited.
     Lost,
-    /// The agent said no.
+    /// The agent refused, with this reason.
     Refused(String),
 }
 
@@ -41,7 +41,7 @@ struct State {
     shared: Option<Result<OwnedFd, String>>,
     identified: Option<(Option<Allocation>, Option<OwnedFd>)>,
     freed: VecDeque<AllocationId>,
-    /// Allocations of others that are imported no more.
+    /// Allocations of others that are no longer imported.
     let_go: VecDeque<AllocationKey>,
 }
 
@@ -60,8 +60,8 @@ static CHANGED: Condvar = Condvar::new();
 static SOCKET: AtomicI32 = AtomicI32::new(-1);
 static LOST_FREED: AtomicU64 = AtomicU64::new(0);
 
-/// While it is held the process is not dumped: the connection is closed before, which waits for this. Whoever has a
-/// descriptor of device memory outside the gate holds one for as long, and does not wait at the gate with it.
+/// While it is held the process is not dumped: the connection is closed before, which waits for this. A thread that has a
+/// descriptor of device memory outside the gate holds a line for as long, and does not wait at the gate with it.
 #[must_use]
 #[derive(Debug)]
 pub struct Line {
@@ -109,7 +109,7 @@ pub fn connected(socket: Arc<OwnedFd>) {
     CHANGED.notify_all();
 }
 
-/// The connection is gone (control thread). Whoever waits for an answer goes on.
+/// The connection is gone (control thread). A thread that waits for an answer continues.
 pub fn disconnected() {
     SOCKET.store(-1, Ordering::Release);
     let mut state = lock(&STATE);
@@ -133,12 +133,17 @@ fn socket() -> Option<Arc<OwnedFd>> {
 
 /// Waits a moment for the agent to be there; whether it is.
 pub fn wait_connected() -> bool {
+    wait_until(|state| state.socket.is_some())
+}
+
+/// Waits at most two seconds; whether it is so then.
+fn wait_until(is_so: impl Fn(&State) -> bool) -> bool {
     let start = Instant::now();
     let mut state = lock(&STATE);
-    while state.socket.is_none() && start.elapsed() < Duration::from_secs(2) {
+    while !is_so(&state) && start.elapsed() < Duration::from_secs(2) {
         state = wait(&CHANGED, state, Duration::from_millis(100));
     }
-    state.socket.is_some()
+    is_so(&state)
 }
 
 /// Sends, waiting while the socket is full.
@@ -205,7 +210,7 @@ pub fn freed(id: AllocationId) {
     flush_freed();
 }
 
-/// Memory of another process is imported no more.
+/// Notes that memory of another process is no longer imported.
 pub fn let_go(key: AllocationKey) {
     lock(&STATE).let_go.push_back(key);
     flush_freed();
@@ -299,7 +304,11 @@ fn question<T>(
         };
         (socket, state.generation)
     };
-    send_on(&socket, message, fds).map_err(|_| AskError::Lost)?;
+    if send_on(&socket, message, fds).is_err() {
+        // Until the control thread has noticed, the next question would go the same way, and the tries be used up at once.
+        wait_until(|state| state.generation != generation);
+        return Err(AskError::Lost);
+    }
     let start = Instant::now();
     let mut state = lock(&STATE);
     loop {
@@ -327,7 +336,7 @@ fn question<T>(
     }
 }
 
-/// Gives memory to the vault and gets its fd for the application. Who calls it with a descriptor holds a [`Line`] for it.
+/// Gives memory to the vault and gets its fd for the application. A caller that has a descriptor holds a [`Line`] for it.
 pub fn share(allocation: Allocation, fd: Option<BorrowedFd<'_>>) -> Result<OwnedFd, AskError> {
     let message = ToAgent::Share {
         allocation,

@@ -109,10 +109,10 @@ pub fn instance() -> u64 {
     INSTANCE.load(Ordering::Relaxed)
 }
 
-/// What the gate is closed for.
+/// How far the process is in a checkpoint: what the gate is closed for, if it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// The job runs.
+    /// The gate is open and the job runs.
     Running,
     /// Gate closed and contexts idle; nothing unmapped.
     Quiesced(Sequence),
@@ -122,7 +122,7 @@ enum Phase {
     Attached(Sequence),
 }
 
-/// Why serving a connection ended.
+/// Why the service of a connection ended.
 enum End {
     /// The peer is gone, or cannot be understood.
     Lost(String),
@@ -138,7 +138,7 @@ struct Control {
     fresh: bool,
     /// Memory has begun to come.
     attaching: Option<Attaching>,
-    /// What the agent knows of the memory.
+    /// What the agent was last told of the process's memory.
     told: Told,
     /// The agent wants to know when the job waits for its work.
     watch: Option<Watch>,
@@ -461,7 +461,7 @@ fn receive(socket: &OwnedFd, limit: Duration) -> Result<Option<(ToShim, Vec<Owne
     }
 }
 
-/// The devices that the process sees.
+/// The devices that the process sees, as the agent is told them.
 fn devices() -> Vec<Device> {
     let mut count = 0;
     // SAFETY: writes one integer.

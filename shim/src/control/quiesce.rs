@@ -1,8 +1,8 @@
 //! Quiesce: gate closed, nothing in flight, every context idle, the table sent.
 //!
 //! No try holds the job for longer than it was asked for. Work that is queued for longer than that ends in a later one, at a
-//! moment at which the job waits for it (`watch`), or in one that goes on for longer while no thread of the job's is held for
-//! more than `hold` at a time: each then makes one call, and waits again. The GPU has more to do meanwhile than so few calls bring.
+//! moment at which the job waits for it (`watch`), or in one that lasts longer while no thread of the job's is held for more than
+//! `hold` at a time: each then makes one call, and waits again. The GPU has more to do meanwhile than so few calls bring.
 
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ const TURN: Duration = Duration::from_millis(5);
 /// What a job that has no work any more may take to be idle beyond its time.
 const LAST: Duration = Duration::from_millis(20);
 
-/// Why the attempt ended.
+/// Why an attempt to fall quiet ended early.
 enum Stop {
     Refused(Refusal),
     /// The agent took the request back.
@@ -158,7 +158,7 @@ impl Control {
         })
     }
 
-    /// Every thread that waits makes one call.
+    /// Lets every thread that waits make one call.
     fn give_turn(&mut self, socket: &Arc<OwnedFd>) -> Result<(), Stop> {
         let until = Instant::now() + TURN;
         gate::begin_turn();
@@ -322,7 +322,7 @@ fn send_table(socket: &OwnedFd, seq: Sequence) -> Result<(), Stop> {
                 sent.push(id);
             }
             entries.push(TableEntry {
-                allocation: registry::describe(mode::process(), id, physical),
+                allocation: registry::describe(mode::member(), id, physical),
                 requested: physical.requested,
                 with_fd: !physical.held,
             });

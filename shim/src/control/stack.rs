@@ -1,17 +1,16 @@
 //! The stacks of GPU threads, given up while the job is detached.
 //!
-//! The driver backs the stack of every thread that a GPU can run at once: limit × threads, 264 MiB on an H200 at the
-//! default of 1 KiB. It saves that memory with the control state and brings it back, and CRIU writes it down in
-//! between, although no kernel runs and nothing in it is ever read again. So the limit is lowered before, and put back
-//! before the job goes on.
+//! The driver backs the stack of every thread that a GPU can run at once: limit × threads, 264 MiB on an H200 at the default of 1
+//! KiB. It saves that memory with the control state and brings it back, and CRIU writes it down in between, although no kernel
+//! runs and nothing in it is ever read again. So the limit is lowered before, and put back before the job continues.
 //!
 //! # Rules
 //!
-//! * Only while the gate is closed and every context idle. `cuCtxGetLimit` and `cuCtxSetLimit` wait at the gate, so that
-//!   the application never sees the lowered limit.
-//! * An optimisation: a limit that cannot be lowered stays. One that cannot be put back, because somebody took the
-//!   memory, is tried for again at the next attach; kernels get the stack that they were compiled to need all the same,
-//!   since the driver grows it at the launch.
+//! * It is changed only while the gate is closed and every context idle. `cuCtxGetLimit` and `cuCtxSetLimit` wait at the gate, so
+//!   that the application never sees the lowered limit.
+//! * It is an optimisation: a limit that cannot be lowered stays. One that cannot be put back, because somebody took the memory,
+//!   is tried for again at the next attach; kernels get the stack that they were compiled to need all the same, since the driver
+//!   grows it at the launch.
 //! * What was lowered is remembered in the process, so that an image of it puts it back wherever it is restored.
 
 use std::collections::BTreeMap;
@@ -37,10 +36,10 @@ struct Limit {
     lowered: usize,
 }
 
-/// Those of the contexts that were lowered.
+/// The limits of the contexts that were lowered.
 static LIMITS: Mutex<BTreeMap<usize, Limit>> = Mutex::new(BTreeMap::new());
 
-/// The limit of the current context.
+/// The stack limit of the current context, in bytes per GPU thread.
 fn current() -> Option<usize> {
     let mut limit = 0_usize;
     // SAFETY: writes one size.
@@ -73,7 +72,7 @@ pub fn give_up() {
     }
 }
 
-/// The context is gone.
+/// Forgets a context that is gone.
 pub fn forget(context: usize) {
     lock(&LIMITS).remove(&context);
 }

@@ -1,8 +1,8 @@
 //! A thread that waits for contexts, so that the control thread can give up waiting.
 //!
-//! A wait that was given up goes on, since nothing can end it, with the gate open again. When it ends it has told how long
-//! the work that was in flight takes: a job with so much of it queued is no persistent kernel, and falls quiet when it waits
-//! for that work itself.
+//! A wait that was given up continues, since nothing can end it, with the gate open again. Its end tells how long the work that
+//! was in flight takes: a job with so much of it queued is no persistent kernel, and falls quiet when it waits for that work
+//! itself.
 
 use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
@@ -103,8 +103,8 @@ pub fn take_lasts() -> Option<Duration> {
     lock(&STATE).lasts.take()
 }
 
-/// Of a wait that was given up, the time until then does not count if the work ended soon after: because the gate was opened
-/// (ranks that wait for each other), or because little was left.
+/// If the work ended soon after a wait was given up, the time until then does not count: because the gate was opened (ranks that
+/// wait for each other), or because little was left.
 fn lasts(took: Duration, closed: Option<Duration>) -> Duration {
     let closed = closed.unwrap_or_default();
     let open = took.saturating_sub(closed);

@@ -1,6 +1,6 @@
-//! What the agent is told of the process's memory while the job runs, so that it can tell beforehand that an image would not fit.
+//! Tells the agent of the process's memory while the job runs, so that it knows beforehand when an image would not fit.
 //!
-//! From tables of the shim's own: a driver that is busy with the job is asked nothing.
+//! The numbers come from the shim's own tables: a driver that is busy with the job is not asked.
 
 use phos_protocol::shim::Usage;
 use phos_protocol::types::Device;
@@ -16,9 +16,9 @@ const THREADS: u32 = 39;
 /// were compiled to need more, and keeps it.
 const STACK: u64 = 4 << 10;
 
-/// What was said last.
+/// What the agent was told last of the process's memory.
 pub struct Told {
-    /// Of the device on which it is most, in bytes.
+    /// The stacks of the device on which they take most, in bytes.
     stacks: u64,
     said: Option<Usage>,
 }
@@ -30,7 +30,8 @@ fn attribute(device: i32, which: u32) -> Option<u64> {
     (result == abi::SUCCESS).then(|| u64::try_from(value).ok())?
 }
 
-/// What the stacks of all threads may take. Of a device that does not say how many there are: anything.
+/// The bytes that the stacks of all threads may take; for a device that does not say how many threads it has, this may be
+/// anything.
 fn stacks(device: i32) -> u64 {
     let threads = attribute(device, MULTIPROCESSORS)
         .zip(attribute(device, THREADS))
@@ -48,7 +49,7 @@ impl Told {
         }
     }
 
-    /// To an agent that knows nothing.
+    /// Forgets what was told, as a new agent knows nothing.
     pub fn forget(&mut self) {
         self.said = None;
     }

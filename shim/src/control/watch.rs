@@ -1,10 +1,10 @@
-//! The agent wants to know when the job has itself waited for its work, and the GPU has none left: the moment for a checkpoint.
+//! Tells the agent when the job has itself waited for its work and the GPU has none left: the moment for a checkpoint.
 //!
 //! A wait of the job's ([`moment`]) may be for a part of what is in flight: for the copy of a batch, in the midst of a step. So
 //! the gate is closed for a glance; only if nothing is in flight by its end, the agent is told, and the gate stays closed for its
-//! answer, for no longer than the agent said. Else the job goes on, and the next glance is a while away: it is likely to be at another
-//! of the job's waits. A job that has the next step queued when it waits for this one is never idle, and needs a longer one:
-//! glances grow, from a few ms to what the agent allows, and so do the pauses between them.
+//! answer, for no longer than the agent said. Otherwise the job continues, and the next glance is a while away: it is likely to
+//! be at another of the job's waits. A job that has the next step queued when it waits for this one is never idle, and needs a
+//! longer one: glances grow, from a few ms to what the agent allows, and so do the pauses between them.
 
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -31,9 +31,9 @@ const STEP: Duration = Duration::from_micros(100);
 #[derive(Debug, Clone, Copy)]
 pub struct Watch {
     seq: Sequence,
-    /// When it ends.
+    /// When the watch ends without an answer.
     until: Instant,
-    /// The longest glance.
+    /// The longest that one glance may last.
     longest: Duration,
     /// How long the gate stays closed for an answer. The agent and the sidecar take a few ms; a job is not held for one that is slow.
     answer: Duration,
@@ -49,7 +49,7 @@ impl Watch {
         GLANCE.saturating_mul(longer).min(self.longest)
     }
 
-    /// How long the job runs on after it.
+    /// How long the job runs after that glance before the next one.
     fn again(&self) -> Duration {
         (self.glance() + LOOK) * AGAIN[self.glances as usize % AGAIN.len()]
     }

@@ -1,8 +1,8 @@
-//! Who reaches the driver past the wrappers: a library loaded with `RTLD_DEEPBIND`, or one that looks functions up by
-//! `dlvsym` or through a `dlsym` that it found behind ours. However it was found, the address of a driver function ends in a
-//! slot of the library's own: its table of imports, or a variable. So the writable parts of every object are looked
-//! through for addresses of entry points. Calls through such a slot are not held by the gate, and a checkpoint would
-//! kill the process, so they are ruled out.
+//! Finds what reaches the driver past the wrappers: a library loaded with `RTLD_DEEPBIND`, or one that looks functions up by
+//! `dlvsym` or through a `dlsym` that it found behind ours. However it was found, the address of a driver function ends in a slot
+//! of the library's own: its table of imports, or a variable. So the writable parts of every object are looked through for
+//! addresses of entry points. Calls through such a slot are not held by the gate, and a checkpoint would kill the process, so
+//! they are ruled out.
 //!
 //! Addresses kept on the heap are not found.
 
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use crate::driver;
 use crate::sync::lock;
 
-/// How much is looked at in one piece.
+/// The number of bytes that are looked at in one piece.
 const PIECE: usize = 1 << 20;
 /// A library may look functions up long after it was loaded.
 const AGAIN: Duration = Duration::from_secs(30);

@@ -1,6 +1,6 @@
-//! `cuGetExportTable`, the driver's private tables: what tools begin with that record or debug the driver (CUPTI, hence torch.profiler,
-//! Nsight). From then on the driver may refuse to checkpoint the process. Whether it does only the driver can say, and the agent asks
-//! it before anything stops, where this has told it to.
+//! `cuGetExportTable`, the driver's private tables: tools that record or debug the driver (CUPTI, hence torch.profiler, Nsight)
+//! begin with it. From then on the driver may refuse to checkpoint the process. Only the driver can say whether it does, and the
+//! agent asks it before anything stops, where this module has told it to.
 //!
 //! A tool is known by how many tables it takes. Measured on driver 580: CUPTI 13 takes 37 at the first use of a profiler, one of the
 //! CPU alone too, and none before; a PyTorch process without one has taken one (NVML's).
@@ -17,7 +17,7 @@ use crate::{abi, gate};
 /// More different tables than whatever is no tool takes.
 const MANY: usize = 16;
 
-/// The tables that were taken, each once.
+/// The private tables that the process has taken, each listed once.
 struct Taken {
     ids: [[u8; 16]; MANY],
     count: usize,
@@ -48,7 +48,7 @@ fn note(id: [u8; 16]) -> bool {
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuGetExportTable(entry: Entry, table: *mut *const c_void, id: *const c_void) -> u32 {
     let result = {
         let _inside = gate::enter_query();

@@ -1,7 +1,7 @@
-//! Functions of the driver that the table does not know: a newer driver's. The application gets a stub, which counts the
-//! call in and out of the gate as work, without knowing its arguments. libcudart looks up everything at its start, so a
-//! look-up alone says nothing; the first call of one that may enqueue, allocate or share rules checkpoints out from then
-//! on, and says which library made it. The others are noted in the log.
+//! Functions of a newer driver, which the table does not know. The application gets a stub, which counts the call in and out of
+//! the gate as work, without knowing its arguments. libcudart looks up everything at its start, so a look-up alone says nothing;
+//! the first call of one that may enqueue, allocate or share rules checkpoints out from then on, and says which library made it.
+//! The others are noted in the log.
 
 use std::ffi::{CStr, c_void};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
@@ -13,7 +13,7 @@ use crate::{driver, gate, log};
 const STUBS: usize = 1024;
 
 static TARGET: [AtomicPtr<c_void>; STUBS] = [const { AtomicPtr::new(std::ptr::null_mut()) }; STUBS];
-/// See [`name`].
+/// The names of the unknown functions, one for each stub: see [`name`].
 static NAME: [[AtomicUsize; 8]; STUBS] = [const { [const { AtomicUsize::new(0) }; 8] }; STUBS];
 /// Where the first call came from; 0: none yet.
 static CALLER: [AtomicUsize; STUBS] = [const { AtomicUsize::new(0) }; STUBS];
@@ -25,7 +25,7 @@ static OVERFLOW: AtomicBool = AtomicBool::new(false);
 /// An unknown function that was called.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
-    /// The function's name.
+    /// The name of the function.
     pub name: String,
     /// The file name of the library or program that called it first.
     pub caller: String,
@@ -53,7 +53,7 @@ pub fn substitute(found: *mut c_void, symbol: &CStr) -> *mut c_void {
     found
 }
 
-/// Those that were called.
+/// The unknown functions that were called, by their stubs.
 fn called() -> impl Iterator<Item = (usize, Call)> {
     (0..STUBS).filter_map(|i| {
         let caller = CALLER[i].load(Ordering::SeqCst);
@@ -67,7 +67,7 @@ fn called() -> impl Iterator<Item = (usize, Call)> {
     })
 }
 
-/// Those that rule checkpoints out.
+/// The unknown functions that were called and rule checkpoints out.
 pub fn not_understood() -> Vec<Call> {
     let mut calls: Vec<Call> = called()
         .filter(|(i, _)| judge(*i) == Outside::NotUnderstood)

@@ -55,7 +55,7 @@ mod export {
     /// Replaces the C library's.
     ///
     /// # Safety
-    /// As the C library's.
+    /// The same as for the C library's function.
     #[unsafe(no_mangle)]
     #[unsafe(naked)]
     pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void {
@@ -94,7 +94,7 @@ mod export {
     /// Replaces the C library's.
     ///
     /// # Safety
-    /// As the C library's.
+    /// The same as for the C library's function.
     #[unsafe(no_mangle)]
     #[unsafe(naked)]
     pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void {

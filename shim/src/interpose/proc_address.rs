@@ -9,7 +9,7 @@ use crate::{abi, driver, gate};
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuGetProcAddress(
     entry: Entry,
     symbol: *const c_char,
@@ -28,7 +28,7 @@ pub unsafe fn cuGetProcAddress(
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuGetProcAddress_v2(
     entry: Entry,
     symbol: *const c_char,

@@ -1,6 +1,6 @@
-//! Arrays (textures, surfaces): memory of the driver's own, in layouts of its own, which stays that. The driver saves them with the
-//! control state, into the host memory of the process; [`bytes`] says how much that will be. An array for which there is no
-//! memory is tried again when phos-ft has given back what it holds, like every other allocation.
+//! Arrays (textures, surfaces): memory of the driver's own, in layouts of its own, which stays the driver's. The driver saves
+//! them with the control state, into the host memory of the process; [`bytes`] says how much that will be. An array for which
+//! there is no memory is tried again when phos-ft has given back what it holds, like every other allocation.
 #![allow(non_snake_case)]
 
 use std::collections::BTreeMap;
@@ -122,7 +122,7 @@ macro_rules! create {
         /// See the driver's documentation.
         ///
         /// # Safety
-        /// As the driver's.
+        /// The same as for the driver's function.
         pub unsafe fn $name(entry: Entry, array: *mut Handle, shape: *const c_void) -> u32 {
             let bytes = if shape.is_null() {
                 0
@@ -143,7 +143,7 @@ create!(cuArray3DCreate_v2, Solid);
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuMipmappedArrayCreate(
     entry: Entry,
     array: *mut Handle,
@@ -167,7 +167,7 @@ macro_rules! destroy {
         /// See the driver's documentation.
         ///
         /// # Safety
-        /// As the driver's.
+        /// The same as for the driver's function.
         pub unsafe fn $name(entry: Entry, array: Handle) -> u32 {
             let _inside = gate::enter();
             // Before the driver may give the handle to another array.

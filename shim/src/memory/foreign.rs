@@ -1,5 +1,5 @@
-//! What can be neither taken over nor saved by the driver: refused where the application has another way, otherwise
-//! allowed, and checkpoints are ruled out while it lasts.
+//! Memory that can be neither taken over nor saved by the driver: it is refused where the application has another way, and
+//! otherwise allowed, and checkpoints are ruled out while it lasts.
 #![allow(non_snake_case)]
 
 use std::collections::BTreeSet;
@@ -22,7 +22,7 @@ static IPC_OPEN: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuIpcGetMemHandle(entry: Entry, handle: *mut IpcHandle, pointer: u64) -> u32 {
     if mode::active()
         && !handle.is_null()
@@ -47,7 +47,7 @@ macro_rules! ipc_open {
         /// See the driver's documentation.
         ///
         /// # Safety
-        /// As the driver's.
+        /// The same as for the driver's function.
         pub unsafe fn $name(entry: Entry, pointer: *mut u64, handle: IpcHandle, flags: u32) -> u32 {
             if mode::active()
                 && !pointer.is_null()
@@ -81,7 +81,7 @@ ipc_open!(cuIpcOpenMemHandle_v2);
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuIpcCloseMemHandle(entry: Entry, pointer: u64) -> u32 {
     if mode::active()
         && let Some(result) = ipc::close(pointer)
@@ -103,7 +103,7 @@ macro_rules! noted {
         /// See the driver's documentation.
         ///
         /// # Safety
-        /// As the driver's.
+        /// The same as for the driver's function.
         pub unsafe fn $name(entry: Entry, $($argument: $kind),*) -> u32 {
             let _inside = gate::enter();
             // SAFETY: the caller's promise.
@@ -132,7 +132,7 @@ noted!(cuDestroyExternalSemaphore(semaphore: Handle), remove, Reason::External);
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuMulticastCreate(entry: Entry, handle: *mut u64, prop: *const c_void) -> u32 {
     let _inside = gate::enter();
     // SAFETY: the caller's promise.
@@ -164,7 +164,7 @@ pub unsafe fn cuMulticastCreate(entry: Entry, handle: *mut u64, prop: *const c_v
     abi::SUCCESS
 }
 
-/// The driver's handle for one of the application's; none if it is ours and not valid.
+/// The driver's handle for one of the application's; `None` if it is one of the shim's and not valid.
 fn real_handle(handle: u64) -> Option<u64> {
     match registry::handle_id(handle).filter(|_| mode::active()) {
         Some(id) => registry::lock().real_handle(id),
@@ -178,7 +178,7 @@ macro_rules! with_handles {
         /// See the driver's documentation.
         ///
         /// # Safety
-        /// As the driver's.
+        /// The same as for the driver's function.
         #[allow(clippy::too_many_arguments)]
         pub unsafe fn $name(entry: Entry, $($argument: $kind),*) -> u32 {
             let _inside = gate::enter();

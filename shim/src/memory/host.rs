@@ -1,8 +1,7 @@
-//! Pinned host memory. The driver leaves its mappings alone while the process is checkpointed, so that threads may go on
-//! computing on it, with one exception: write-combined memory is a mapping of the driver's own, which is gone between
-//! checkpoint and restore, and whatever is written to it after the driver has copied it is lost (docs/driver.md). So
-//! such memory is made as ordinary pinned memory, which the application can tell by its speed alone; it is told the
-//! flags that it asked for.
+//! Pinned host memory. The driver leaves its mappings alone while the process is checkpointed, so that threads may continue to
+//! compute on it, with one exception: write-combined memory is a mapping of the driver's own, which is gone between checkpoint
+//! and restore, and whatever is written to it after the driver has copied it is lost (docs/driver.md). So such memory is made as
+//! ordinary pinned memory, which the application can tell by its speed alone; it is told the flags that it asked for.
 #![allow(non_snake_case)]
 
 use std::collections::BTreeSet;
@@ -22,7 +21,7 @@ static ASKED: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuMemHostAlloc(
     entry: Entry,
     pointer: *mut *mut c_void,
@@ -48,7 +47,7 @@ pub unsafe fn cuMemHostAlloc(
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuMemHostGetFlags(entry: Entry, flags: *mut u32, pointer: *mut c_void) -> u32 {
     let _inside = gate::enter_query();
     // SAFETY: the caller's promise.
@@ -63,7 +62,7 @@ pub unsafe fn cuMemHostGetFlags(entry: Entry, flags: *mut u32, pointer: *mut c_v
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuMemFreeHost(entry: Entry, pointer: *mut c_void) -> u32 {
     let _inside = gate::enter_query();
     // Before the driver may give the address to another allocation.

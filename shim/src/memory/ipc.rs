@@ -6,16 +6,16 @@
 //! close  unmap, release ── LetGo ──▶ vault
 //! ```
 //!
-//! What is opened is a mapping of an imported allocation like any other: it is detached and attached with the rest, and a
-//! restore brings it back at its address. The vault keeps the memory while anybody has it open, also when its owner has
-//! freed it. The driver's own handles (of memory that stayed its own) go to the driver.
+//! What is opened is a mapping of an imported allocation like any other: it is detached and attached with the rest, and a restore
+//! brings it back at its address. The vault keeps the memory while any process has it open, even when its owner has freed it. The
+//! driver's own handles (of memory that stayed its own) go to the driver.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::sync::Mutex;
 
-use phos_protocol::types::AllocationKey;
+use phos_protocol::types::{AllocationKey, MemberId};
 
 use super::share::{TRIES, adopt, ask};
 use super::{Relaxed, give_back};
@@ -26,12 +26,12 @@ use crate::table::real;
 use crate::unsupported::{self, Reason};
 use crate::{context, control, gate, instances, log, mode, peers, registry};
 
-/// First bytes of a handle of ours, with the version of what follows.
+/// The first bytes of the shim's own handles, with the version of what follows.
 const MAGIC: [u8; 8] = *b"phosIPC1";
 /// `CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS`: the only flag, and one that must be given.
 const LAZY_PEER_ACCESS: u32 = 1;
 
-/// What a handle says.
+/// What a handle contains: whose memory it is, and where in the allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Place {
     key: AllocationKey,
@@ -46,7 +46,7 @@ struct Place {
 impl Place {
     fn handle(self) -> IpcHandle {
         let mut bytes = [0; 64];
-        let owner = u64::from(self.key.owner);
+        let owner = self.key.owner.to_u64();
         let numbers = [owner, self.key.id, self.instance, self.offset, self.bytes];
         bytes[..8].copy_from_slice(&MAGIC);
         for (slot, number) in bytes[8..].chunks_exact_mut(8).zip(numbers) {
@@ -55,7 +55,7 @@ impl Place {
         IpcHandle(bytes)
     }
 
-    /// None for a handle of the driver's.
+    /// The place that a handle names; `None` for a handle of the driver's.
     fn of(handle: &IpcHandle) -> Option<Self> {
         let (magic, rest) = handle.0.split_first_chunk::<8>()?;
         if *magic != MAGIC {
@@ -66,7 +66,7 @@ impl Place {
             .filter_map(|b| Some(u64::from_le_bytes(b.try_into().ok()?)));
         Some(Self {
             key: AllocationKey {
-                owner: u32::try_from(numbers.next()?).ok()?,
+                owner: MemberId::from_u64(numbers.next()?),
                 id: numbers.next()?,
             },
             instance: numbers.next()?,
@@ -83,16 +83,16 @@ struct Opened {
     key: AllocationKey,
     /// Offset of the pointer in the mapping, in bytes.
     offset: u64,
-    /// From the pointer, in bytes.
+    /// The length from the pointer on, in bytes.
     bytes: u64,
-    /// Of the mapping, in bytes.
+    /// The length of the mapping, in bytes.
     mapped: u64,
     count: u64,
 }
 
 #[derive(Debug)]
 struct Open {
-    /// By the pointer that the application has.
+    /// The opened memory, by the pointer that the application has.
     pointers: BTreeMap<u64, Opened>,
     /// (Context, allocation, offset) → pointer.
     places: BTreeMap<(usize, AllocationKey, u64), u64>,
@@ -115,7 +115,7 @@ pub fn make(pointer: u64) -> Option<Result<IpcHandle, u32>> {
             };
             let (start, _) = registry.mapping_at(base)?;
             let physical = registry.physical(plain.allocation)?;
-            let allocation = registry::describe(mode::process(), plain.allocation, physical);
+            let allocation = registry::describe(mode::member(), plain.allocation, physical);
             let place = Place {
                 key: allocation.key,
                 instance: control::instance(),
@@ -182,7 +182,7 @@ fn export(handle: u64) -> Result<OwnedFd, u32> {
     Ok(fd)
 }
 
-/// Opens a handle of ours in the current context; none for one of the driver's.
+/// Opens one of the shim's own handles in the current context; `None` for one of the driver's.
 pub fn open(handle: &IpcHandle, flags: u32) -> Option<Result<u64, u32>> {
     Place::of(handle).map(|place| open_place(place, flags))
 }
@@ -193,7 +193,7 @@ fn open_place(place: Place, flags: u32) -> Result<u64, u32> {
         return Err(abi::INVALID_VALUE);
     }
     // As the driver: whoever made it has the memory already.
-    if place.key.owner == mode::process() && place.instance == control::instance() {
+    if place.key.owner == mode::member() && place.instance == control::instance() {
         return Err(abi::INVALID_CONTEXT);
     }
     if let Some(pointer) = again(context, place) {
@@ -321,7 +321,7 @@ fn map(id: u64, bytes: u64, rights: &[AccessDesc]) -> Result<u64, u32> {
     }
 }
 
-/// Takes a mapping of ours away. Inside the gate.
+/// Takes away a mapping that the shim made. Inside the gate.
 fn unmap(base: u64, bytes: u64) -> u32 {
     let _relaxed = Relaxed::new();
     let taken = registry::lock().take_mappings(base..base + bytes);
@@ -408,7 +408,7 @@ mod tests {
     fn a_handle_says_where_and_the_drivers_own_is_told_apart() {
         let place = Place {
             key: AllocationKey {
-                owner: 0x1234_5678,
+                owner: MemberId::here(0x1234_5678),
                 id: 9,
             },
             instance: u64::MAX - 3,

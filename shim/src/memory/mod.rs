@@ -26,7 +26,7 @@ pub struct Relaxed {
 }
 
 impl Relaxed {
-    /// From now on.
+    /// Holds from now until it is dropped.
     pub fn new() -> Self {
         let _inside = gate::enter_query();
         let mut mode = abi::CAPTURE_RELAXED;

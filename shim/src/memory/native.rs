@@ -28,7 +28,7 @@ pub struct Native {
     managed: bool,
 }
 
-/// By pointer.
+/// The driver's own allocations, by their device pointer.
 static NATIVE: Mutex<BTreeMap<u64, Native>> = Mutex::new(BTreeMap::new());
 /// Pools that the application made, by handle.
 static POOLS: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
@@ -44,7 +44,7 @@ fn device() -> i32 {
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuMemAllocAsync(
     entry: Entry,
     pointer: *mut u64,
@@ -65,7 +65,7 @@ pub unsafe fn cuMemAllocAsync(
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuMemAllocFromPoolAsync(
     entry: Entry,
     pointer: *mut u64,
@@ -87,7 +87,7 @@ pub unsafe fn cuMemAllocFromPoolAsync(
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuMemAllocManaged(entry: Entry, pointer: *mut u64, bytes: usize, flags: u32) -> u32 {
     let attempt = || {
         let _inside = gate::enter();
@@ -123,7 +123,7 @@ pub fn freeing(pointer: u64) -> Option<Native> {
     lock(&NATIVE).remove(&pointer)
 }
 
-/// It freed it, or it did not.
+/// Settles a free by the driver's result: memory that was not freed is still the driver's.
 pub fn freed(pointer: u64, native: Native, result: u32) {
     if result != abi::SUCCESS {
         lock(&NATIVE).insert(pointer, native);
@@ -148,7 +148,7 @@ pub fn context_gone(context: usize) {
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuMemPoolCreate(entry: Entry, pool: *mut Handle, properties: *const c_void) -> u32 {
     let _inside = gate::enter();
     // SAFETY: the caller's promise.
@@ -163,7 +163,7 @@ pub unsafe fn cuMemPoolCreate(entry: Entry, pool: *mut Handle, properties: *cons
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuMemPoolDestroy(entry: Entry, pool: Handle) -> u32 {
     let _inside = gate::enter();
     // Before the driver may give the handle to another pool.

@@ -24,14 +24,14 @@ static DEFERRED: Mutex<Vec<(u64, Plain)>> = Mutex::new(Vec::new());
 enum Failure {
     /// The driver's own allocator is to be asked.
     Native,
-    /// The application is to be told.
+    /// The application is to be told this `CUresult`.
     Result(u32),
 }
 
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuMemAlloc_v2(entry: Entry, pointer: *mut u64, bytes: usize) -> u32 {
     let native = || {
         let _inside = gate::enter();
@@ -67,7 +67,7 @@ pub unsafe fn cuMemAlloc_v2(entry: Entry, pointer: *mut u64, bytes: usize) -> u3
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuMemAllocPitch_v2(
     entry: Entry,
     pointer: *mut u64,
@@ -271,7 +271,7 @@ fn open_to_peers(context: usize, device: i32, base: u64, size: u64) {
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuMemFree_v2(entry: Entry, pointer: u64) -> u32 {
     let taken = if pointer != 0 && mode::active() {
         registry::lock().take_plain(pointer)

@@ -11,7 +11,7 @@ use crate::{gate, mode};
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuMemGetAddressRange_v2(
     entry: Entry,
     base: *mut u64,
@@ -84,7 +84,7 @@ unsafe fn answer(attribute: u32, data: *mut c_void, base: u64, plain: &Plain) ->
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuPointerGetAttribute(
     entry: Entry,
     data: *mut c_void,
@@ -108,7 +108,7 @@ pub unsafe fn cuPointerGetAttribute(
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuPointerGetAttributes(
     entry: Entry,
     count: u32,

@@ -54,7 +54,7 @@ fn look(id: u64) -> Option<Exported> {
     let physical = registry.physical(id)?;
     Some(Exported {
         real,
-        allocation: registry::describe(mode::process(), id, physical),
+        allocation: registry::describe(mode::member(), id, physical),
         held: physical.held,
         exportable: physical.exportable,
         foreign: matches!(physical.origin, Origin::Foreign(_)),
@@ -65,7 +65,7 @@ fn look(id: u64) -> Option<Exported> {
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuMemExportToShareableHandle(
     entry: Entry,
     out: *mut c_void,
@@ -156,7 +156,7 @@ pub unsafe fn cuMemExportToShareableHandle(
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuMemImportFromShareableHandle(
     entry: Entry,
     handle: *mut u64,
@@ -181,7 +181,7 @@ pub unsafe fn cuMemImportFromShareableHandle(
     let _inside = gate::enter();
     if let Some(allocation) = known {
         let mut registry = registry::lock();
-        if let Some(id) = registry.by_key(allocation.key, mode::process())
+        if let Some(id) = registry.by_key(allocation.key, mode::member())
             && registry.retain(id)
         {
             // SAFETY: checked for null above; the caller's promise that it can be written.
@@ -196,7 +196,7 @@ pub unsafe fn cuMemImportFromShareableHandle(
     // SAFETY: the driver has just written it.
     let real = unsafe { *handle };
     let id = match known {
-        Some(allocation) if allocation.key.owner != mode::process() => {
+        Some(allocation) if allocation.key.owner != mode::member() => {
             adopt(allocation, real, instance, kind)
         }
         _ => {
@@ -215,12 +215,12 @@ pub unsafe fn cuMemImportFromShareableHandle(
 
 /// Notes an import of memory of another process of the job, with one reference: its number here. Inside the gate.
 ///
-/// An allocation has one note, whoever imports it how often: where another thread was first meanwhile, its note gets the
-/// reference and this import goes back to the driver.
+/// An allocation has one note, however often and by whichever thread it is imported: where another thread was first meanwhile,
+/// its note gets the reference and this import goes back to the driver.
 pub fn adopt(allocation: Allocation, real: u64, instance: Option<u32>, kind: u32) -> u64 {
     {
         let mut registry = registry::lock();
-        let known = registry.by_key(allocation.key, mode::process());
+        let known = registry.by_key(allocation.key, mode::member());
         match known.filter(|&id| registry.retain(id)) {
             Some(id) => {
                 drop(registry);

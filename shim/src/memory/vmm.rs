@@ -16,7 +16,7 @@ use crate::{gate, log, mode};
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuMemCreate(
     entry: Entry,
     handle: *mut u64,
@@ -86,7 +86,7 @@ pub unsafe fn cuMemCreate(
     abi::SUCCESS
 }
 
-/// The allocation behind a handle of the application, if it is one of ours.
+/// The allocation behind a handle of the application, if the shim gave the handle out.
 fn ours(handle: u64) -> Option<u64> {
     registry::handle_id(handle).filter(|_| mode::active())
 }
@@ -94,7 +94,7 @@ fn ours(handle: u64) -> Option<u64> {
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuMemRelease(entry: Entry, handle: u64) -> u32 {
     let _inside = gate::enter();
     let Some(id) = ours(handle) else {
@@ -112,7 +112,7 @@ pub unsafe fn cuMemRelease(entry: Entry, handle: u64) -> u32 {
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuMemMap(
     entry: Entry,
     base: u64,
@@ -140,7 +140,7 @@ pub unsafe fn cuMemMap(
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuMemUnmap(entry: Entry, base: u64, size: usize) -> u32 {
     let _inside = gate::enter();
     let Some(end) = base.checked_add(size as u64).filter(|_| mode::active()) else {
@@ -165,7 +165,7 @@ pub unsafe fn cuMemUnmap(entry: Entry, base: u64, size: usize) -> u32 {
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuMemSetAccess(
     entry: Entry,
     base: u64,
@@ -187,7 +187,7 @@ pub unsafe fn cuMemSetAccess(
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuMemAddressReserve(
     entry: Entry,
     base: *mut u64,
@@ -211,7 +211,7 @@ pub unsafe fn cuMemAddressReserve(
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuMemAddressFree(entry: Entry, base: u64, size: usize) -> u32 {
     let _inside = gate::enter();
     // SAFETY: the caller's promise.
@@ -225,7 +225,7 @@ pub unsafe fn cuMemAddressFree(entry: Entry, base: u64, size: usize) -> u32 {
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuMemRetainAllocationHandle(
     entry: Entry,
     handle: *mut u64,
@@ -254,7 +254,7 @@ pub unsafe fn cuMemRetainAllocationHandle(
 /// See the driver's documentation.
 ///
 /// # Safety
-/// As the driver's.
+/// The same as for the driver's function.
 pub unsafe fn cuMemGetAllocationPropertiesFromHandle(
     entry: Entry,
     prop: *mut c_void,

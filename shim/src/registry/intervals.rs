@@ -11,7 +11,7 @@ pub struct Intervals<T> {
 }
 
 impl<T: Clone + PartialEq> Intervals<T> {
-    /// None yet.
+    /// A map without ranges.
     pub const fn new() -> Self {
         Self {
             ranges: BTreeMap::new(),

@@ -1,5 +1,5 @@
-//! What device memory exists and where it is mapped. Pure bookkeeping: no driver calls, so that it can be tested without
-//! a driver; the modules of `memory` and `control` do what it says.
+//! The device memory that exists, and where it is mapped. Pure bookkeeping: no driver calls, so that it can be tested without a
+//! driver; the modules of `memory` and `control` do what it says.
 //!
 //! ```text
 //! address ──▶ Plain (what cuMemAlloc returned) ──▶ Physical ◀── virtual handle (what cuMemCreate returned)
@@ -16,13 +16,13 @@ use std::os::fd::OwnedFd;
 use std::sync::{Mutex, MutexGuard};
 
 use intervals::Intervals;
-use phos_protocol::types::{Allocation, AllocationId, AllocationKey, AllocationKind};
+use phos_protocol::types::{Allocation, AllocationId, AllocationKey, AllocationKind, MemberId};
 use slab::Slabs;
 
 use crate::abi::{self, AccessDesc, MemLocation};
 use crate::unsupported::Reason;
 
-/// Marks a generic handle as one of ours. Handles of the driver are small numbers or addresses of this process.
+/// Marks a generic handle as one of the shim's. Handles of the driver are small numbers or addresses of this process.
 const TAG: u64 = 0x7068_0000_0000_0000;
 const TAG_MASK: u64 = 0xffff_0000_0000_0000;
 
@@ -36,7 +36,7 @@ pub fn handle_id(handle: u64) -> Option<AllocationId> {
     (handle & TAG_MASK == TAG).then_some(handle & !TAG_MASK)
 }
 
-/// Whose memory it is.
+/// Where a physical allocation comes from, and who accounts for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// Created by this process: in its table.
@@ -47,20 +47,20 @@ pub enum Origin {
     Foreign(Reason),
 }
 
-/// One physical allocation.
+/// A physical allocation of device memory.
 #[derive(Debug)]
 pub struct Physical {
-    /// Whose it is.
+    /// Where the memory comes from: this process, another one of the job, or elsewhere.
     pub origin: Origin,
-    /// Of memory that was imported: the instance that the driver found it at (see `instances`).
+    /// For imported memory, the instance that the driver found it at (see `instances`).
     pub instance: Option<u32>,
-    /// Device ordinal.
+    /// The ordinal in this process of the device that it lies on.
     pub device: i32,
-    /// Size.
+    /// The physical size in bytes.
     pub bytes: u64,
-    /// Of those, what was asked for.
+    /// The part of those bytes that was asked for.
     pub requested: u64,
-    /// What it is to the application.
+    /// What the allocation is to the application.
     pub kind: AllocationKind,
     /// Whether `gpuDirectRDMACapable` was asked for.
     pub rdma: bool,
@@ -80,14 +80,14 @@ pub struct Physical {
     pub mappings: u32,
 }
 
-/// A mapped piece.
+/// A mapped piece of an allocation, by whose base address it is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mapping {
-    /// Length.
+    /// The length of the piece in bytes.
     pub bytes: u64,
     /// Offset into the allocation.
     pub offset: u64,
-    /// The allocation.
+    /// The allocation that is mapped there.
     pub allocation: AllocationId,
     /// Whether the driver has it mapped now.
     pub mapped: bool,
@@ -96,13 +96,13 @@ pub struct Mapping {
 /// What `cuMemAlloc` returned for an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Plain {
-    /// Bytes asked for.
+    /// The number of bytes that the application asked for.
     pub requested: u64,
-    /// The allocation it is, or lies in.
+    /// The allocation behind the address, which may be a slab that holds others too.
     pub allocation: AllocationId,
-    /// The context it belongs to.
+    /// The context in which it was allocated.
     pub context: usize,
-    /// The device.
+    /// The ordinal of the device that it lies on.
     pub device: i32,
     /// Whether it is a place in a slab.
     pub small: bool,
@@ -114,13 +114,13 @@ type Rights = Vec<(MemLocation, u32)>;
 /// What must be given back to the driver: a range and its allocation's handle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gone {
-    /// The allocation.
+    /// The allocation that was mapped there.
     pub id: AllocationId,
-    /// Where it was mapped.
+    /// The address at which it was mapped.
     pub base: u64,
-    /// How long.
+    /// The length of the range in bytes.
     pub bytes: u64,
-    /// Its handle, if attached.
+    /// The driver's handle of the allocation; `None` while it is detached.
     pub real: Option<u64>,
     /// Whether the driver has it mapped.
     pub mapped: bool,
@@ -131,11 +131,11 @@ pub struct Gone {
 /// A physical allocation that nothing refers to any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dropped {
-    /// The allocation.
+    /// The number of the allocation.
     pub id: AllocationId,
-    /// Whose it was.
+    /// Where the memory came from.
     pub origin: Origin,
-    /// Handle to release.
+    /// The driver's handle, which is to be released; `None` while detached.
     pub real: Option<u64>,
     /// Whether the agent holds its fd.
     pub held: bool,
@@ -148,7 +148,7 @@ pub struct Registry {
     physical: BTreeMap<AllocationId, Physical>,
     /// Sizes of those together.
     bytes: u64,
-    /// Of those that were imported.
+    /// The numbers of the imported allocations, by their keys.
     imported: BTreeMap<AllocationKey, AllocationId>,
     mappings: BTreeMap<u64, Mapping>,
     access: Intervals<Rights>,
@@ -203,28 +203,28 @@ impl Registry {
         self.bytes
     }
 
-    /// The allocation of that number.
+    /// The allocation of that number, if it exists.
     pub fn physical(&self, id: AllocationId) -> Option<&Physical> {
         self.physical.get(&id)
     }
 
-    /// The same, to change it.
+    /// The allocation of that number, to be changed.
     pub fn physical_mut(&mut self, id: AllocationId) -> Option<&mut Physical> {
         self.physical.get_mut(&id)
     }
 
-    /// All allocations.
+    /// All physical allocations with their numbers, to be changed.
     pub fn all_mut(&mut self) -> impl Iterator<Item = (AllocationId, &mut Physical)> {
         self.physical.iter_mut().map(|(&id, p)| (id, p))
     }
 
-    /// All allocations.
+    /// All physical allocations with their numbers.
     pub fn all(&self) -> impl Iterator<Item = (AllocationId, &Physical)> {
         self.physical.iter().map(|(&id, p)| (id, p))
     }
 
     /// The allocation with that name across the job.
-    pub fn by_key(&self, key: AllocationKey, process: u32) -> Option<AllocationId> {
+    pub fn by_key(&self, key: AllocationKey, process: MemberId) -> Option<AllocationId> {
         if key.owner == process {
             return self
                 .physical
@@ -495,7 +495,7 @@ impl Registry {
         self.plain.remove(&base)
     }
 
-    /// The plain allocation that contains `address`. `Err` if the address lies in memory of ours that is not allocated.
+    /// The plain allocation that contains `address`. `Err` if the address lies in the shim's memory and is not allocated.
     pub fn plain_at(&self, address: u64) -> Option<Result<(u64, Plain), ()>> {
         let found = self
             .plain
@@ -586,7 +586,7 @@ impl Registry {
 }
 
 /// An entry of the table.
-pub fn describe(process: u32, id: AllocationId, physical: &Physical) -> Allocation {
+pub fn describe(process: MemberId, id: AllocationId, physical: &Physical) -> Allocation {
     let key = match physical.origin {
         Origin::Imported(key) => key,
         _ => AllocationKey { owner: process, id },

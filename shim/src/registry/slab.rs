@@ -11,18 +11,18 @@ pub const UNIT: u64 = 512;
 /// Largest request that a slab serves, in bytes.
 pub const LARGEST: u64 = 1 << 20;
 
-/// The free room of one slab.
+/// The free places of one slab.
 #[derive(Debug)]
 pub struct Room {
     bytes: u64,
     /// Offset → length, in bytes, disjoint and never adjacent.
     free: BTreeMap<u64, u64>,
-    /// The same as (length, offset).
+    /// The same places as (length, offset), to find the best fit.
     lengths: BTreeSet<(u64, u64)>,
 }
 
 impl Room {
-    /// All of it is free.
+    /// The room of a slab of so many bytes, all of it free.
     pub fn new(bytes: u64) -> Self {
         Self {
             bytes,
@@ -31,7 +31,7 @@ impl Room {
         }
     }
 
-    /// Bytes that a request takes.
+    /// The number of bytes that a request takes in a slab.
     pub fn rounded(bytes: u64) -> u64 {
         bytes.max(1).next_multiple_of(UNIT)
     }
@@ -92,18 +92,18 @@ struct Slab {
     room: Room,
 }
 
-/// The slabs of one context and device.
+/// The slabs of one context and device, and the free room in each.
 #[derive(Debug, Default)]
 pub struct Slabs {
     slabs: BTreeMap<AllocationId, Slab>,
     /// (Longest free place, slab) of each.
     rooms: BTreeSet<(u64, AllocationId)>,
-    /// Those of which nothing is taken.
+    /// The number of slabs of which nothing is taken.
     empty: usize,
 }
 
 impl Slabs {
-    /// One more, all of it free.
+    /// Adds a slab, all of it free.
     pub fn add(&mut self, allocation: AllocationId, base: u64, bytes: u64) {
         let room = Room::new(bytes);
         self.rooms.insert((room.longest(), allocation));
@@ -135,7 +135,7 @@ impl Slabs {
         Some(base)
     }
 
-    /// All of them: slab and address.
+    /// All slabs, each with its address.
     pub fn all(&self) -> impl Iterator<Item = (AllocationId, u64)> {
         self.slabs.iter().map(|(&id, slab)| (id, slab.base))
     }

@@ -12,20 +12,20 @@ pub use generated::{COUNT, NAMES, real, tracked};
 pub struct Entry(pub u16);
 
 impl Entry {
-    /// Its index.
+    /// The index of the entry point in the tables.
     pub fn index(self) -> usize {
         usize::from(self.0)
     }
 }
 
-/// The address of a wrapper.
+/// The address of a wrapper function.
 #[derive(Clone, Copy)]
 pub struct Wrapper(pub *const ());
 
 // SAFETY: the address of a function; nothing is written through it.
 unsafe impl Sync for Wrapper {}
 
-/// What takes the place of an entry point.
+/// The wrapper that takes the place of an entry point, if it has one.
 pub fn wrapper(entry: Entry) -> Option<*const ()> {
     generated::WRAPPERS.get(entry.index()).map(|w| w.0)
 }
@@ -36,7 +36,7 @@ pub enum Outside {
     /// Holding it back as work is all that it takes: a newer version of something that is only held, or unknown and by
     /// its name nothing that enqueues, allocates or shares.
     Held,
-    /// Its first call rules checkpoints out.
+    /// Checkpoints are ruled out from its first call on.
     NotUnderstood,
 }
 

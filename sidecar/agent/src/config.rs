@@ -1,4 +1,4 @@
-//! What `phos-ft run` is told.
+//! The configuration of `phos-ft run`.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -8,13 +8,13 @@ use phos_protocol::env;
 
 use crate::user::{JobUser, Privileges, UserError};
 
-/// Where the shim comes from.
+/// Which shim library the job gets, if any.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Shim {
     /// `$PHOS_SHIM`, else `libphos_shim.so` beside the program, in `../lib` or in `/opt/phos/lib`.
     #[default]
     Find,
-    /// This file.
+    /// The library at this path.
     At(PathBuf),
     /// None: the job is checkpointed without taking over GPU memory (slower, still right).
     Without,
@@ -33,7 +33,7 @@ pub enum Tcp {
 }
 
 /// Bounds for everything the agent waits for. `PHOS_TIMEOUTS=<name>=<ms>,…` sets those of them that tests cannot wait for:
-/// `driver`, `lock`, `criu`, `freeze`, `reap`.
+/// `driver`, `detached`, `lock`, `criu`, `freeze`, `reap`.
 #[derive(Debug, Clone)]
 pub struct Timeouts {
     /// A shim's answer to `Quiesce` beyond the timeout it was given itself.
@@ -114,7 +114,7 @@ pub struct AgentConfig {
     pub run_dir: PathBuf,
     /// CMD and its arguments.
     pub command: Vec<OsString>,
-    /// The library to preload into the job.
+    /// The shim library to preload into the job.
     pub shim: Shim,
     /// `--criu`; `None`: see [`criu::locate`](crate::criu::locate).
     pub criu: Option<PathBuf>,
@@ -146,12 +146,12 @@ pub struct AgentConfig {
     /// Whether set-user-ID programs and those with capabilities give the job of another user what they give elsewhere, and a job that
     /// is root has the capabilities that are there for the agent.
     pub allow_new_privileges: bool,
-    /// Bounds.
+    /// The bounds of everything that the agent waits for.
     pub timeouts: Timeouts,
 }
 
 impl AgentConfig {
-    /// The defaults for a command.
+    /// A configuration for a job's command, with the defaults for everything else.
     pub fn new(job: impl Into<String>, command: Vec<OsString>) -> Self {
         Self {
             job: job.into(),
@@ -175,17 +175,17 @@ impl AgentConfig {
         }
     }
 
-    /// `<run_dir>/<job>`.
+    /// The directory of the job: `<run_dir>/<job>`.
     pub fn job_dir(&self) -> PathBuf {
         self.run_dir.join(&self.job)
     }
 
-    /// The socket for the sidecar.
+    /// The path of the socket at which the sidecar connects.
     pub fn agent_socket(&self) -> PathBuf {
         self.job_dir().join(env::AGENT_SOCKET_FILE)
     }
 
-    /// The socket for the shims.
+    /// The path of the socket at which the shims connect.
     pub fn shim_socket(&self) -> PathBuf {
         self.job_dir().join(env::SHIM_SOCKET_FILE)
     }
@@ -283,24 +283,24 @@ pub const SHIM_FILE: &str = "libphos_shim.so";
 /// What is wrong with an [`AgentConfig`].
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// The job name.
+    /// The name of the job cannot be used as a directory name.
     #[error(
         "job name {0:?} is not usable: take 1 to 64 letters, digits, '.', '_' or '-', not starting with '.'"
     )]
     Job(String),
-    /// CMD is missing.
+    /// No command was given.
     #[error("no command was given: put it after `--`, as in `phos-ft run -- python train.py`")]
     NoCommand,
-    /// The run directory is relative.
+    /// The run directory was given as a relative path.
     #[error("run directory {0} is not an absolute path: give the full path to --run-dir")]
     RunDir(PathBuf),
     /// A unix socket path has at most 107 characters.
     #[error("the socket path {0} is longer than 107 characters: use a shorter --run-dir or --job")]
     LongPath(PathBuf),
-    /// No such user.
+    /// The user of `--user` does not exist, or cannot be looked up.
     #[error(transparent)]
     User(UserError),
-    /// The shim was not found.
+    /// The library of the shim was not found at any of these paths.
     #[error(
         "libphos_shim.so was not found (looked at: {0}): build it with `make setup`, or name it with --shim or $PHOS_SHIM"
     )]

@@ -94,7 +94,7 @@ fn each<T: Send>(pids: &[ProcessId], work: impl Fn(ProcessId) -> T + Sync) -> Ve
 /// A checkpoint of control state that failed and was undone.
 #[derive(Debug)]
 pub struct Undone {
-    /// The first failure.
+    /// The failure for which the rest was undone.
     pub cause: ControlError,
     /// Set when a process could not be brought back from it.
     pub lost: Option<ControlError>,
@@ -144,7 +144,7 @@ pub fn checkpoint_all(
 /// Restores and unlocks every process.
 ///
 /// # Errors
-/// The first failure: that process is lost.
+/// The first failure, by which that process is lost.
 pub fn restore_all(
     driver: &dyn ControlState,
     pids: &[ProcessId],

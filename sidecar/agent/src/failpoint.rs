@@ -1,6 +1,6 @@
-//! Places where a test can make the agent die, or wait: `PHOS_FAILPOINT=<name>` sends SIGKILL to the agent when it
-//! gets there; with `PHOS_FAILPOINT=<name>@<file>` it makes the file when it gets there first, and goes on when somebody has
-//! removed it. Without the variable a failpoint is one load of a static; in a release build there is none.
+//! Places where a test can make the agent die, or wait: `PHOS_FAILPOINT=<name>` sends SIGKILL to the agent when it gets there;
+//! with `PHOS_FAILPOINT=<name>@<file>` it makes the file when it gets there first, and continues when somebody has removed it.
+//! Without the variable a failpoint is one load of a static; release builds contain no failpoints.
 //!
 //! | name | where |
 //! |---|---|

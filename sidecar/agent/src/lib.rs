@@ -23,12 +23,12 @@
 //! | [`failpoint`] | where tests make it die |
 //!
 //! Dependencies point one way: `init` uses all the others; `dump` and `restore` use `files`, `network`, `criu`, `job` and `user`;
-//! `attempt` uses none of what does anything.
+//! `attempt` uses no module that has an effect.
 //!
 //! # Invariants it answers for
 //!
-//! 3 and 4 of the design: the sidecar's death costs at most the checkpoint in flight, and the agent alone can always
-//! return a live job to running.
+//! Rules 3 and 4 of the design hold here: the sidecar's death costs at most the checkpoint in flight, and the agent alone can
+//! always return a live job to running.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
@@ -44,6 +44,7 @@ pub mod image;
 mod init;
 mod job;
 mod network;
+mod proc;
 mod restore;
 mod sparse;
 mod survey;
@@ -63,10 +64,10 @@ pub use user::UserError;
 /// Why the agent could not do its work. Unless it is about CMD itself, nothing was started.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
-    /// Bad input.
+    /// The configuration cannot be used.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// No namespace.
+    /// The PID namespace cannot be set up.
     #[error(transparent)]
     Namespace(#[from] NamespaceError),
     /// CMD does not start.
@@ -75,12 +76,12 @@ pub enum AgentError {
     /// CRIU lacks something that this job needs.
     #[error(transparent)]
     Criu(#[from] criu::CriuError),
-    /// The run directory is not usable.
+    /// The run directory cannot be used.
     #[error("cannot use the run directory {}: {cause}. Make it writable, or choose another with --run-dir", .path.display())]
     RunDir {
-        /// The job's directory.
+        /// The path of the job's directory.
         path: PathBuf,
-        /// Why.
+        /// The error of the file system.
         cause: io::Error,
     },
     /// The job's user could put something else in the place of what root trusts there.
@@ -90,34 +91,34 @@ pub enum AgentError {
         .path.display(), .changeable.display()
     )]
     OpenRunDir {
-        /// The job's directory.
+        /// The path of the job's directory.
         path: PathBuf,
-        /// What the user may change.
+        /// The path on the way to it that the job's user may change.
         changeable: PathBuf,
-        /// The job's user.
+        /// The uid of the job's user.
         user: u32,
     },
-    /// Another agent has this job.
+    /// Another agent on this machine runs the job.
     #[error(
         "an agent for job {job} is running already ({} is locked): choose another --job, or end that one",
         .path.display()
     )]
     AlreadyRunning {
-        /// The job.
+        /// The name of the job.
         job: String,
-        /// Its directory.
+        /// The path of the job's directory, which is locked.
         path: PathBuf,
     },
-    /// Another node has this job.
+    /// Another node has taken the job over.
     #[error(
         "another node has job {job}: {reason}. To bring it back here, end it there, then remove {} (or the container with its \
          volumes) and start it here",
         .note.display()
     )]
     Fenced {
-        /// The job.
+        /// The name of the job.
         job: String,
-        /// Who has it, as the sidecar said.
+        /// Who has the job, in the sidecar's words.
         reason: String,
         /// The note that keeps it from starting here.
         note: PathBuf,
@@ -125,9 +126,9 @@ pub enum AgentError {
     /// A socket cannot be made.
     #[error("cannot listen at {}: {cause}. Make the directory writable, or choose another with --run-dir", .path.display())]
     Socket {
-        /// Its path.
+        /// The path of the socket.
         path: PathBuf,
-        /// Why.
+        /// The error of making it.
         cause: io::Error,
     },
     /// A call of the driver hangs.
@@ -136,12 +137,12 @@ pub enum AgentError {
          reset the GPU, then start the job again; it resumes from its newest checkpoint"
     )]
     DriverHangs,
-    /// The kernel said no.
+    /// A system call failed.
     #[error("cannot {what}: {cause}")]
     System {
         /// What was tried.
         what: &'static str,
-        /// Why it failed.
+        /// The error that the system call returned.
         cause: io::Error,
     },
 }
@@ -161,9 +162,9 @@ impl AgentError {
 
 /// Runs CMD under an agent until it ends; returns the exit code to pass on.
 ///
-/// Call it early and from a single-threaded process: outside a container it forks, goes on in the child and returns
-/// in both processes, in each with the code that process has to exit with. An error in the child is returned in the
-/// child; the parent gets the child's exit code.
+/// Call it early and from a single-threaded process: outside a container it forks, continues in the child and returns in both
+/// processes, in each with the code that process has to exit with. An error in the child is returned in the child; the parent
+/// gets the child's exit code.
 ///
 /// # Errors
 /// [`AgentError`].

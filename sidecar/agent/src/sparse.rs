@@ -1,4 +1,4 @@
-//! Copying files with holes: shared memory and files of fixed size have few bytes in much length.
+//! Copies files with holes: shared memory and files of fixed size have few bytes for their length.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -45,10 +45,10 @@ pub fn copy(source: &File, target: &File, length: u64) -> io::Result<()> {
     target.set_len(length)
 }
 
-/// Most pieces that are counted one by one.
+/// The most pieces that are counted one by one.
 const PIECES: usize = 10_000;
 
-/// Bytes of a file that are no holes, about.
+/// About how many bytes of a file are not in holes.
 pub fn content_bytes(file: &File) -> u64 {
     let all = file.metadata().map_or(0, |meta| meta.blocks() * 512);
     let (mut at, mut bytes) = (0, 0);

@@ -11,6 +11,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::image::Connections;
+use crate::proc::{self, DELETED, Mapping};
 use crate::sparse;
 
 /// A process as `/proc/PID/stat` has it.
@@ -22,7 +23,7 @@ struct Stat {
 }
 
 fn stat(pid: u32) -> Option<Stat> {
-    parse_stat(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    parse_stat(&proc::text(pid, "stat").ok()?)
 }
 
 fn parse_stat(text: &str) -> Option<Stat> {
@@ -38,7 +39,7 @@ fn parse_stat(text: &str) -> Option<Stat> {
     })
 }
 
-/// The processes of the job.
+/// The processes and threads of the job.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tree {
     /// The tree below the root, the root first.
@@ -79,13 +80,7 @@ pub fn collect(root: u32) -> io::Result<Tree> {
     }
     for &pid in &tree.processes {
         tree.ids.insert(pid);
-        if let Ok(tasks) = std::fs::read_dir(format!("/proc/{pid}/task")) {
-            tree.ids.extend(
-                tasks
-                    .flatten()
-                    .filter_map(|t| t.file_name().to_str().and_then(|s| s.parse::<u32>().ok())),
-            );
-        }
+        tree.ids.extend(proc::threads(pid));
     }
     tree.strays = stats
         .iter()
@@ -106,7 +101,7 @@ impl Tree {
     pub fn anonymous_bytes(&self) -> u64 {
         self.processes
             .iter()
-            .map(|&pid| status_bytes(pid, &["RssAnon:"]))
+            .map(|&pid| status_bytes(pid, &["RssAnon"]))
             .sum()
     }
 }
@@ -128,42 +123,33 @@ pub fn image_bytes(root: u32) -> u64 {
 
 /// Resident bytes that are the process's own (anonymous and shared memory): what CRIU will write, about.
 pub fn resident_bytes(pid: u32) -> u64 {
-    status_bytes(pid, &["RssAnon:", "RssShmem:"])
+    status_bytes(pid, &["RssAnon", "RssShmem"])
 }
 
 /// The sum of lines of `/proc/PID/status`, in bytes; 0 if they cannot be read.
 fn status_bytes(pid: u32, names: &[&str]) -> u64 {
-    let Ok(status) = std::fs::read_to_string(format!("/proc/{pid}/status")) else {
-        return 0;
+    let status = proc::text(pid, "status").unwrap_or_default();
+    let kib = |name: &&str| {
+        proc::field(&status, name)?
+            .strip_suffix(" kB")?
+            .parse::<u64>()
+            .ok()
     };
-    status
-        .lines()
-        .filter_map(|line| {
-            let value = names.iter().find_map(|name| line.strip_prefix(name))?;
-            value
-                .trim()
-                .trim_end_matches(" kB")
-                .trim()
-                .parse::<u64>()
-                .ok()
-        })
-        .sum::<u64>()
-        * 1024
+    names.iter().filter_map(kib).sum::<u64>() * 1024
 }
 
 /// Whether a process has another user or group than this one: real, effective or saved, as the kernel compares them.
 pub fn is_of_another_user(pid: u32) -> bool {
-    let Ok(status) = std::fs::read_to_string(format!("/proc/{pid}/status")) else {
+    let Ok(status) = proc::text(pid, "status") else {
         return false;
     };
     let (user, group) = (rustix::process::getuid(), rustix::process::getgid());
-    !(has_id(&status, "Uid:", user.as_raw()) && has_id(&status, "Gid:", group.as_raw()))
+    !(has_id(&status, "Uid", user.as_raw()) && has_id(&status, "Gid", group.as_raw()))
 }
 
 /// Whether the first three numbers of a line of `/proc/PID/status` are all this one.
 fn has_id(status: &str, field: &str, id: u32) -> bool {
-    let line = status.lines().find_map(|line| line.strip_prefix(field));
-    line.is_some_and(|ids| {
+    proc::field(status, field).is_some_and(|ids| {
         ids.split_ascii_whitespace()
             .take(3)
             .all(|found| found.parse() == Ok(id))
@@ -172,19 +158,17 @@ fn has_id(status: &str, field: &str, id: u32) -> bool {
 
 /// Whether a library whose file name starts with `prefix` is mapped.
 pub fn maps_library(pid: u32, prefix: &str) -> bool {
-    std::fs::read_to_string(format!("/proc/{pid}/maps")).is_ok_and(|maps| {
-        maps.lines().any(|line| {
-            line.rsplit_once('/')
-                .is_some_and(|(_, file)| file.starts_with(prefix))
-        })
-    })
+    let is_it = |m: &Mapping| {
+        let file = m.path().and_then(Path::file_name);
+        file.is_some_and(|file| file.as_bytes().starts_with(prefix.as_bytes()))
+    };
+    proc::mappings(pid).is_ok_and(|maps| maps.iter().any(is_it))
 }
 
 /// Whether a process is stopped: by a signal, or by who traces it.
 pub fn is_stopped(pid: u32) -> bool {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let state = status.lines().find_map(|line| line.strip_prefix("State:"));
-    state.is_some_and(|state| state.trim_start().starts_with(['T', 't']))
+    let status = proc::text(pid, "status").unwrap_or_default();
+    proc::field(&status, "State").is_some_and(|state| state.starts_with(['T', 't']))
 }
 
 /// Working directory, when it is a live path.
@@ -198,11 +182,11 @@ pub fn working_directory(pid: u32) -> Option<PathBuf> {
 pub struct TcpSocket {
     /// Local address and port.
     pub local: (IpAddr, u16),
-    /// Peer.
+    /// The address and port of the peer.
     pub remote: (IpAddr, u16),
     /// Kernel state: 1 established, 10 listening.
     pub state: u8,
-    /// Socket inode.
+    /// The inode of the socket.
     pub inode: u64,
 }
 
@@ -248,16 +232,16 @@ fn parse_tcp(table: &str) -> Vec<TcpSocket> {
         .collect()
 }
 
-/// Every TCP socket `pid` could see.
+/// Every TCP socket that is visible to process `pid`.
 pub fn tcp_sockets(pid: u32) -> Vec<TcpSocket> {
     ["tcp", "tcp6"]
         .iter()
-        .filter_map(|f| std::fs::read_to_string(format!("/proc/{pid}/net/{f}")).ok())
+        .filter_map(|f| proc::text(pid, &format!("net/{f}")).ok())
         .flat_map(|t| parse_tcp(&t))
         .collect()
 }
 
-/// What the tree does with TCP.
+/// How the tree uses TCP: what it listens on, and what it is connected to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TcpUse {
     /// Ports it listens on.
@@ -411,7 +395,7 @@ fn sockets_in_repair(pid: u32) -> Option<bool> {
 /// An open file of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenFile {
-    /// Its number.
+    /// The number of the descriptor.
     pub fd: u32,
     /// What `/proc/PID/fd/N` points to.
     pub link: PathBuf,
@@ -426,31 +410,30 @@ pub fn files_by_removed_names(pid: u32) -> Vec<(PathBuf, PathBuf)> {
             && !link.exists()
             && std::fs::metadata(through).is_ok_and(|meta| meta.is_file() && meta.nlink() > 0)
     };
-    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
-    let mapped = maps.lines().filter_map(|line| {
-        let range = line.split_ascii_whitespace().next()?;
-        let path = line.find('/').and_then(|at| line.get(at..))?;
-        Some((format!("/proc/{pid}/map_files/{range}"), path.into()))
+    let mapped = (proc::mappings(pid).unwrap_or_default().into_iter())
+        .filter_map(|m| Some((m.through(pid), m.path()?.to_owned())));
+    let open = (open_files(pid).into_iter()).map(|file| {
+        (
+            PathBuf::from(format!("/proc/{pid}/fd/{}", file.fd)),
+            file.link,
+        )
     });
-    let open = open_files(pid)
-        .into_iter()
-        .map(|file| (format!("/proc/{pid}/fd/{}", file.fd), file.link));
     mapped
         .chain(open)
-        .filter(|(through, link): &(String, PathBuf)| has_another_name(Path::new(through), link))
+        .filter(|(through, link)| has_another_name(through, link))
         .filter_map(|(through, link)| {
             let removed = link
                 .as_os_str()
                 .as_bytes()
                 .strip_suffix(DELETED.as_bytes())?;
-            Some((through.into(), OsStr::from_bytes(removed).into()))
+            Some((through, OsStr::from_bytes(removed).into()))
         })
         .collect()
 }
 
-/// Bytes of what CRIU or this program put into an image besides the processes' own memory: files that the
-/// processes have open and that were deleted, and named shared memory. Not files that never had a name (`O_TMPFILE`): the
-/// simulated driver keeps device memory in such, which is counted as that.
+/// Bytes of what CRIU or this program put into an image besides the processes' own memory: files that the processes have open and
+/// that were deleted, and named shared memory. Files that never had a name (`O_TMPFILE`) are not counted: the simulated driver
+/// keeps device memory in such files, which is counted as that.
 pub fn carried_bytes(processes: &[u32]) -> u64 {
     let mut seen = BTreeSet::new();
     let mut bytes = 0;
@@ -474,13 +457,10 @@ pub fn carried_bytes(processes: &[u32]) -> u64 {
     bytes
 }
 
-/// Where shared memory has its names.
+/// The directory in which POSIX shared memory has its names.
 pub const SHARED_MEMORY: &str = "/dev/shm";
 
-/// What the kernel appends to a name that was removed.
-pub const DELETED: &str = " (deleted)";
-
-/// Every open file of a process.
+/// Every open file of the process.
 pub fn open_files(pid: u32) -> Vec<OpenFile> {
     let Ok(entries) = std::fs::read_dir(format!("/proc/{pid}/fd")) else {
         return Vec::new();
@@ -498,9 +478,8 @@ pub fn open_files(pid: u32) -> Vec<OpenFile> {
 
 /// The flags of an open file (`O_RDWR` and the like), if it is open.
 pub fn open_flags(pid: u32, fd: u32) -> Option<u32> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/fdinfo/{fd}")).ok()?;
-    let flags = text.lines().find_map(|l| l.strip_prefix("flags:"))?;
-    u32::from_str_radix(flags.trim(), 8).ok()
+    let text = proc::text(pid, &format!("fdinfo/{fd}")).ok()?;
+    u32::from_str_radix(proc::field(&text, "flags")?, 8).ok()
 }
 
 /// Whether an open file was opened for writing.
@@ -511,64 +490,27 @@ pub fn is_writable(pid: u32, fd: u32) -> bool {
 
 /// Files that a process can change through a shared mapping: the entry in `/proc/PID/map_files` and the path.
 pub fn shared_writable_maps(pid: u32) -> Vec<(PathBuf, PathBuf)> {
-    let Ok(maps) = std::fs::read_to_string(format!("/proc/{pid}/maps")) else {
-        return Vec::new();
-    };
-    maps.lines()
-        .filter_map(|line| {
-            let mut fields = line.split_ascii_whitespace();
-            let range = fields.next()?;
-            let permissions = fields.next()?;
-            if permissions.get(1..2) != Some("w") || permissions.get(3..4) != Some("s") {
-                return None;
-            }
-            let path = line.find('/').and_then(|at| line.get(at..))?;
-            (!path.ends_with(" (deleted)")).then(|| {
-                (
-                    Path::new("/proc")
-                        .join(pid.to_string())
-                        .join("map_files")
-                        .join(range),
-                    PathBuf::from(path),
-                )
-            })
-        })
+    (proc::mappings(pid).unwrap_or_default().iter())
+        .filter(|m| m.writable && m.shared)
+        .filter_map(|m| Some((m.through(pid), m.present()?.to_owned())))
         .collect()
 }
 
 /// Files that a process has mapped, each once: the entry in `/proc/PID/map_files` and the path.
 pub fn mapped_files(pid: u32) -> Vec<(PathBuf, PathBuf)> {
-    let mut all = mappings(pid);
-    all.retain(|(_, path)| !path.ends_with(DELETED));
-    all.into_iter().map(by_paths).collect()
+    each_once(pid, Mapping::present)
 }
 
 /// The same of files that have lost their names, with the names that they had.
 pub fn removed_maps(pid: u32) -> Vec<(PathBuf, PathBuf)> {
-    let had = |(through, path): (String, String)| {
-        let path = path.strip_suffix(DELETED)?.to_owned();
-        Some(by_paths((through, path)))
-    };
-    mappings(pid).into_iter().filter_map(had).collect()
+    each_once(pid, Mapping::removed)
 }
 
-fn by_paths((through, path): (String, String)) -> (PathBuf, PathBuf) {
-    (through.into(), path.into())
-}
-
-/// Ways to mapped files and their paths, each once.
-fn mappings(pid: u32) -> Vec<(String, String)> {
-    let Ok(maps) = std::fs::read_to_string(format!("/proc/{pid}/maps")) else {
-        return Vec::new();
-    };
+fn each_once(pid: u32, path: impl Fn(&Mapping) -> Option<&Path>) -> Vec<(PathBuf, PathBuf)> {
     let mut seen = BTreeSet::new();
-    maps.lines()
-        .filter_map(|line| {
-            let range = line.split_ascii_whitespace().next()?;
-            let path = line.find('/').and_then(|at| line.get(at..))?;
-            seen.insert(path)
-                .then(|| (format!("/proc/{pid}/map_files/{range}"), path.to_owned()))
-        })
+    (proc::mappings(pid).unwrap_or_default().iter())
+        .filter_map(|m| Some((m.through(pid), path(m)?.to_owned())))
+        .filter(|(_, path)| seen.insert(path.clone()))
         .collect()
 }
 
@@ -590,12 +532,27 @@ mod tests {
     }
 
     #[test]
+    fn a_process_whose_name_is_no_text_is_in_the_tree() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut child = proc::tests::strangely_named(directory.path());
+        let tree = collect(std::process::id()).unwrap();
+        assert!(tree.processes.contains(&child.id()));
+        assert!(is_alive(child.id()) && !is_stopped(child.id()));
+        assert!(resident_bytes(child.id()) > 0);
+        assert!(name(child.id()).unwrap().starts_with("entra\u{ee}nemen"));
+        let program = mapped_files(child.id());
+        assert!((program.iter()).any(|(_, path)| path.to_str().is_none() && path.is_file()));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
     fn a_process_of_another_user_is_known_by_any_of_its_ids() {
         assert!(!is_of_another_user(std::process::id()));
         let status = "Name:\tx\nUid:\t0\t0\t1000\t0\nGid:\t0\t0\t0\t7\n";
-        assert!(!has_id(status, "Uid:", 0));
-        assert!(has_id(status, "Gid:", 0));
-        assert!(!has_id("", "Uid:", 0));
+        assert!(!has_id(status, "Uid", 0));
+        assert!(has_id(status, "Gid", 0));
+        assert!(!has_id("", "Uid", 0));
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! What the agent asks of a driver, which has no context: to bring the GPU state of the job's processes into their memory and
-//! back, and how much they hold.
+//! What the agent, which has no context, asks of a driver: to bring the GPU state of the job's processes into their memory and
+//! back, and to tell how much device memory they hold.
 //!
 //! [`ControlState`] is the seam for another way to detach (CUDA 13.4 adds custom storage to these calls) and for other vendors'.
 
@@ -10,15 +10,15 @@ use phos_protocol::types::{GpuUuid, ProcessId};
 /// State of a process with CUDA, as the driver reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProcessState {
-    /// 0.
+    /// 0: the process runs.
     Running,
     /// 1: its CUDA calls block.
     Locked,
     /// 2: its GPU state is in host memory.
     Checkpointed,
-    /// 3.
+    /// 3: the driver could not checkpoint or restore it.
     Failed,
-    /// Another number.
+    /// A number that this version does not know.
     Unknown(u32),
 }
 
@@ -48,7 +48,7 @@ pub enum ControlMeaning {
 /// Why a control call could not be made or failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ControlError {
-    /// No CUDA driver.
+    /// The CUDA driver library cannot be opened.
     #[error(
         "the CUDA driver library libcuda.so.1 cannot be opened ({0}): install the NVIDIA driver, or start the container with \
          the NVIDIA runtime (`--gpus all`)"
@@ -59,25 +59,25 @@ pub enum ControlError {
         "the CUDA driver has no {symbol}: checkpoints need driver 570 or newer (this one reports CUDA {version})"
     )]
     NoSymbol {
-        /// The entry point.
+        /// The name of the missing entry point.
         symbol: &'static str,
         /// `cuDriverGetVersion`, or 0.
         version: u32,
     },
-    /// A call failed.
+    /// A control call failed.
     #[error("{call} on process {pid} failed with CUresult {result} ({name}){hint}")]
     Call {
-        /// The entry point.
+        /// The name of the driver's entry point.
         call: &'static str,
-        /// The process, 0 for none.
+        /// The process that the call was about; 0 for a call that is about none.
         pid: ProcessId,
-        /// `CUresult`.
+        /// The `CUresult` that the call returned.
         result: u32,
-        /// `cuGetErrorName`.
+        /// The result's name, from `cuGetErrorName`.
         name: String,
-        /// What to do about it.
+        /// What the user can do about it, to be appended to the message; empty where nothing is known to help.
         hint: &'static str,
-        /// What it means.
+        /// What the failure means for the job.
         meaning: ControlMeaning,
     },
 }
@@ -108,7 +108,7 @@ impl ControlError {
     }
 }
 
-/// What the agent asks of the driver.
+/// The calls that the agent makes to the driver to checkpoint the job's processes.
 pub trait ControlState: Send + Sync {
     /// `cuDriverGetVersion`, e.g. 13000.
     fn driver_version(&self) -> u32;

@@ -9,7 +9,7 @@ pub enum CallKind {
     OutOfMemory,
     /// The context is unusable from now on: the process must be replaced.
     Sticky,
-    /// Anything else.
+    /// Any other failure of a call.
     Other,
 }
 
@@ -22,27 +22,27 @@ pub enum GpuError {
          container with --gpus all (NVIDIA container toolkit)"
     )]
     NoDriver,
-    /// The driver is too old.
+    /// The driver is too old: it lacks this entry point.
     #[error("the CUDA driver lacks {0}: install driver 570 or newer")]
     MissingSymbol(&'static str),
     /// A driver call failed.
     #[error("{call} failed: {text} ({code})")]
     Call {
-        /// The entry point.
+        /// The name of the driver's entry point.
         call: &'static str,
-        /// The driver's number for the result.
+        /// The `CUresult` that the call returned.
         code: u32,
-        /// Its name.
+        /// The result's name, as the driver gives it.
         text: String,
-        /// What it means.
+        /// What the failure means for the caller.
         kind: CallKind,
     },
     /// The system has no memory for a buffer.
     #[error("no {bytes} bytes of host memory: {errno} (a smaller --host-buffer needs less)")]
     HostMemory {
-        /// How much was asked for.
+        /// The number of bytes that were asked for.
         bytes: u64,
-        /// What the kernel said.
+        /// The error that the kernel returned.
         errno: rustix::io::Errno,
     },
     /// What was asked for does not fit the memory that it was asked of.
@@ -57,7 +57,7 @@ pub enum GpuError {
     /// The driver lists no GPU at all.
     #[error("the driver lists no GPU: check nvidia-smi and CUDA_VISIBLE_DEVICES")]
     NoGpu,
-    /// Somebody wants the operation to end.
+    /// Somebody wanted the operation to end.
     #[error("cancelled")]
     Cancelled,
 }

@@ -10,8 +10,8 @@
 //! # Rules
 //!
 //! * A run is up to [`MAX_RUN`] neighbouring slots, so that one copy fills many chunks.
-//! * After the copy, each chunk of a run is a [`Bytes`] over its slot; the slot is free again when
-//!   the last clone of that `Bytes` is gone. Whoever stores the chunk needs no copy.
+//! * After the copy, each chunk of a run is a [`Bytes`] over its slot; the slot is free again when the last clone of that `Bytes`
+//!   is gone. Storing the chunk needs no copy.
 //! * Waiting for a slot is how the pipeline slows down. It ends when the wait is cancelled.
 //! * The bound may change at any time. Segments above it are given back to the system as soon as nobody uses a slot of them.
 
@@ -23,10 +23,10 @@ use bytes::Bytes;
 use super::error::GpuError;
 use super::platform::{Gpu, PinnedMemory};
 
-/// Bytes of a slot: the largest chunk.
+/// The size of a slot in bytes: that of the largest chunk.
 pub const SLOT: usize = 1 << 20;
 
-/// Most slots in a run: one copy of 16 MiB.
+/// The most slots in a run: one copy of 16 MiB.
 pub const MAX_RUN: usize = 16;
 
 const SEGMENT_SLOTS: usize = 64;
@@ -42,19 +42,19 @@ pub const SEGMENT: u64 = (SLOT * SEGMENT_SLOTS) as u64;
 // A bit of `Segment::used` for each.
 const _: () = assert!(SEGMENT_SLOTS == u64::BITS as usize && MAX_RUN <= SEGMENT_SLOTS);
 
-/// Pinned memory of [`SEGMENT_SLOTS`] slots. It lives until the pool is dropped; who may touch which slot is decided by `used`
-/// under the pool's lock.
+/// Pinned memory of [`SEGMENT_SLOTS`] slots. It lives until the pool is dropped; `used` decides, under the pool's lock, who may
+/// touch which slot.
 struct Segment {
     memory: Box<dyn PinnedMemory>,
     used: u64,
 }
 
 struct State {
-    /// `None`: given back to the system. Who holds a slot knows its segment by its place here.
+    /// `None`: given back to the system. The holder of a slot knows its segment by its place here.
     segments: Vec<Option<Segment>>,
     /// Segments that are there.
     pinned: usize,
-    /// Most segments that are to be there.
+    /// The most segments that are to be there.
     most: usize,
     /// So many of them are to be pinned before they are needed.
     ahead: usize,
@@ -64,7 +64,7 @@ struct State {
     adjusting: bool,
     /// What is too much is given back in the middle of a stop as well: the host has too little.
     urgent: bool,
-    /// The host gave no more: it is not asked again before.
+    /// The host had no more memory to give: it is not asked again before this time.
     not_before: Option<Instant>,
     /// Slots that nobody uses.
     free: usize,
@@ -77,12 +77,12 @@ struct State {
 /// Pins so many bytes.
 type Pin = Box<dyn Fn(usize) -> Result<Box<dyn PinnedMemory>, GpuError> + Send + Sync>;
 
-/// The pool.
+/// A bounded pool of pinned host memory, handed out in runs of slots.
 pub struct HostPool {
     pin: Pin,
     state: Mutex<State>,
     freed: Condvar,
-    /// For the thread that adjusts, and who waits for it.
+    /// Wakes the thread that adjusts the pool, and those that wait for it.
     adjust: Condvar,
 }
 
@@ -387,7 +387,7 @@ impl HostPool {
         self.freed.notify_all();
     }
 
-    /// Bytes that are pinned now.
+    /// The number of bytes that are pinned now.
     pub fn pinned(&self) -> u64 {
         self.lock().pinned as u64 * SEGMENT
     }
@@ -405,13 +405,13 @@ impl HostPool {
             .saturating_sub((used * SLOT) as u64)
     }
 
-    /// Bytes handed out now.
+    /// The number of bytes that are handed out now.
     pub fn in_use(&self) -> u64 {
         let state = self.lock();
         state.pinned as u64 * SEGMENT - (state.free * SLOT) as u64
     }
 
-    /// The bound, in bytes.
+    /// The most that the pool may pin, in bytes.
     pub fn limit(&self) -> u64 {
         (self.lock().most as u64).saturating_mul(SEGMENT)
     }
@@ -488,18 +488,18 @@ pub struct HostRun {
 unsafe impl Send for HostRun {}
 
 impl HostRun {
-    /// Number of slots.
+    /// The number of slots in the run.
     pub fn slots(&self) -> usize {
         self.len
     }
 
-    /// Its first byte.
+    /// The address of the run's first byte.
     pub(super) fn pointer(&self) -> *mut u8 {
         // SAFETY: start < SEGMENT_SLOTS, so this stays inside the segment.
         unsafe { self.base.add(self.start * SLOT) }
     }
 
-    /// The whole run, to fill from the CPU.
+    /// The bytes of the whole run, to be filled by the CPU.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: the run owns these slots, the memory was given by the driver and is never moved;
         // `&mut self` makes the borrow exclusive.

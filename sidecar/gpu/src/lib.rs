@@ -2,8 +2,8 @@
 //!
 //! * [`platform`]: the traits of a driver, a GPU and its memory; [`stream`]: copies in flight; [`host`]: pinned slots;
 //! * [`control`]: what the agent asks of a driver, without a context of its own;
-//! * [`cuda`]: the implementation, and with it all calls of the driver. Another vendor's stands beside it, and nothing outside
-//!   this folder names either.
+//! * [`cuda`]: the implementation, and with it all calls of the driver. Another vendor's implementation would stand beside it,
+//!   and nothing outside this folder names either.
 //!
 //! # Rules
 //!
@@ -32,7 +32,7 @@ pub use self::stream::{Event, Pending, Queue, Stream};
 /// The driver of this machine.
 ///
 /// # Errors
-/// There is none, or it lacks an entry point that is needed.
+/// There is no driver, or it lacks an entry point that is needed.
 pub fn discover() -> Result<Arc<dyn Platform>, GpuError> {
     Ok(Arc::new(cuda::Driver::load()?))
 }

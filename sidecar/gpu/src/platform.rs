@@ -1,4 +1,4 @@
-//! What is asked of a driver: which GPUs there are, contexts on them, device memory by file descriptor, digests where it lies.
+//! The traits of a driver: which GPUs there are, contexts on them, device memory by file descriptor, digests where it lies.
 //!
 //! # Rules
 //!
@@ -16,17 +16,17 @@ use phos_protocol::types::GpuUuid;
 use super::error::GpuError;
 use super::stream::Stream;
 
-/// A BLAKE3 digest.
+/// A BLAKE3 digest of 32 bytes.
 pub type Digest = [u8; 32];
 
 /// A GPU as the driver lists it, before a context exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GpuInfo {
-    /// The driver's ordinal in this process.
+    /// The ordinal by which the driver knows the GPU in this process.
     pub ordinal: i32,
-    /// Its UUID.
+    /// The UUID of the GPU.
     pub uuid: GpuUuid,
-    /// Model name.
+    /// The model name, as the driver gives it.
     pub name: String,
     /// Total memory in bytes.
     pub total_bytes: u64,
@@ -37,9 +37,9 @@ pub struct GpuInfo {
 /// Free and total memory of a GPU, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryInfo {
-    /// Free now.
+    /// Bytes that are free now.
     pub free: u64,
-    /// In all.
+    /// All bytes that the GPU has.
     pub total: u64,
 }
 
@@ -66,7 +66,7 @@ pub trait Platform: Send + Sync {
 
 /// A GPU with a context of this process on it.
 pub trait Gpu: Send + Sync + fmt::Debug {
-    /// What the driver says about it.
+    /// What the driver says about the GPU.
     fn info(&self) -> &GpuInfo;
 
     /// Free and total memory now.
@@ -113,7 +113,7 @@ pub trait Gpu: Send + Sync + fmt::Debug {
 }
 
 impl dyn Gpu {
-    /// Its UUID.
+    /// The UUID of the GPU.
     pub fn uuid(&self) -> GpuUuid {
         self.info().uuid
     }
@@ -121,10 +121,10 @@ impl dyn Gpu {
 
 /// A physical allocation, mapped read-write in this process until it is dropped.
 pub trait DeviceMemory: Send + Sync + fmt::Debug {
-    /// The GPU that it lies on.
+    /// The UUID of the GPU that the memory lies on.
     fn gpu(&self) -> GpuUuid;
 
-    /// Its size, in bytes.
+    /// The size of the allocation, in bytes.
     fn bytes(&self) -> u64;
 
     /// The fd that stands for it, of imported and exportable memory.
@@ -137,11 +137,11 @@ pub trait DeviceMemory: Send + Sync + fmt::Debug {
 /// A part of some device memory.
 #[derive(Debug, Clone)]
 pub struct Range {
-    /// The memory.
+    /// The memory that the range is a part of.
     pub memory: Arc<dyn DeviceMemory>,
-    /// Where it begins, in bytes.
+    /// Where the range begins in the memory, in bytes.
     pub offset: u64,
-    /// How long it is, in bytes.
+    /// The length of the range, in bytes.
     pub len: u64,
 }
 
@@ -181,6 +181,6 @@ pub trait Digester: Send {
 /// [`base`](Self::base) points to as many bytes as were asked for, which nobody else uses and which stay where they are until
 /// the value is dropped.
 pub unsafe trait PinnedMemory: Send {
-    /// Its first byte.
+    /// The address of the first byte.
     fn base(&self) -> *mut u8;
 }

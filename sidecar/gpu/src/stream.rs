@@ -4,7 +4,7 @@
 //!
 //! * A copy in flight is a [`Pending`] that owns the host slots and holds the device memory: both
 //!   outlive the copy whatever the caller does. Dropping it waits.
-//! * Two or more copies are kept in flight by the callers; here is no policy.
+//! * The callers keep two or more copies in flight; there is no policy here.
 
 use super::error::GpuError;
 use super::host::{HostRun, SLOT};
@@ -70,7 +70,7 @@ pub trait Event: Send {
 /// A stream of copies on one GPU. Dropping it waits for all of them.
 pub struct Stream(Box<dyn Queue>);
 
-/// Work in flight.
+/// Copies that were issued and may not have ended: owns what they read and write.
 #[must_use]
 pub struct Pending {
     event: Box<dyn Event>,

@@ -6,12 +6,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// In bytes.
+/// The host memory of this machine, or of the tightest control group, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HostMemory {
-    /// Of the machine, or of the tightest group.
+    /// All bytes of the machine, or of the tightest group.
     pub total: u64,
-    /// What can be taken now.
+    /// Bytes that can be taken now, page cache included.
     pub available: u64,
 }
 
@@ -81,11 +81,11 @@ fn groups(root: &Path) -> Vec<HostMemory> {
     found
 }
 
-/// What the files of a group are called.
+/// The names of the files in which a control group says its limit and its usage.
 struct Files {
     limit: &'static str,
     usage: &'static str,
-    /// Of `memory.stat`: pages of files, which can be taken back.
+    /// The entries of `memory.stat` for pages of files, which can be taken back.
     cached: [&'static str; 2],
 }
 

@@ -1,4 +1,4 @@
-//! What agent and sidecar share on a machine.
+//! Code and conventions that the agent and the sidecar of one machine share.
 //!
 //! * [`run_dir`]: the directory that both use, and what the sidecar remembers there for the agent;
 //! * [`host_memory`]: how much memory there is;

@@ -1,16 +1,16 @@
-//! Command lines without what only their reader's machine should know: they stand in logs and in every manifest, and people
-//! give tokens as arguments.
+//! Masks secrets in command lines, which are written to logs and into every manifest, and in which people give tokens as
+//! arguments.
 //!
 //! # Rules
 //!
-//! * What is masked is told by its name (`--api-key VALUE`, `WANDB_API_KEY=VALUE`), by its place (`scheme://user:PASSWORD@host`,
-//!   `Bearer VALUE`) or by how such tokens begin. A secret under another name is not recognised, so nothing relies on it: a checkpoint
-//!   has the job's memory, and with that its arguments.
+//! * A secret is recognised by its name (`--api-key VALUE`, `WANDB_API_KEY=VALUE`), by its place (`scheme://user:PASSWORD@host`,
+//!   `Bearer VALUE`) or by how such tokens begin. A secret under another name is not recognised, so nothing relies on it: a
+//!   checkpoint has the job's memory, and with that its arguments.
 //! * Words that a shell is given as one (`bash -c "TOKEN=… python"`) are looked at one by one.
 //! * Masking twice is masking once, and two commands that differ in secrets alone are the same: a token that was renewed keeps nobody
 //!   from resuming.
 
-/// In the place of a secret.
+/// The text that takes the place of a secret.
 pub const MASK: &str = "***";
 
 /// What a name ends in whose value is a secret.

@@ -2,12 +2,12 @@
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Who is at the other end.
+/// The process at the other end of a socket, by the kernel's word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peer {
     /// In our PID namespace; 0 for a process outside it.
     pub pid: u32,
-    /// Its user.
+    /// The user that the process had when it connected.
     pub uid: u32,
 }
 

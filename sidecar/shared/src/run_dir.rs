@@ -4,11 +4,11 @@
 //!
 //! * What lies in it is trusted by name: root connects to its sockets and maps its files. So the job's directory belongs to the
 //!   user that phos-ft runs as, and nobody else writes in it; one that is somebody else's, or a link, is refused.
-//! * Who may write in the directory above could put another in its place. A volume that arrives open to all (an `emptyDir` of
-//!   Kubernetes has mode 0777) is closed, if it is this user's and holds nothing but job directories. Any other stays as it
-//!   is (others may use it, too), and a warning says what that means.
-//! * Others pass through both: the job of another user finds the shim and its socket by name, and lists nothing. That holds
-//!   whatever the umask is.
+//! * A user that may write in the directory above could put another directory in its place. A volume that arrives open to all (an
+//!   `emptyDir` of Kubernetes has mode 0777) is closed, if it is this user's and holds nothing but job directories. Any other
+//!   stays as it is (others may use it, too), and a warning says what that means.
+//! * Other users may pass through both directories but not list them: the job of another user finds the shim and its socket by
+//!   name. That holds whatever the umask is.
 
 use std::fs::{DirBuilder, File, Permissions};
 use std::io;
@@ -21,13 +21,13 @@ use rustix::fs::{Mode, OFlags};
 const MODE: u32 = 0o711;
 /// Others than the owner may write.
 const OPEN_TO_OTHERS: u32 = 0o022;
-/// Who may write may not rename what is another's.
+/// The sticky bit: users that may write may not rename what is another's.
 const STICKY: u32 = 0o1000;
 
 /// What the sidecar remembers of the job's history, in the job's directory.
 pub const HISTORY: &str = "history.json";
 
-/// Whether the sidecar remembers checkpoints of the job: then the agent does not begin it anew without a sidecar.
+/// Whether the sidecar remembers checkpoints of the job: if so, the agent does not start it from the beginning without a sidecar.
 pub fn has_checkpoints(job_dir: &Path) -> bool {
     // One that cannot be understood was still written after a checkpoint.
     job_dir.join(HISTORY).exists()
@@ -71,7 +71,7 @@ pub fn make(run_dir: &Path, job: &str) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// Opens the directory above, made if it is not there. It may be reached by a link: whoever gave its name chose it.
+/// Opens the directory above, made if it is not there. It may be reached by a link: the user who gave its name chose it.
 fn open_above(run_dir: &Path) -> io::Result<File> {
     let missing: Vec<&Path> = (run_dir.ancestors())
         .take_while(|d| !d.as_os_str().is_empty() && !d.exists())

@@ -1,4 +1,4 @@
-//! The command line: what there is to say, and what is refused with which words.
+//! The command line: its grammar, and the words with which something is refused.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -106,16 +106,16 @@ const S3: &str = "Amazon S3";
 /// Options of every subcommand.
 #[derive(Debug, Clone, Args)]
 pub struct Common {
-    /// Name of the job: its history in the store, and how agent and sidecar find each other.
+    /// Name of the job: it names the history in the store, and is how agent and sidecar find each other.
     #[arg(long, help_heading = JOB, global = true, default_value = "default", value_name = "NAME", env = "PHOS_JOB", value_parser = job_name)]
     pub job: JobName,
-    /// Where checkpoints go: a directory, file:///path, s3://bucket/prefix, gs://…, az://…. Without encryption, who may write there
-    /// can run programs on the machine that resumes the job next, and who may read there has the job's memory.
+    /// Where checkpoints go: a directory, file:///path, s3://bucket/prefix, gs://…, az://…. Without encryption, anyone who can write there
+    /// can run programs on the machine that resumes the job next, and anyone who can read there has the job's memory.
     /// [default: the directory `store` in the state directory]
     #[arg(long, help_heading = STORE, global = true, value_name = "URL", env = "PHOS_STORE")]
     pub store: Option<String>,
-    /// Encrypt the job's checkpoints with the key in this file (`phos-ft keygen` makes one), and believe none that is not
-    /// encrypted with it. The store never sees it: who loses it has lost the checkpoints. [default: not encrypted]
+    /// Encrypt the job's checkpoints with the key in this file (`phos-ft keygen` makes one), and accept none that is not
+    /// encrypted with it. The store never sees the key: if you lose it, you lose the checkpoints. [default: not encrypted]
     #[arg(
         long, help_heading = STORE,
         global = true,
@@ -129,7 +129,7 @@ pub struct Common {
     /// How objects are written to S3.
     #[command(flatten)]
     pub s3: S3Args,
-    /// Where phos-ft keeps what is its own.
+    /// Where phos-ft keeps its own data.
     #[arg(
         long, help_heading = STORE,
         global = true,
@@ -147,7 +147,8 @@ pub struct Common {
         env = "PHOS_RUN_DIR"
     )]
     pub run_dir: PathBuf,
-    /// How to log, to standard error. $PHOS_LOG sets what (default "info"; "info,phos=debug" for more of what phos-ft does).
+    /// Format of the log, which goes to standard error. $PHOS_LOG sets what is logged (default "info"; "info,phos=debug" for
+    /// more of what phos-ft does).
     #[arg(
         long,
         global = true,
@@ -238,23 +239,23 @@ pub struct InitArgs {
     /// The store; as --store.
     #[arg(value_name = "URL")]
     pub address: Option<String>,
-    /// S3: end uploads below the prefix that are incomplete after so many days. [default: 1]
+    /// S3: end uploads below the prefix that are incomplete after this many days. [default: 1]
     #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=3650))]
     pub abort_uploads_after: Option<u32>,
-    /// S3: keep versions of objects. For the whole bucket.
+    /// S3: keep versions of objects. Applies to the whole bucket.
     #[arg(long)]
     pub versioning: bool,
-    /// S3: delete versions below the prefix that were deleted or replaced so many days ago.
+    /// S3: delete versions below the prefix that were deleted or replaced this many days ago.
     #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=3650))]
     pub expire_versions_after: Option<u32>,
-    /// S3: Object Lock, which keeps each version for so many days whoever deletes it (GOVERNANCE), and versions. For the
+    /// S3: Object Lock, which keeps each version for this many days whoever deletes it (GOVERNANCE), and versions. Applies to the
     /// whole bucket; cannot be undone.
     #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=3650))]
     pub object_lock: Option<u32>,
-    /// S3: encrypt new objects with this key of the key management service. For the whole bucket.
+    /// S3: encrypt new objects with this key of the key management service. Applies to the whole bucket.
     #[arg(long, value_name = "KEY", value_parser = key)]
     pub sse_kms: Option<String>,
-    /// S3: make the bucket if it is not there.
+    /// S3: create the bucket if it does not exist.
     #[arg(long)]
     pub create_bucket: bool,
     /// Only say what would be done.
@@ -277,22 +278,22 @@ pub enum LogFormat {
 /// Options of the sidecar.
 #[derive(Debug, Clone, Args)]
 pub struct SidecarArgs {
-    /// Time between checkpoints, such as 30s, 5m or 1h; "never" for checkpoints on demand only. Longer where stops
+    /// Time between checkpoints, such as 30s, 5m or 1h; "never" for checkpoints on demand only. The time is longer where stops
     /// would otherwise take more than a tenth of the job's time.
     #[arg(long, help_heading = SCHEDULE, default_value = "60s", value_name = "TIME", value_parser = interval)]
     pub interval: Interval,
-    /// Host memory, pinned, for GPU memory on its way to or from the store: a size, or two as in 1GiB..64GiB. What leaves a
+    /// Pinned host memory for GPU memory on its way to or from the store: a size, or two as in 1GiB..64GiB. What leaves a
     /// GPU while the job is held waits there for the store: where a GPU is too full for a snapshot, stops are short only if
-    /// all that changed fits in. So it grows to that, as long as a quarter of the host's memory (of the container's, if that
-    /// is less) stays available, and gives back when it is short. "auto" is 4GiB and as much more as that allows.
+    /// everything that changed fits in. So the buffer grows to that size, as long as a quarter of the host's memory (of the container's, if that
+    /// is less) stays available, and is given back when memory is short. "auto" is 4GiB and as much more as that allows.
     #[arg(long, help_heading = LIMITS, default_value = "auto", value_name = "SIZE", value_parser = host_buffer)]
     pub host_buffer: HostBuffer,
-    /// How long a checkpoint may take to begin while GPU work is in flight: in short tries with the job running in between, the
-    /// next one when the job waits for its work itself. Where work is queued that is known to end, at least a minute.
+    /// How long a checkpoint may take to begin while GPU work is in flight: it is tried briefly, with the job running in between, the
+    /// next try when the job itself waits for its work. At least a minute where the queued work is known to end.
     #[arg(long, help_heading = SCHEDULE, default_value = "10s", value_name = "TIME", value_parser = some_time)]
     pub quiesce_timeout: Duration,
-    /// How long a checkpoint may hold the job before its GPU work has ended; after that it runs on and is tried again. A job with
-    /// seconds of work queued that never waits for it needs as many here.
+    /// How long a checkpoint may hold the job before its GPU work has ended; after that the job runs and the checkpoint is tried again. A job with
+    /// seconds of work queued that never waits for that work needs as many seconds here.
     #[arg(long, help_heading = SCHEDULE, default_value = "250ms", value_name = "TIME", value_parser = some_time)]
     pub hold_limit: Duration,
     /// How often a crashed job is brought back within the window before phos-ft gives up.
@@ -302,41 +303,41 @@ pub struct SidecarArgs {
     #[arg(long, help_heading = RESUME, default_value = "1h", value_name = "TIME", value_parser = duration)]
     pub restart_window: Duration,
     /// Resume from this checkpoint instead of the newest one. Later ones are left behind as a branch of the history: a crash
-    /// resumes from what is taken from here on, or from this one. It counts each time the job is started, so take it out of a
-    /// compose file or a unit when the job has gone back.
+    /// resumes from what is taken from here on, or from this one. The flag applies each time the job is started, so take it out of a
+    /// compose file or a unit once the job has gone back.
     #[arg(long, help_heading = RESUME, value_name = "ID", value_parser = checkpoint)]
     pub from: Option<CheckpointId>,
     /// Begin with the job's first step, whatever checkpoints it has. They are kept as a branch of its history (`phos-ft list`).
-    /// Also where the store does not show the checkpoints that this machine knows of, which is waited for without this flag.
-    /// Counts once: where the history already began anew like this, it is resumed.
+    /// This also applies where the store does not show the checkpoints that this machine knows of; without this flag, they are waited for.
+    /// It counts once: where the history already began anew like this, it is resumed.
     #[arg(long, help_heading = RESUME, conflicts_with = "from")]
     pub start_fresh: bool,
-    /// The job does not use these features of CPUs (names of /proc/cpuinfo), although it was started where it could find them:
-    /// resume it also on a machine without. Where that is wrong, it dies of SIGILL.
+    /// CPU features (names from /proc/cpuinfo) that the job does not use, although it was started where it could find them:
+    /// it is also resumed on a machine without them. If that is wrong, it dies of SIGILL.
     #[arg(long, help_heading = RESUME, value_name = "NAME,…", value_delimiter = ',')]
     pub without_cpu_features: Vec<String>,
-    /// How long a node that starts waits for the current holder of the job, which missed its renewals: two nodes with the same job do
-    /// not take it from each other, and when one is lost the other goes on. What starts on the same machine never waits. "0s":
+    /// How long a starting node waits for a current holder of the job that has missed its renewals: two nodes with the same job do
+    /// not take it from each other, and when one is lost the other continues. A start on the same machine never waits. "0s":
     /// the job is taken over at once.
     #[arg(long, help_heading = RESUME, default_value = "30s", value_name = "TIME", value_parser = lease)]
     pub lease: Duration,
-    /// What this machine is called in the lease. [default: its host name, and when it was started]
+    /// Name of this machine in the lease. [default: its host name and start time]
     #[arg(long, help_heading = RESUME, env = "PHOS_NODE_NAME", value_name = "NAME", value_parser = node_name)]
     pub node_name: Option<String>,
-    /// Most that uploads to the store may take of the link, a second, such as 100MB or 1GiB. Checkpoints take longer
-    /// then, also the last one before the job ends. [default: no limit]
+    /// Most of the link that uploads to the store may take, per second, such as 100MB or 1GiB. Checkpoints then take longer,
+    /// including the last one before the job ends. [default: no limit]
     #[arg(long, help_heading = STORE, value_name = "SIZE", value_parser = upload_limit)]
     pub upload_limit: Option<u64>,
-    /// Most host memory for copies of what is stored: a resume reads them there before any disk. It is the sidecar's own
-    /// memory and gives way when the machine runs short. [default: none are kept]
+    /// Most host memory for copies of what is stored, which a resume reads before any disk. It is the sidecar's own
+    /// memory and is given up when the machine runs short. [default: none are kept]
     #[arg(long, help_heading = STORE, value_name = "SIZE", value_parser = cache_size)]
     pub host_cache: Option<u64>,
-    /// Most disk space, in the state directory, for copies of what goes to a remote store and comes from there: a resume
-    /// on this machine reads them there. [default: none are kept]
+    /// Most disk space, in the state directory, for copies of what goes to a remote store and what comes from there, which a resume
+    /// on this machine reads. [default: none are kept]
     #[arg(long, help_heading = STORE, value_name = "SIZE", value_parser = cache_size)]
     pub cache_size: Option<u64>,
-    /// Send a checkpoint to the (remote) store this often, the newest at the time; those between stay on this machine, in
-    /// the state directory, the newest two. A crash then costs at most --interval, the loss of the machine this. A
+    /// Send a checkpoint, the newest at the time, to the (remote) store this often; those in between stay on this machine, in
+    /// the state directory, the newest two of them. A crash then costs at most --interval, and the loss of the machine at most TIME. A
     /// checkpoint on demand and the last one before the job ends are sent at once. [default: each is sent]
     #[arg(long, help_heading = STORE, value_name = "TIME", value_parser = duration)]
     pub remote_interval: Option<Duration>,
@@ -349,7 +350,7 @@ pub struct SidecarArgs {
 /// Without a rule all are kept.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub struct RetentionArgs {
-    /// Keep the newest N checkpoints. Without any --keep-… all are kept.
+    /// Keep the newest N checkpoints. Without any --keep-… flag all are kept.
     #[arg(long, help_heading = STORE, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub keep_last: Option<u32>,
     /// Keep the newest checkpoint of each of the newest N hours that have one.
@@ -430,11 +431,11 @@ pub struct AgentArgs {
     /// The shim to preload into the job. [default: beside phos-ft, ../lib or /opt/phos/lib]
     #[arg(long, help_heading = JOB, value_name = "PATH", env = "PHOS_SHIM")]
     pub shim: Option<PathBuf>,
-    /// On SIGTERM: time for a last checkpoint and for the job to end.
+    /// Time after SIGTERM for a last checkpoint and for the job to end.
     #[arg(long, help_heading = JOB, default_value = "30s", value_name = "TIME", value_parser = duration)]
     pub grace: Duration,
-    /// Files that the job has open for writing are kept in the image up to this size; of larger ones
-    /// only the length. Shared memory (/dev/shm) is kept whatever its size.
+    /// Files that the job has open for writing are kept in the image up to this size; for larger ones
+    /// only the length is kept. Shared memory (/dev/shm) is kept whatever its size.
     #[arg(long, help_heading = LIMITS, default_value = "64MiB", value_name = "SIZE", value_parser = size::parse)]
     pub max_file_size: u64,
     /// Most memory for the CPU image of one checkpoint. [default: half of the machine's]
@@ -443,24 +444,24 @@ pub struct AgentArgs {
     /// Start the job without a sidecar after waiting this long for one; "forever" to wait.
     #[arg(long, help_heading = JOB, default_value = "30s", value_name = "TIME", value_parser = wait)]
     pub sidecar_wait: Wait,
-    /// Start the job unprotected, instead of refusing, where privileges are missing.
+    /// Where privileges are missing, start the job unprotected instead of refusing.
     #[arg(long, help_heading = JOB)]
     pub allow_unprotected: bool,
-    /// Run the job as this user: USER, USER:GROUP or USER:GROUP,GROUP,…, names of the image's /etc/passwd and /etc/group or numbers.
+    /// Run the job as this user: USER, USER:GROUP or USER:GROUP,GROUP,…, given as numbers or as names from the image's /etc/passwd and /etc/group.
     /// phos-ft itself needs root. [default: as phos-ft]
     #[arg(long, help_heading = JOB, value_name = "USER", env = "PHOS_USER")]
     pub user: Option<String>,
-    /// With --user: let set-user-ID programs and those with capabilities (sudo, ping) give the job what they give elsewhere. A job is
-    /// not checkpointed while one of its processes has more than its user. Without: let the job, which is root, have NET_ADMIN,
-    /// SYS_PTRACE, SYS_ADMIN and SYS_TIME as phos-ft has them; in a container such a job is root of the machine.
+    /// With --user: let set-user-ID programs and programs with capabilities (sudo, ping) give the job what they give elsewhere. A job is
+    /// not checkpointed while one of its processes has more privileges than its user. Without --user: let the job, which is root, have NET_ADMIN,
+    /// SYS_PTRACE, SYS_ADMIN and SYS_TIME as phos-ft has them; in a container such a job is root on the machine.
     #[arg(long, help_heading = JOB)]
     pub allow_new_privileges: bool,
-    /// Let the job have this variable of the environment although it is phos-ft's: PHOS_*, and with `phos-ft … -- CMD`, where job
-    /// and sidecar are started with one environment, AWS_*, GOOGLE_* and AZURE_*. What the job has is in its checkpoints.
+    /// Let the job have this environment variable although it is phos-ft's: PHOS_*, and with `phos-ft … -- CMD`, where job
+    /// and sidecar are started with one environment, AWS_*, GOOGLE_* and AZURE_*. Whatever the job has is in its checkpoints.
     /// [default: none of them]
     #[arg(long, help_heading = JOB, value_name = "NAME", value_delimiter = ',', value_parser = variable)]
     pub keep_env: Vec<String>,
-    /// TCP connections of the job at a restore.
+    /// What happens to the job's TCP connections at a restore.
     #[arg(long, help_heading = JOB, default_value = "auto", value_name = "HOW")]
     pub tcp: TcpArg,
 }
@@ -472,7 +473,7 @@ pub struct Wait(pub Option<Duration>);
 /// `--tcp`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum TcpArg {
-    /// Kept when both ends are in the job, else closed.
+    /// Kept when both ends are in the job, otherwise closed.
     Auto,
     /// Closed.
     Close,
@@ -499,19 +500,19 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// What the sidecar is doing.
+    /// Show what the sidecar is doing.
     Status {
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// The checkpoints of the job.
+    /// List the checkpoints of the job.
     List {
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Everything about one checkpoint.
+    /// Show everything about one checkpoint.
     Show {
         /// Its number, as `phos-ft list` prints it.
         #[arg(value_name = "ID", value_parser = checkpoint)]
@@ -520,12 +521,12 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// What changed from one checkpoint to another, by allocation and file.
+    /// Show what changed from one checkpoint to another, by allocation and file.
     Diff {
-        /// The first.
+        /// The first checkpoint.
         #[arg(value_name = "A", value_parser = checkpoint)]
         from: CheckpointId,
-        /// The second.
+        /// The second checkpoint.
         #[arg(value_name = "B", value_parser = checkpoint)]
         to: CheckpointId,
         /// Print JSON.
@@ -537,30 +538,30 @@ pub enum Command {
         /// Its number, as `phos-ft list` prints it.
         #[arg(value_name = "ID", value_parser = checkpoint)]
         id: CheckpointId,
-        /// A directory that is empty or not there.
+        /// A directory that is empty or does not exist yet.
         #[arg(value_name = "DIR")]
         directory: PathBuf,
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Check that what is stored could be restored; what is damaged is named and quarantined.
+    /// Check that what is stored could be restored; damage is named and quarantined.
     #[command(
         after_help = "Quarantined means: restores pass it over at once, and the next checkpoint stores what it held \
         again.\nEnds with 65 if anything is damaged."
     )]
     Verify {
-        /// Read every chunk and compare it with its name. Without: records, manifests and the indices of packs.
+        /// Read every chunk and compare it with its name. Without this flag, only records, manifests and the indices of packs are read.
         #[arg(long)]
         deep: bool,
-        /// Only say what is damaged.
+        /// Only report what is damaged.
         #[arg(long)]
         no_quarantine: bool,
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Remove checkpoints that no rule keeps, and delete what is needed by none.
+    /// Remove checkpoints that no rule keeps, and delete what no checkpoint needs.
     #[command(
         after_help = "Safe while the job is running, being restored or verified. A running sidecar does the same \
         after each checkpoint if it is given --keep-…\nExample: phos-ft --job llama prune --keep-last 5 --keep-daily 7"
@@ -569,8 +570,8 @@ pub enum Command {
         /// Which checkpoints to keep.
         #[command(flatten)]
         keep: RetentionArgs,
-        /// Also remove what was left behind when the job resumed from an older checkpoint or began anew, also after it had
-        /// ended. Of each such branch the rules keep the newest otherwise.
+        /// Also remove what was left behind when the job resumed from an older checkpoint or began anew, including after it had
+        /// ended. Otherwise the rules keep the newest checkpoint of each such branch.
         #[arg(long)]
         drop_branches: bool,
         /// Only say what would be done.
@@ -580,10 +581,10 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Resume from a checkpoint: starts the job from it, with the command it was made of.
+    /// Resume from a checkpoint: starts the job from it, with the command that the job was started with.
     #[command(after_help = "Example: phos-ft --job llama restore 12")]
     Restore {
-        /// Its number; the newest if left out.
+        /// Its number; the newest checkpoint if left out.
         #[arg(value_name = "ID", value_parser = checkpoint)]
         id: Option<CheckpointId>,
         /// The sidecar's options.
@@ -599,11 +600,11 @@ pub enum Command {
         Example: phos-ft keygen /etc/phos-ft/llama.key"
     )]
     Keygen {
-        /// A file that is not there; only its owner may read it.
+        /// The file to create, which must not exist yet; only its owner may read it.
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },
-    /// Set a store up: the marker of any store, and of an S3 bucket what is asked for. Shows what is set and what becomes of
+    /// Set a store up: write the marker of any store, and apply the settings asked for to an S3 bucket. Shows what is set and what is done about
     /// it.
     #[command(
         after_help = "Changes nothing that is not asked for, but that incomplete uploads below the prefix end. Rules of \
@@ -611,7 +612,7 @@ pub enum Command {
         Example: phos-ft init s3://bucket/runs --sse-kms alias/training --dry-run"
     )]
     Init(InitArgs),
-    /// Check whether this machine is fit, with a remedy for what is not.
+    /// Check whether this machine is fit, and name a remedy for what is not.
     Doctor {
         /// The criu program to check.
         #[arg(long, value_name = "PATH", env = "PHOS_CRIU")]

@@ -1,4 +1,4 @@
-//! `phos-ft status` and `phos-ft checkpoint`: asking a running sidecar.
+//! `phos-ft status` and `phos-ft checkpoint`: ask a running sidecar.
 
 use phos_storage::CheckpointNumber;
 

@@ -52,7 +52,7 @@ fn print(diff: &Diff) {
         }
         println!(
             "{:>8} {:>8}  {:12} {:>10}  {:>10} {:>7}  {}",
-            a.owner_pid,
+            a.pid,
             a.id,
             a.kind,
             human(a.bytes),
@@ -62,8 +62,7 @@ fn print(diff: &Diff) {
         );
     }
     println!("unchanged    {} allocations, {}", same.0, human(same.1));
-    print_files("cpu image", &diff.cpu_image);
-    print_files("job's files", &diff.job_files);
+    print_files(&diff.cpu_image);
     println!(
         "from {} to {}: {} of device memory changed; {} new to the store, {} once encoded",
         diff.from,
@@ -74,13 +73,13 @@ fn print(diff: &Diff) {
     );
 }
 
-fn print_files(what: &str, files: &[FileDiff]) {
+fn print_files(files: &[FileDiff]) {
     let changed = files
         .iter()
         .filter(|f| f.changed_bytes > 0 || f.change != Change::Kept);
     for file in changed {
         println!(
-            "{what:12} {}: {} of {} {}",
+            "cpu image    {}: {} of {} {}",
             file.path,
             human(file.changed_bytes),
             human(file.bytes),

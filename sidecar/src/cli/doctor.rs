@@ -28,7 +28,7 @@ enum Verdict {
     Fail,
 }
 
-/// One line.
+/// One check of the machine, as a line of the output.
 #[derive(Debug, Clone, Serialize)]
 struct Line {
     verdict: Verdict,
@@ -450,8 +450,8 @@ fn encryption(lines: &mut Lines, error: Option<phos_storage::JobError>, key: Opt
     }
 }
 
-/// Who else may look into a directory of checkpoints. Who may write there is as root on the machine that resumes from it, where the
-/// checkpoints are not encrypted.
+/// Checks which other users may look into a directory of checkpoints. A user that may write there is as good as root on the
+/// machine that resumes from it, where the checkpoints are not encrypted.
 fn who_looks_in(lines: &mut Lines, directory: &Path, encrypted: bool) {
     // What cannot be looked at failed before.
     let Ok(meta) = std::fs::metadata(directory) else {
@@ -472,7 +472,7 @@ fn who_looks_in(lines: &mut Lines, directory: &Path, encrypted: bool) {
     );
 }
 
-/// Who else may write where checkpoints, caches of packs and notes of this machine are kept, which root believes.
+/// Checks which other users may write where checkpoints, caches of packs and notes of this machine are kept, which root believes.
 fn who_writes_in(lines: &mut Lines, directory: &Path) {
     // It is made at the first start.
     let Ok(meta) = std::fs::metadata(directory) else {
@@ -523,7 +523,7 @@ fn taken(s3: &S3Options) -> String {
     format!("accepted: storage class {class}, checksum {checksum}, encryption key {key}")
 }
 
-/// With which credentials, and where.
+/// Checks with which credentials the bucket is reached, and where it is.
 async fn s3_access(lines: &mut Lines, bucket: &Administration) {
     match bucket.credentials().await {
         Ok(None) => lines.add(
@@ -559,7 +559,7 @@ async fn s3_access(lines: &mut Lines, bucket: &Administration) {
     lines.add(Verdict::Ok, "s3 endpoint", place, "");
 }
 
-/// What the bucket is set to.
+/// Checks the settings of the bucket that the store is in.
 async fn s3_bucket(lines: &mut Lines, address: &str, bucket: &Administration) {
     let state = match bucket.look().await {
         Ok(state) => state,

@@ -7,11 +7,11 @@ use phos_storage::{CollectError, FaultKind, JobError, OpenError, ProbeError};
 
 use crate::engine::EngineError;
 
-/// Done.
+/// The command did what it was asked.
 pub const OK: u8 = 0;
 /// The request was understood and did not work (a checkpoint that failed, a check that failed).
 pub const FAILED: u8 = 1;
-/// The command line is wrong.
+/// The command line is wrong (`EX_USAGE`).
 pub const USAGE: u8 = 64;
 /// A store, checkpoint or image cannot be used: damaged, or of a newer format.
 pub const DATA: u8 = 65;
@@ -34,7 +34,7 @@ pub const PERMISSION: u8 = 77;
 /// This machine cannot take the image: architecture, driver, GPUs, memory, or another command.
 pub const MACHINE: u8 = 78;
 
-/// For `--help`.
+/// The table of exit codes that `--help` shows.
 pub const HELP: &str = "\
 Exit codes:
   the job's own code passes through; phos-ft itself ends with
@@ -79,7 +79,7 @@ pub fn job(error: &JobError) -> u8 {
     }
 }
 
-/// The code for an error of a collection.
+/// The exit code for a collection that failed with this error.
 pub fn collect(error: &CollectError) -> u8 {
     match error {
         CollectError::Store(f) => fault(f.kind()),
@@ -90,7 +90,7 @@ pub fn collect(error: &CollectError) -> u8 {
     }
 }
 
-/// The code for an error of the engine.
+/// The exit code for a sidecar that ended with this error.
 pub fn engine(error: &EngineError) -> u8 {
     match error {
         EngineError::RunDir { .. } => CANNOT_CREATE,

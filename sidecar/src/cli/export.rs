@@ -14,7 +14,7 @@
 //!
 //! # Memory
 //!
-//! What the reader holds: a few ranges. Zeros are left out of the files, which are sparse.
+//! Only what the reader holds: a few ranges. Zeros are left out of the files, which are sparse.
 
 use std::collections::HashMap;
 use std::fs::{self, OpenOptions};
@@ -23,7 +23,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 
 use futures::StreamExt;
-use phos_storage::{ChunkList, Codec, FileContent, Manifest};
+use phos_storage::{ChunkList, Codec, Manifest};
 
 use super::args::Common;
 use super::look::{job_failed, open_for, print_json};
@@ -31,7 +31,7 @@ use super::{exit, fail, history, runtime};
 use crate::engine::{self, CheckpointId, Reading};
 use crate::size::human;
 
-/// A file to be made.
+/// A file that the export writes.
 struct Target<'a> {
     path: PathBuf,
     length: u64,
@@ -111,7 +111,7 @@ fn targets<'a>(directory: &Path, manifest: &'a Manifest) -> Result<Vec<Target<'a
     let gpu = directory.join("gpu");
     for a in &manifest.body.allocations {
         found.push(Target {
-            path: gpu.join(format!("{}-{}", a.owner_pid, a.id)),
+            path: gpu.join(format!("{}-{}", a.owner, a.id)),
             length: a.size_bytes,
             chunks: &a.chunks,
         });
@@ -123,16 +123,6 @@ fn targets<'a>(directory: &Path, manifest: &'a Manifest) -> Result<Vec<Target<'a
             length: file.length,
             chunks: &file.chunks,
         });
-    }
-    let files = directory.join("files");
-    for file in &manifest.body.job_files {
-        if let FileContent::Stored(chunks) = &file.content {
-            found.push(Target {
-                path: below(&files, file.path.as_path())?,
-                length: file.length,
-                chunks,
-            });
-        }
     }
     Ok(found)
 }

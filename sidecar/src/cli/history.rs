@@ -1,10 +1,9 @@
-//! `phos-ft list`, `show` and the first half of `restore`: what the store has. Reads only.
+//! `phos-ft list`, `show` and the first half of `restore`: they show what the store has, and only read.
 
 use std::ffi::OsString;
 
 use phos_storage::{
-    CheckpointSummary, Codec, Durability, FileContent, Job, Listing, Manifest, Rollback,
-    SkippedCheckpoint,
+    CheckpointSummary, Codec, Durability, Job, Listing, Manifest, Rollback, SkippedCheckpoint,
 };
 use serde::Serialize;
 use serde_json::json;
@@ -34,7 +33,7 @@ struct DamagedRow {
 /// What there is of a job: in the store, and on this machine alone.
 #[derive(Default, Serialize)]
 struct Rows {
-    /// Newest first.
+    /// The checkpoints, newest first.
     checkpoints: Vec<Row>,
     damaged: Vec<DamagedRow>,
     /// What this machine saw of the job's history and the store does not show.
@@ -198,34 +197,32 @@ fn codecs(m: &Manifest) -> Vec<(Codec, u64, u64, u64)> {
     found
 }
 
-/// All that a manifest says, for programs.
+/// Everything that a manifest says, for programs.
 pub(super) fn describe(job: &Job, m: &Manifest, damage: Option<String>) -> serde_json::Value {
     json!({
         "job": m.job, "id": m.number, "epoch": m.epoch, "created_ms": m.created,
         "durability": job.durability(),
-        "trigger": m.body.trigger, "phos_version": m.body.phos_version, "training": m.body.training,
+        "trigger": m.body.trigger, "phos_version": m.body.phos_version,
         "architecture": m.body.architecture, "driver": m.body.driver_version,
         "command": engine::command_of(m),
         "gpus": m.body.gpus.iter().map(|g| json!({
             "uuid": g.uuid.to_string(), "name": g.name, "total_bytes": g.total_bytes, "ordinal": g.ordinal
         })).collect::<Vec<_>>(),
-        "processes": m.body.processes.iter().map(|p| p.pid).collect::<Vec<_>>(),
+        "processes": m.body.processes.iter().map(|p| json!({
+            "node": p.member.node, "pid": p.member.process
+        })).collect::<Vec<_>>(),
         "contexts": m.body.processes.iter().flat_map(|p| p.devices.iter().map(|d| json!({
-            "pid": p.pid, "gpu": d.gpu.to_string(), "reserve_bytes": d.reserve_bytes
+            "node": p.member.node, "pid": p.member.process, "gpu": d.gpu.to_string(), "reserve_bytes": d.reserve_bytes
         }))).collect::<Vec<_>>(),
         "allocations": m.body.allocations.len(),
         "memory": m.body.allocations.iter().map(|a| json!({
-            "pid": a.owner_pid, "id": a.id, "gpu": a.gpu.to_string(), "kind": a.kind,
+            "node": a.owner.node, "pid": a.owner.process, "id": a.id, "gpu": a.gpu.to_string(), "kind": a.kind,
             "bytes": a.size_bytes, "requested_bytes": a.requested_bytes, "chunks": a.chunks.len()
         })).collect::<Vec<_>>(),
         "device_bytes": m.body.allocations.iter().map(|a| a.size_bytes).sum::<u64>(),
         "cpu_image_bytes": m.body.cpu_image.iter().map(|f| f.length).sum::<u64>(),
         "cpu_image": m.body.cpu_image.iter().map(|f| json!({
             "path": f.path.as_path(), "bytes": f.length
-        })).collect::<Vec<_>>(),
-        "job_files": m.body.job_files.iter().map(|f| json!({
-            "path": f.path.as_path(), "bytes": f.length, "mode": f.mode, "uid": f.uid, "gid": f.gid, "kind": f.kind,
-            "stored": matches!(f.content, FileContent::Stored(_)), "reason": f.reason
         })).collect::<Vec<_>>(),
         "image_bytes": m.image_bytes(), "encoded_bytes": m.stored_bytes(),
         "chunks": m.chunks.len(), "packs": m.packs.len(),
@@ -256,9 +253,6 @@ fn print_manifest(job: &Job, m: &Manifest) {
     if let Some(command) = engine::command_of(m) {
         println!("command      {}", command.join(" "));
     }
-    for (name, value) in &m.body.training {
-        println!("training     {name} {value}");
-    }
     println!(
         "machine      {}, {}, phos-ft {}",
         m.body.architecture, m.body.driver_version, m.body.phos_version
@@ -282,22 +276,6 @@ fn print_manifest(job: &Job, m: &Manifest) {
         human(cpu),
         m.body.cpu_image.len()
     );
-    for file in &m.body.job_files {
-        println!(
-            "job's file   {} {}{}{}",
-            file.path.as_path().display(),
-            human(file.length),
-            match file.content {
-                FileContent::Stored(_) => "",
-                FileContent::LengthOnly => ", its length only",
-            },
-            if file.reason.is_empty() {
-                String::new()
-            } else {
-                format!(" ({})", file.reason)
-            }
-        );
-    }
     println!(
         "stored       {} for {} distinct chunks",
         human(m.stored_bytes()),

@@ -1,7 +1,7 @@
-//! `phos-ft init`: a store made ready before the first job, by somebody who may do more than a sidecar.
+//! `phos-ft init`: makes a store ready before the first job, for a user who may do more than a sidecar.
 //!
-//! Of an S3 bucket it shows what is set and sets what is asked for; any store gets its marker. Everything may be done
-//! again: what is as asked stays.
+//! It shows the settings of an S3 bucket and changes those that are asked for; any store gets its marker. Everything may be
+//! repeated: a setting that is as asked stays.
 
 use phos_s3_admin::{Administration, BucketError, BucketSetup, Outcome, SetupLine, SetupMode};
 use phos_storage::Store;
@@ -12,7 +12,7 @@ use super::look::print_json;
 use super::{exit, fail, runtime};
 use crate::engine::{self, EngineError};
 
-/// As it is printed.
+/// One setting or step of `init`, as it is printed.
 #[derive(Debug, Serialize)]
 struct Line {
     setting: &'static str,
@@ -100,7 +100,7 @@ async fn store_line(common: &Common, dry_run: bool, there: bool) -> Result<Line,
     let mut line = Line {
         setting: "store",
         was: "no marker".into(),
-        asked: Some(format!("format {}", phos_storage::PLAIN_FORMAT)),
+        asked: Some(format!("format {}", phos_storage::STORE_FORMAT)),
         outcome: if dry_run { "would change" } else { "changed" },
         note: String::new(),
         refused: false,
@@ -111,7 +111,7 @@ async fn store_line(common: &Common, dry_run: bool, there: bool) -> Result<Line,
             && let Some(format) = store.format().await.map_err(failed)?
         {
             line.was = format!("format {format}");
-            if format >= phos_storage::PLAIN_FORMAT {
+            if format >= phos_storage::STORE_FORMAT {
                 line.outcome = "as asked";
             }
         }

@@ -1,4 +1,4 @@
-//! `phos-ft keygen`: a key file for `--encryption-key-file`.
+//! `phos-ft keygen`: makes a key file for `--encryption-key-file`.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Opening a store to look at it, and what the commands that do so have in common.
+//! Opens a store to look at it: what the commands that only look have in common.
 //!
 //! Looking changes nothing: a directory that is not there is not made.
 
@@ -11,7 +11,7 @@ use super::{exit, fail};
 use crate::engine::{self, CheckpointId, Tier};
 use crate::known_history::KnownHistory;
 
-/// The key that was given, if one was.
+/// Reads the key file that was named, if one was.
 pub(super) fn key(common: &Common) -> Result<Option<Key>, u8> {
     let file = common.encryption_key_file.as_deref();
     if file.is_none() && common.require_encryption {
@@ -139,7 +139,7 @@ pub(super) async fn open_for(common: &Common, id: CheckpointId) -> Result<Job, u
     })
 }
 
-/// A checkpoint.
+/// Opens the store and reads one checkpoint's manifest; says why if that fails.
 pub(super) async fn open_checkpoint(
     common: &Common,
     id: CheckpointId,
@@ -160,7 +160,7 @@ pub(super) fn print_json(value: &impl serde::Serialize) {
     }
 }
 
-/// What the code says of an error is said.
+/// Says an error of the job's history, and returns the exit code for it.
 pub(super) fn job_failed(error: &phos_storage::JobError) -> u8 {
     fail(error, exit::job(error))
 }

@@ -3,7 +3,7 @@
 //! * [`args`]: the grammar; [`exit`]: exit codes;
 //! * [`supervise`]: `phos-ft … -- CMD`, agent and sidecar as one; [`client`]: `status`, `checkpoint`;
 //! * [`look`]: opening a store to look at it; [`history`]: `list`, `show`; [`diff`], [`export`], [`verify`], [`prune`];
-//! * [`keygen`]; [`doctor`].
+//! * [`keygen`]: making a key file;
 //! * [`init`]: setting a store up; [`doctor`].
 
 pub mod args;

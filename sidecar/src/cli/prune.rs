@@ -1,5 +1,5 @@
-//! `phos-ft prune`: retention and collection by hand. Safe beside a running sidecar, restores and other prunes; what
-//! decides is in the storage crate, what to keep in the policies.
+//! `phos-ft prune`: retention and collection by hand. Safe beside a running sidecar, restores and other prunes. The collection
+//! itself is in the storage crate, and the rules of what to keep are in the policies.
 
 use phos_policies::retention::Retention;
 use phos_storage::{CollectOptions, Collected, Job};
@@ -101,7 +101,7 @@ async fn collect(job: &Job, rules: Retention, options: CollectOptions) -> Result
 struct Report<'a> {
     #[serde(flatten)]
     store: &'a Collected,
-    /// Of the tier on this machine, where branches were dropped.
+    /// The result for the tier on this machine, where branches were dropped.
     #[serde(skip_serializing_if = "Option::is_none")]
     local: Option<&'a Collected>,
 }

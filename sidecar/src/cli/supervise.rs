@@ -8,12 +8,12 @@
 //!
 //! # Rules
 //!
-//! * What can be refused is refused before either is started: then nothing has changed.
+//! * Whatever can be refused is refused before either is started, when nothing has changed yet.
 //! * Signals go to the agent, which decides what becomes of the job. The sidecar has a process group of
 //!   its own, so that Ctrl-C does not end it before the job's last checkpoint.
 //! * If this process dies, both are told to end.
 //! * The agent, and with it the job, gets none of the variables that say how the store is reached: what the job has is in its
-//!   image, and everybody can read that who can read the store.
+//!   image, and everybody who can read the store can read that.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::{CommandExt, ExitStatusExt};

@@ -16,7 +16,7 @@ use super::{exit, runtime};
 use crate::engine::{self, CheckpointId, Reading, Tier};
 use crate::size::human;
 
-/// What was found, for programs.
+/// The result of a verification, as it is printed with `--json`.
 #[derive(Serialize)]
 struct Report<'a> {
     #[serde(flatten)]

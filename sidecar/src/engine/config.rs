@@ -1,4 +1,4 @@
-//! What the sidecar is told, and how people name a checkpoint.
+//! The sidecar's configuration, and how people name a checkpoint.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -12,10 +12,10 @@ use phos_storage::s3::S3Options;
 use phos_storage::{CheckpointNumber, JobName, Key};
 use serde::Serialize;
 
-/// What the sidecar is told.
+/// The configuration of a sidecar, from its command line.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// The job.
+    /// The name of the job whose checkpoints the sidecar takes.
     pub job: JobName,
     /// Directory shared with the agent.
     pub run_dir: PathBuf,
@@ -25,9 +25,9 @@ pub struct Config {
     pub interval: Option<Duration>,
     /// Pinned host memory.
     pub host_buffer: Bounds,
-    /// How long a checkpoint goes on trying to have the job fall quiet.
+    /// How long a checkpoint continues to try to have the job fall quiet.
     pub quiesce_timeout: Duration,
-    /// How long each try may hold the job.
+    /// The longest that one try may hold the job.
     pub hold_limit: Duration,
     /// Restarts of a crashed job.
     pub restarts: RestartBudget,
@@ -35,23 +35,23 @@ pub struct Config {
     pub from: Option<CheckpointId>,
     /// Begin with the job's first step, whatever checkpoints there are or should be.
     pub start_fresh: bool,
-    /// Of what the CPU can do: what the job does not use although it could be found.
+    /// CPU features that the job does not use although it could find them, as `/proc/cpuinfo` names them.
     pub unused_cpu_features: Vec<String>,
     /// How long another node waits for this one, which did not renew its lease; zero: not at all.
     pub lease: Duration,
-    /// What this machine is called in leases.
+    /// The name of this machine in leases; `None`: its host name.
     pub node: Option<String>,
     /// Time between checkpoints in the store, where those between are kept on this machine alone, below this directory.
     pub remote: Option<(Duration, PathBuf)>,
     /// Below it checkpoints may be on this machine alone, whether or not this start keeps some there.
     pub state_dir: PathBuf,
-    /// Which checkpoints to keep.
+    /// Which checkpoints retention keeps.
     pub retention: Retention,
     /// Most bytes a second that uploads may take of the link.
     pub upload_limit: Option<u64>,
-    /// How objects are written to S3.
+    /// How objects are written to S3: storage class, encryption, checksums.
     pub s3: S3Options,
-    /// Most bytes of packs that are kept in memory.
+    /// The most bytes of packs that are kept in memory; `None`: none are.
     pub host_cache: Option<u64>,
     /// Where packs of a remote store are kept on a disk, and most bytes of them.
     pub cache: Option<(PathBuf, u64)>,
@@ -72,9 +72,9 @@ pub enum Tier {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(into = "String")]
 pub struct CheckpointId {
-    /// Where it is.
+    /// The tier that the checkpoint is in.
     pub tier: Tier,
-    /// Its number there.
+    /// The number of the checkpoint in that tier's log.
     pub number: CheckpointNumber,
 }
 

@@ -1,11 +1,11 @@
-//! What the CPUs of this machine can do, as far as programs use it.
+//! The features of this machine's CPUs that programs use.
 //!
 //! Libraries ask the CPU once, when a process starts, and keep to what they found: a process that found AVX-512 and is resumed
-//! where there is none dies of SIGILL, at whatever moment. So the image says what was there to be found where it was taken, which is
-//! at least what it was where the job started: a resume needs a machine with all of it.
+//! where there is none dies of SIGILL, at whatever moment. So the image lists the features of the machine that it was taken on,
+//! which are at least those of the machine that the job started on: a resume needs a machine with all of them.
 //!
-//! Names are those of /proc/cpuinfo. Most of what stands there is of the kernel's business alone (virtualisation, mitigations,
-//! clocks) and differs between machines on which the same programs run; [`is_for_programs`] keeps the rest.
+//! Names are those of /proc/cpuinfo. Most of what stands there concerns the kernel alone (virtualisation, mitigations, clocks)
+//! and differs between machines on which the same programs run; [`is_for_programs`] keeps the rest.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

@@ -10,35 +10,35 @@ use super::restore::checks::CheckError;
 /// Why the sidecar ended without its job being over.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// The run directory or the socket in it.
+    /// The run directory, or the socket in it, cannot be used.
     #[error(
         "cannot use {path}: {source}; choose a directory that this user may write with --run-dir"
     )]
     RunDir {
-        /// What could not be made.
+        /// The path that cannot be used.
         path: PathBuf,
-        /// Why.
+        /// The error that the operating system returned.
         source: std::io::Error,
     },
     /// The store could not be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// The store is not fit.
+    /// The store failed its probe: it cannot be trusted with checkpoints.
     #[error(transparent)]
     Probe(#[from] ProbeError),
-    /// The interval.
+    /// The interval cannot be used.
     #[error(transparent)]
     Schedule(#[from] ScheduleError),
     /// The connection to the agent cannot be made, ever.
     #[error("{0}")]
     Connect(String),
-    /// The job's history.
+    /// An operation on the job's history failed.
     #[error(transparent)]
     Job(JobError),
     /// Another node took the job over.
     #[error("{0}")]
     Fenced(String),
-    /// Our record of having the job is gone, and nobody else has it: the store was emptied or replaced below us.
+    /// The record of this sidecar's take-over is gone, and nobody else has the job: the store was emptied or replaced meanwhile.
     #[error(
         "{0}. But no other node has the job: its history in the store was removed or replaced meanwhile. The next sidecar \
          begins a new one, and the job runs on"
@@ -50,21 +50,21 @@ pub enum EngineError {
          to begin the job anew without them, give --start-fresh"
     )]
     HistoryAway {
-        /// The store.
+        /// The address of the store.
         store: String,
-        /// The job.
+        /// The job whose history is missing.
         job: JobName,
     },
     /// This machine cannot take the image.
     #[error(transparent)]
     Check(#[from] CheckError),
-    /// The job could not be resumed.
+    /// The job could not be resumed, for this reason.
     #[error("{0}")]
     Restore(String),
     /// The GPU context is broken: a new process is needed.
     #[error("{0}; this process must be replaced, the job is not affected")]
     Sticky(String),
-    /// Signals, threads.
+    /// Signals or threads could not be set up.
     #[error("{0}")]
     System(std::io::Error),
 }

@@ -1,12 +1,11 @@
 //! Places at which a test lets the sidecar die, or holds it.
 //!
-//! `PHOS_FAILPOINT=sidecar:<step>` makes the process send itself SIGKILL when it reaches the step:
-//! nothing is flushed and nothing is told, as in a real death. With `PHOS_FAILPOINT_ONCE=<file>` only the
-//! process that creates the file dies. Without the variable a step costs a comparison; in a release build there is none of
-//! this.
+//! `PHOS_FAILPOINT=sidecar:<step>` makes the process send itself SIGKILL when it reaches the step: nothing is flushed and nothing
+//! is told, as in a real death. With `PHOS_FAILPOINT_ONCE=<file>` only the process that creates the file dies. Without the
+//! variable a step costs a comparison; release builds contain no failpoints.
 //!
-//! With `PHOS_FAILPOINT_HOLD=<file>` nothing dies: while the file is there, who reaches the step waits, having made
-//! `<file>.reached`.
+//! With `PHOS_FAILPOINT_HOLD=<file>` nothing dies: while the file is there, a process that reaches the step makes
+//! `<file>.reached` and waits.
 
 use std::path::Path;
 use std::sync::OnceLock;

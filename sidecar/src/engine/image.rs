@@ -1,7 +1,7 @@
 //! What a checkpoint's manifest says, written from the job's tables and read back for a restore. Pure.
 //!
-//! The storage crate's manifest holds what listings and collection need. What only a restore of ours
-//! needs (device ordinals, RDMA flags, the command) is [`Extra`], JSON in the manifest's opaque part.
+//! The storage crate's manifest holds what listings and collection need. What only the sidecar's own restore needs (device
+//! ordinals, RDMA flags, the command) is [`Extra`], JSON in the manifest's opaque part.
 //!
 //! # Rules
 //!
@@ -14,14 +14,14 @@ use std::collections::{BTreeMap, HashMap};
 use phos_gpu::GpuInfo;
 use phos_gpu::host::SLOT;
 use phos_protocol::agent::{DumpFacts, Process};
-use phos_protocol::types::{Allocation, AllocationKey, AllocationKind, GpuUuid};
+use phos_protocol::types::{Allocation, AllocationKey, AllocationKind, GpuUuid, MemberId};
 use phos_storage::{Digest, ImageFile, Manifest, ManifestBody, Timings};
 use serde::{Deserialize, Serialize};
 
 /// Version of [`Extra`]. A reader refuses newer ones.
-const EXTRA_VERSION: u32 = 1;
+const EXTRA_VERSION: u32 = 2;
 
-/// What storage does not know.
+/// What the manifest carries for restores and the storage crate does not interpret.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Extra {
     version: u32,
@@ -32,10 +32,11 @@ pub(super) struct Extra {
     /// The CUDA processes as they describe themselves.
     pub(super) processes: Vec<Process>,
     /// (owner, id, device ordinal, RDMA) of each allocation, in the manifest's order.
-    pub(super) allocations: Vec<(u32, u64, i32, bool)>,
+    pub(super) allocations: Vec<(MemberId, u64, i32, bool)>,
     /// GPU as the processes name it → GPU it was on.
     pub(super) aliases: Vec<(GpuUuid, GpuUuid)>,
-    /// What the CPU could do where it was taken: see [`cpu`](super::cpu). Empty in images of before it was noted.
+    /// The CPU features of the machine that it was taken on: see [`cpu`](super::cpu). Empty in older images, which did not note
+    /// them.
     #[serde(default)]
     pub(super) cpu_features: Vec<String>,
 }
@@ -45,7 +46,7 @@ pub(super) struct Extra {
 pub(super) struct Described {
     pub(super) allocation: Allocation,
     pub(super) requested: u64,
-    /// The GPU it lies on.
+    /// The GPU that the allocation lies on.
     pub(super) gpu: GpuUuid,
     pub(super) digests: Vec<Digest>,
 }
@@ -63,6 +64,12 @@ pub(super) struct Parts<'a> {
     pub(super) memory: &'a [Described],
     pub(super) cpu_image: Vec<ImageFile<Vec<Digest>>>,
     pub(super) timings: Timings,
+}
+
+/// A process, as the store names it.
+fn stored(member: MemberId) -> phos_storage::MemberId {
+    let MemberId { node, process } = member;
+    phos_storage::MemberId { node, process }
 }
 
 fn kind_name(kind: AllocationKind) -> &'static str {
@@ -117,7 +124,7 @@ pub(super) fn body(parts: Parts<'_>) -> Result<ManifestBody, serde_json::Error> 
         .processes
         .iter()
         .map(|p| phos_storage::Process {
-            pid: p.pid,
+            member: stored(p.member),
             devices: p
                 .devices
                 .iter()
@@ -157,7 +164,7 @@ pub(super) fn body(parts: Parts<'_>) -> Result<ManifestBody, serde_json::Error> 
             .memory
             .iter()
             .map(|m| phos_storage::Allocation {
-                owner_pid: m.allocation.key.owner,
+                owner: stored(m.allocation.key.owner),
                 id: m.allocation.key.id,
                 gpu: phos_storage::GpuUuid(m.gpu.0),
                 size_bytes: m.allocation.bytes,
@@ -178,7 +185,7 @@ pub(super) fn driver_text(version: u32) -> String {
     format!("CUDA {}.{}", version / 1000, version % 1000 / 10)
 }
 
-/// Why an image cannot be understood.
+/// Why a manifest cannot be understood as an image of the job.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ImageError {
     #[error("it was made by a newer phos-ft (image version {0}): update phos-ft")]
@@ -201,7 +208,7 @@ pub(super) struct ChunkAt {
 pub(super) struct Wanted {
     pub(super) allocation: Allocation,
     pub(super) requested: u64,
-    /// The GPU it was on.
+    /// The GPU that the allocation was on at the checkpoint.
     pub(super) gpu: GpuUuid,
     pub(super) chunks: Vec<ChunkAt>,
 }
@@ -240,19 +247,21 @@ impl Image {
         }
         let mut seen: HashMap<AllocationKey, ()> = HashMap::new();
         let mut memory = Vec::with_capacity(extra.allocations.len());
-        for (stored, &(owner, id, device, rdma)) in
+        for (of_store, &(owner, id, device, rdma)) in
             manifest.body.allocations.iter().zip(&extra.allocations)
         {
             let key = AllocationKey { owner, id };
-            if (stored.owner_pid, stored.id) != (owner, id) || seen.insert(key, ()).is_some() {
+            if (of_store.owner, of_store.id) != (stored(owner), id)
+                || seen.insert(key, ()).is_some()
+            {
                 return Err(bad(format!(
                     "allocation {id} of process {owner} does not match"
                 )));
             }
-            let kind = kind_of(&stored.kind)
-                .ok_or_else(|| bad(format!("allocation kind {:?} is not known", stored.kind)))?;
+            let kind = kind_of(&of_store.kind)
+                .ok_or_else(|| bad(format!("allocation kind {:?} is not known", of_store.kind)))?;
             let mut chunks = Vec::new();
-            for extent in manifest.extents(&stored.chunks) {
+            for extent in manifest.extents(&of_store.chunks) {
                 let digest = manifest
                     .chunks
                     .get(extent.chunk as usize)
@@ -275,12 +284,12 @@ impl Image {
                 allocation: Allocation {
                     key,
                     device,
-                    bytes: stored.size_bytes,
+                    bytes: of_store.size_bytes,
                     kind,
                     rdma,
                 },
-                requested: stored.requested_bytes,
-                gpu: GpuUuid(stored.gpu.0),
+                requested: of_store.requested_bytes,
+                gpu: GpuUuid(of_store.gpu.0),
                 chunks,
             });
         }

@@ -3,7 +3,7 @@
 //! * [`lifecycle`]: the job from its start to its end, over a [`session`] with the agent;
 //! * [`checkpoint`]: one checkpoint, from its trigger until it is visible; [`restore`]: the way back;
 //! * [`ownership`]: who has the job; [`history`]: what the logs say of that;
-//! * [`tiers`]: the store, the tier on this machine, and what goes on between them;
+//! * [`tiers`]: the store, the tier on this machine, and what is exchanged between them;
 //! * [`memory`]: the job's device memory as the sidecar holds it; [`image`]: what a manifest says of all this;
 //! * [`control`]: the sidecar's own socket and what it tells there;
 //! * [`setup`], [`stores`], [`config`]: the start.
@@ -83,9 +83,9 @@ pub use self::tiers::local::look as look_at_local_tier;
 
 /// What outlives a connection to the agent.
 struct Engine {
-    /// In the store, whose log says who has the job.
+    /// The job's history in the store, whose log says who has the job.
     job: Job,
-    /// The agent's socket.
+    /// The path of the agent's socket.
     agent: PathBuf,
     ownership: Ownership,
     tiers: Tiers,
@@ -102,15 +102,15 @@ struct Engine {
     restarts: Restarts,
     /// At what moments the job falls quiet.
     habit: Habit,
-    /// How long a checkpoint goes on trying to have the job fall quiet.
+    /// How long a checkpoint continues to try to have the job fall quiet.
     quiesce_timeout: Duration,
-    /// How long a try may hold the job.
+    /// The longest that one try may hold the job.
     hold_limit: Duration,
     /// Time between checkpoints; none: on demand only.
     interval: Option<Duration>,
     /// How many chunks are encoded and sent at a time.
     put_concurrency: usize,
-    /// Where the policies' time begins.
+    /// The instant from which the policies count their time.
     origin: Instant,
     signals: Signals,
     /// SIGUSR1: a checkpoint now.
@@ -125,11 +125,11 @@ struct Caches {
 
 /// Clients that want a checkpoint now.
 struct Requests {
-    /// Those that were not heard yet.
+    /// Requests that were not taken in yet.
     incoming: mpsc::Receiver<Wanted>,
-    /// Those that wait for the next one.
+    /// Requests that wait for the next checkpoint.
     next: Vec<Wanted>,
-    /// Those that the one being made is for.
+    /// Requests that the checkpoint being made is for.
     current: Vec<Wanted>,
 }
 
@@ -149,7 +149,7 @@ struct ResumeOptions {
     from: Option<CheckpointId>,
     /// Begin with the job's first step, whatever checkpoints there are or should be.
     start_fresh: bool,
-    /// Of what the CPU can do: what the job does not use although it could be found.
+    /// CPU features that the job does not use although it could find them, as `/proc/cpuinfo` names them.
     unused_cpu_features: Vec<String>,
 }
 
@@ -161,10 +161,10 @@ impl ResumeOptions {
     }
 }
 
-/// The job, as the agent said last.
+/// Whether the job runs, as the agent said last.
 struct JobRun {
     running: bool,
-    /// Since when.
+    /// The time from which that is so.
     since: UnixMillis,
 }
 
@@ -178,7 +178,7 @@ pub fn command_of(manifest: &Manifest) -> Option<Vec<String>> {
 /// Runs the sidecar until its job is over or it is told to end.
 ///
 /// # Errors
-/// Why it cannot go on.
+/// Why the sidecar cannot continue.
 pub async fn run(config: Config) -> Result<(), EngineError> {
     let Some((mut engine, _control)) = setup::engine(config).await? else {
         return Ok(());
@@ -203,7 +203,7 @@ fn no_local_tier(error: &dyn std::fmt::Display) {
 }
 
 impl Engine {
-    /// The time of the policies.
+    /// The time that policies are given: since the sidecar's origin.
     fn now(&self) -> Duration {
         self.origin.elapsed()
     }

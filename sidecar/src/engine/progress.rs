@@ -4,11 +4,11 @@ use std::io::IsTerminal;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Bytes done of a known total.
+/// The progress of work whose total in bytes is known.
 pub(super) struct Progress(Option<ProgressBar>);
 
 impl Progress {
-    /// Begins.
+    /// Begins to show the progress of `what`, of `total` in all.
     pub(super) fn new(what: &'static str, total: u64) -> Progress {
         if !std::io::stderr().is_terminal() {
             return Progress(None);
@@ -22,7 +22,7 @@ impl Progress {
         ))
     }
 
-    /// So many bytes more.
+    /// Notes that so many bytes more are done.
     pub(super) fn add(&self, bytes: u64) {
         if let Some(bar) = &self.0 {
             bar.inc(bytes);

@@ -12,7 +12,7 @@ pub struct Reading {
     task: JoinHandle<Hold>,
 }
 
-/// Who holds, for people.
+/// The reader's name in its hold, for people: what it does and where it runs.
 #[must_use]
 pub fn reader(what: &str) -> String {
     format!("{what} on {} (pid {})", hostname(), std::process::id())
@@ -41,7 +41,7 @@ impl Reading {
         }
     }
 
-    /// Lets go.
+    /// Gives the hold back, so that collections may delete what it protected.
     pub async fn release(mut self) {
         drop(self.stop.take());
         if let Ok(hold) = (&mut self.task).await {

@@ -1,4 +1,4 @@
-//! What is opened when the sidecar starts: the store, the tier and the caches on this machine, the GPUs, the control socket.
+//! Opens what the sidecar needs when it starts: the store, the tier and the caches on this machine, the GPUs, the control socket.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -168,7 +168,7 @@ fn warn_of_plain_store(config: &Config) {
     }
 }
 
-/// How the store is written and read.
+/// The options with which the store is opened.
 fn remote_options(config: &Config, encoding: &Arc<Adaptive>) -> StoreOptions {
     let mut options = store_options(config.key.clone());
     options.encoding = encoding.clone();

@@ -1,21 +1,21 @@
-//! Requests to end.
+//! Signals that ask the sidecar to end.
 
 use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// How long this process goes on after it was asked to end: so that a last checkpoint that the agent asks for at the same time is
-/// not lost.
+/// How long this process continues after it was asked to end: so that a last checkpoint that the agent asks for at the same time
+/// is not lost.
 pub(super) const LINGER: Duration = Duration::from_secs(2);
-/// How long it goes on while a checkpoint is being stored, which a store that does not answer may never end. Below the time that
-/// whoever asked waits before it kills (compose.yaml: 90 s).
+/// How long it continues while a checkpoint is being stored, which a store that does not answer may never end. Below the time
+/// that the supervisor waits before it kills (compose.yaml: 90 s).
 pub(super) const LAST_STORE: Duration = Duration::from_secs(60);
 
 /// SIGTERM and SIGINT.
 pub(super) struct Signals {
     term: Signal,
     int: Signal,
-    /// When the first of them came.
+    /// When the first of these signals came; `None`: none has.
     pub(super) asked: Option<Instant>,
 }
 

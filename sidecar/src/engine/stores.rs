@@ -1,4 +1,4 @@
-//! Opening stores: with the options of this program, and only where they show the history that is known.
+//! Opens stores with the options of this program, and only where they show the history that is known.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

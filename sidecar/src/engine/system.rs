@@ -1,4 +1,4 @@
-//! What only the operating system can say: the time, for people; random numbers; the machine's name.
+//! What only the operating system knows: the time, for people; random numbers; the machine's name.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -19,7 +19,7 @@ pub(crate) fn random_u64() -> u64 {
     u64::from_le_bytes(bytes)
 }
 
-/// The time, for people.
+/// The wall-clock time, in ms since 1970 UTC.
 pub fn unix_millis() -> UnixMillis {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -32,7 +32,7 @@ pub(super) fn utc(millis: u64) -> String {
     humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_millis(millis)).to_string()
 }
 
-/// What this machine calls itself.
+/// The host name of this machine.
 pub(super) fn hostname() -> String {
     rustix::system::uname()
         .nodename()

@@ -8,10 +8,10 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use crate::support::{Agent, Checkpoint, Options, Sidecar, can_run, until};
-use nix::sys::signal::Signal;
 use phos_protocol::agent::{AttemptError, Exit, JobState, QuiesceTime, ToAgent, ToSidecar};
 use phos_protocol::types::Allocation;
 use rustix::fs::{Mode, OFlags};
+use rustix::process::Signal;
 
 fn built(name: &str) -> PathBuf {
     Path::new(env!("CARGO_BIN_EXE_phos-ft")).with_file_name(name)
@@ -144,9 +144,9 @@ impl World {
 
     fn kill_job(&self, agent: &Agent) {
         let pids = agent.find(self.log().to_str().unwrap());
-        nix::sys::signal::kill(
-            nix::unistd::Pid::from_raw(*pids.iter().min().unwrap() as i32),
-            Signal::SIGKILL,
+        rustix::process::kill_process(
+            rustix::process::Pid::from_raw(*pids.iter().min().unwrap() as i32).unwrap(),
+            Signal::KILL,
         )
         .unwrap();
     }
@@ -248,7 +248,8 @@ fn the_sidecar_vanishing_at_any_step_changes_no_loss() {
         let mut sidecar = agent.sidecar();
         until("an attempt", || match sidecar.quiesce() {
             Ok(_) => Some(()),
-            Err(AttemptError::OutOfOrder(_)) => {
+            // The attempt before is not over, or NVML has not answered: the sidecar would try again as well.
+            Err(AttemptError::OutOfOrder(_) | AttemptError::Soon(_)) => {
                 std::thread::sleep(std::time::Duration::from_millis(20));
                 None
             }

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::support::{Agent, Options, Sidecar, can_run, no_memory, numbers, until};
-use nix::sys::signal::Signal;
 use phos_protocol::agent::{AttemptError, Exit, JobState, QuiesceTime, ToAgent, ToSidecar};
 use phos_protocol::shim::WatchTime;
+use rustix::process::Signal;
 
 /// Counts in several threads and a child process, to a log file and to stdout, in memory only.
 const COUNTER: &str = r#"
@@ -73,9 +73,9 @@ fn kill_job(agent: &Agent, dir: &Path) {
     let pids = agent.find(dir.join("log.txt").to_str().unwrap());
     assert!(!pids.is_empty());
     // The parent has the lower number.
-    nix::sys::signal::kill(
-        nix::unistd::Pid::from_raw(*pids.iter().min().unwrap() as i32),
-        Signal::SIGKILL,
+    rustix::process::kill_process(
+        rustix::process::Pid::from_raw(*pids.iter().min().unwrap() as i32).unwrap(),
+        Signal::KILL,
     )
     .unwrap();
 }
@@ -121,7 +121,7 @@ fn a_job_is_checkpointed_killed_and_resumed_three_times() {
         .filter(|e| e.file_name().to_string_lossy().contains("phos-cut"))
         .count();
     assert!(cuts >= 3);
-    agent.signal(Signal::SIGTERM);
+    agent.signal(Signal::TERM);
     // The sidecar may work first.
     assert!(matches!(sidecar.recv().0, ToSidecar::Terminating { .. }));
     sidecar.send(&ToAgent::Terminate);
@@ -431,9 +431,9 @@ fn signals_are_forwarded_and_the_grace_time_ends() {
         "trap 'echo usr1' USR1; trap 'echo term' TERM; echo ready; while :; do sleep 0.05; done";
     let mut agent = Agent::start(dir.path(), &["sh", "-c", script], &options);
     until("the job", || agent.out().contains("ready").then_some(()));
-    agent.signal(Signal::SIGUSR1);
+    agent.signal(Signal::USR1);
     until("the signal", || agent.out().contains("usr1").then_some(()));
-    agent.signal(Signal::SIGTERM);
+    agent.signal(Signal::TERM);
     assert_eq!(agent.wait(), 137);
     assert!(agent.out().contains("term"));
 }
@@ -847,14 +847,14 @@ fn tcp_inside_the_tree_is_kept() {
 #[test]
 fn a_criu_that_is_killed_in_a_dump_leaves_a_job_that_goes_on_or_is_resumed() {
     if can_run() {
-        a_dump_whose_criu_gets(Signal::SIGKILL);
+        a_dump_whose_criu_gets(Signal::KILL);
     }
 }
 
 #[test]
 fn a_criu_that_hangs_in_a_dump_leaves_a_job_that_goes_on_or_is_resumed() {
     if can_run() {
-        a_dump_whose_criu_gets(Signal::SIGSTOP);
+        a_dump_whose_criu_gets(Signal::STOP);
     }
 }
 
@@ -890,8 +890,8 @@ fn a_criu_that_hangs_in_a_restore_is_tried_again() {
         });
         let said = match met {
             Ok(criu) => {
-                let criu = nix::unistd::Pid::from_raw(criu as i32);
-                let _ = nix::sys::signal::kill(criu, Signal::SIGSTOP);
+                let criu = rustix::process::Pid::from_raw(criu as i32).unwrap();
+                let _ = rustix::process::kill_process(criu, Signal::STOP);
                 sidecar.recv().0
             }
             Err(said) => said,
@@ -947,8 +947,8 @@ fn a_dump_whose_criu_gets(signal: Signal) {
                     std::hint::black_box(held());
                 }
                 if let Some(criu) = agent.criu() {
-                    let criu = nix::unistd::Pid::from_raw(criu as i32);
-                    let _ = nix::sys::signal::kill(criu, signal);
+                    let criu = rustix::process::Pid::from_raw(criu as i32).unwrap();
+                    let _ = rustix::process::kill_process(criu, signal);
                 }
                 // A process whose connection was in CRIU's hands meets an error there, or is ended before it can.
                 let goes_on = until("the job to go on or to end", || {
@@ -1076,7 +1076,7 @@ fn an_interrupt_ends_the_job_as_it_would_alone() {
     let (mut agent, sidecar) = counter(dir.path());
     sidecar.start();
     grows(dir.path(), 5);
-    agent.signal(Signal::SIGINT);
+    agent.signal(Signal::INT);
     let (exit, stopping) = sidecar.exited();
     assert!(!exit.is_success() && stopping, "{exit:?}");
     assert_eq!(agent.wait(), exit.shell_code());

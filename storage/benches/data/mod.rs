@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use futures::StreamExt;
-use phos_storage::{Allocation, Body, CHUNK_SIZE, Digest, GpuUuid, Job, Manifest, ManifestBody};
+use phos_storage::{
+    Allocation, Body, CHUNK_SIZE, Digest, GpuUuid, Job, Manifest, ManifestBody, MemberId,
+};
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -90,7 +92,10 @@ pub fn body(digests: &[Digest]) -> ManifestBody {
         phos_version: env!("CARGO_PKG_VERSION").into(),
         trigger: "bench".into(),
         allocations: vec![Allocation {
-            owner_pid: 1,
+            owner: MemberId {
+                node: 0,
+                process: 1,
+            },
             id: 1,
             gpu: GpuUuid([7; 16]),
             size_bytes: bytes,

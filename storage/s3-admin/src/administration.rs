@@ -23,17 +23,17 @@ pub enum BucketError {
     /// The address or the configuration cannot be used.
     #[error("--store {address}: {detail}")]
     Address {
-        /// The address.
+        /// The address that was given for the store.
         address: String,
-        /// What is wrong with it.
+        /// What is wrong with the address or the configuration.
         detail: String,
     },
-    /// No credentials.
+    /// There are no credentials for the bucket.
     #[error("--store {address}: {source}")]
     Credentials {
-        /// The address.
+        /// The address that was given for the store.
         address: String,
-        /// Why there are none.
+        /// Why no source has credentials.
         source: CredentialsError,
     },
     /// There is no such bucket.
@@ -41,29 +41,29 @@ pub enum BucketError {
         "there is no bucket {bucket}: correct --store, or let `phos-ft init … --create-bucket` make it"
     )]
     Missing {
-        /// The bucket.
+        /// The name of the bucket.
         bucket: String,
     },
-    /// It is in another region.
+    /// The bucket is in another region.
     #[error(
         "the bucket {bucket} is in the region {region}, not in {used}: set AWS_REGION={region}"
     )]
     Elsewhere {
-        /// The bucket.
+        /// The name of the bucket.
         bucket: String,
-        /// Its region.
+        /// The region that the bucket is in.
         region: String,
-        /// The region that was assumed.
+        /// The region that was assumed for it.
         used: String,
     },
-    /// A request failed.
+    /// A request to the bucket failed.
     #[error("cannot {action} the bucket {bucket}: {detail}")]
     Request {
-        /// What was asked.
+        /// What the request was to do.
         action: &'static str,
-        /// The bucket.
+        /// The name of the bucket.
         bucket: String,
-        /// What the server said.
+        /// The server's answer, in words.
         detail: String,
         /// Whether the answer would be the same again.
         permanent: bool,
@@ -82,7 +82,7 @@ impl BucketError {
     }
 }
 
-/// The settings of a bucket.
+/// Looks at the settings of one bucket, and changes them.
 pub struct Administration {
     pub(crate) client: Client,
     address: String,

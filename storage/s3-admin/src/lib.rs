@@ -2,9 +2,9 @@
 //!
 //! # Responsibility
 //!
-//! What concerns a bucket as a whole: its lifecycle rules, versioning, Object Lock and default encryption. Objects are no
-//! business of this crate; they go through [`phos_storage`], which does not depend on it. How the bucket is reached, and
-//! with which credentials, is [`phos_storage::s3::Connection`]'s to say: both sign with the same ones.
+//! This crate handles what concerns a bucket as a whole: its lifecycle rules, versioning, Object Lock and default encryption. It
+//! does not handle objects; they go through [`phos_storage`], which does not depend on it. [`phos_storage::s3::Connection`] says
+//! how the bucket is reached, and with which credentials: both crates sign with the same ones.
 //!
 //! # Rules
 //!
@@ -12,7 +12,7 @@
 //!   longer, stays as it is.
 //! * The lifecycle of a bucket is one document, replaced as a whole: it is read, our rules are put in by their names, all
 //!   others go back as they came. Where it cannot be read it is not written.
-//! * Servers that speak S3 lack some of this. What is missing is said and the rest is done.
+//! * Some servers that speak S3 lack some of this. The result names what is missing, and the rest is done.
 //!
 //! # Crash consistency and cancellation
 //!

@@ -83,7 +83,7 @@ impl Administration {
         name
     }
 
-    /// The beginning of a rule of ours: for what is below the prefix.
+    /// The beginning of one of this crate's rules, for what is below the prefix.
     fn rule(&self, what: &str) -> LifecycleRuleBuilder {
         LifecycleRule::builder()
             .id(self.rule_name(what))

@@ -9,7 +9,7 @@ use crate::settings::{Look, Outcome};
 /// A refused request, sorted.
 pub(crate) struct Refused {
     pub kind: RefusedKind,
-    /// What the server said, in one line.
+    /// The server's answer, in one line.
     pub detail: String,
     /// The region in which the server says that the bucket is.
     pub region: Option<String>,

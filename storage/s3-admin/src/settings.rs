@@ -1,11 +1,11 @@
 //! The settings of a bucket: how they are, how they are asked to be, and what became of each.
 
-/// What was learnt of one setting.
+/// What was learnt of one setting: its value, or why it is not known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Look<T> {
-    /// It is so.
+    /// The setting has this value.
     Known(T),
-    /// The server does not have it.
+    /// The server does not have this setting.
     Unsupported,
     /// The credentials do not allow asking; the permission that is missing.
     Denied(&'static str),
@@ -16,20 +16,20 @@ pub enum Look<T> {
 /// Whether old versions of objects are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Versioning {
-    /// Never was.
+    /// No versions are kept, and never were.
     Off,
-    /// They are.
+    /// Versions are kept.
     On,
-    /// They were, and what was kept then is there.
+    /// Versions were kept, and those of that time still exist.
     Suspended,
 }
 
-/// What Object Lock does to new objects.
+/// The retention that Object Lock gives to new objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Retention {
     /// GOVERNANCE or COMPLIANCE.
     pub mode: String,
-    /// For how long.
+    /// How long new objects are retained, in days.
     pub days: u32,
 }
 
@@ -49,7 +49,7 @@ pub struct BucketState {
     pub uploads_end: Look<Option<u32>>,
     /// Days after which versions that were replaced or deleted go.
     pub old_versions_go: Look<Option<u32>>,
-    /// Versioning.
+    /// Whether old versions of objects are kept.
     pub versioning: Look<Versioning>,
     /// Object Lock: `None` is off; on without a default retention is `Some(None)`.
     pub object_lock: Look<Option<Option<Retention>>>,
@@ -57,7 +57,7 @@ pub struct BucketState {
     pub encryption: Look<Option<Encryption>>,
 }
 
-/// What is asked of a bucket.
+/// The settings that are asked of a bucket; what is not asked is left as it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BucketSetup {
     /// Make the bucket if it is not there.
@@ -79,41 +79,41 @@ pub struct BucketSetup {
 pub enum SetupMode {
     /// Settings are changed.
     Apply,
-    /// Nothing is changed.
+    /// Nothing is changed: it is only said what would be done.
     DryRun,
 }
 
-/// What became of one setting.
+/// The result for one setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// Nothing was asked.
+    /// Nothing was asked of the setting: it is as it was.
     Left,
-    /// It was as asked, or stricter.
+    /// The setting was as asked, or stricter.
     AsAsked,
-    /// It was changed.
+    /// The setting was changed to what was asked.
     Changed,
     /// It would be changed, had this not been a dry run.
     WouldChange,
-    /// The server does not have it.
+    /// The server does not have this setting.
     Unsupported,
     /// The credentials do not allow it; the permission that is missing.
     Denied(&'static str),
-    /// It was refused: what the server said.
+    /// The change was refused: what the server said.
     Failed(String),
 }
 
 /// One setting of a bucket and what became of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetupLine {
-    /// Its name.
+    /// The name of the setting, for people.
     pub setting: &'static str,
     /// Whether it is for the whole bucket, and not for the prefix alone.
     pub whole_bucket: bool,
-    /// How it was.
+    /// The value that was found, in words.
     pub was: String,
     /// How it was asked to be; `None`: nothing was.
     pub asked: Option<String>,
-    /// What became of it.
+    /// What became of the setting.
     pub outcome: Outcome,
 }
 
@@ -129,7 +129,7 @@ impl BucketState {
     }
 }
 
-/// What is to become of a setting.
+/// Decides what is to be done about one setting, by what it is and what is asked of it.
 pub(crate) fn judge<A, T>(
     asked: Option<&A>,
     is: &Look<T>,

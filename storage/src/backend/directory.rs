@@ -3,17 +3,17 @@
 //! # Rules
 //!
 //! * Every way below the store's own directory goes through descriptors that are opened one name after the other, none of them
-//!   through a link: who may write to the store could put one there that leads to any file or directory that phos-ft may read or
-//!   write. The store's own directory may be a link. No part of a key is `..`.
-//! * What is read is a regular file: a named pipe would never answer.
-//! * What is neither is a fault of the kind [`FaultKind::Foreign`](crate::FaultKind::Foreign): as good as damaged. A link in the
-//!   place of an object is replaced or deleted itself, where the object would be.
+//!   through a link: anyone who may write to the store could put one there that leads to any file or directory that phos-ft may
+//!   read or write. The store's own directory may be a link. No part of a key is `..`.
+//! * Only regular files are read: a named pipe would never answer.
+//! * Anything else is a fault of the kind [`FaultKind::Foreign`](crate::FaultKind::Foreign): as good as damaged. Where an object
+//!   would be replaced or deleted, a link in its place is replaced or deleted itself.
 //!
 //! # Crash consistency
 //!
-//! An object is written beside its place, under its name with `#` and a number, synchronised, and moved or linked to its place; then
-//! the directory is synchronised, and so were those that had to be made. What a process leaves of this when it dies is found by
-//! [`staged_below`]. Directories that a deletion leaves empty are removed.
+//! An object is written beside its place, under its name with `#` and a number, synchronised, and moved or linked to its place;
+//! then the directory is synchronised, and so were those that had to be made. [`staged_below`] finds what a process leaves of
+//! this when it dies. Directories that a deletion leaves empty are removed.
 
 use std::fmt;
 use std::fs::File;
@@ -96,7 +96,7 @@ fn names(location: &Path) -> Vec<String> {
     parts.map(|part| part.as_ref().to_owned()).collect()
 }
 
-/// Of a location, the directories on the way to it and its own name.
+/// Splits a location into the directories on the way to it and its own name.
 fn split(location: &Path) -> Result<(Vec<String>, String)> {
     let mut parts = names(location);
     let last = parts.pop().ok_or_else(|| missing(location.as_ref()))?;
@@ -127,7 +127,7 @@ fn enter(at: &OwnedFd, name: &str) -> rustix::io::Result<OwnedFd> {
     rustix::fs::openat(at, name, flags, Mode::empty())
 }
 
-/// The same directory, to be read or synchronised.
+/// Opens the same directory anew, to be read or synchronised.
 fn reopen(at: &OwnedFd) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
     rustix::fs::openat(at, ".", flags, Mode::empty())
@@ -216,7 +216,7 @@ struct Staged {
     file: Option<File>,
     /// Under which it is written.
     staged: String,
-    /// Of the object.
+    /// The object's name in its directory.
     name: String,
     location: Path,
     is_published: bool,
@@ -261,7 +261,7 @@ impl Staged {
             .ok_or_else(|| failed(io::Error::other("it was completed or given up already")))
     }
 
-    /// Makes it the object, in place of another one or if there is none.
+    /// Makes it the object: in place of another one, or only if there is none.
     fn publish(mut self, mode: &PutMode) -> Result<()> {
         self.file()?.sync_all().map_err(failed)?;
         // Some file systems in user space store what was written when it is closed.
@@ -299,7 +299,7 @@ impl Drop for Staged {
 /// An object that comes in parts.
 struct Upload {
     staged: Option<Arc<Staged>>,
-    /// Where the next part begins.
+    /// The offset at which the next part begins, in bytes.
     next: u64,
 }
 
@@ -393,8 +393,8 @@ fn delete(root: &FilePath, location: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What is directly in a directory below the root that can be part of a key, or why it is not known. What vanishes meanwhile is not
-/// there: who looks may be one of several that add and delete.
+/// What is directly in a directory below the root that can be part of a key, or why it is not known. What vanishes meanwhile is
+/// not there: several processes may add and delete at once.
 fn entries(root: &FilePath, parts: &[String]) -> Result<Vec<(String, Stat)>> {
     let at = match directory_of(root, parts) {
         Err(Error::NotFound { .. }) => return Ok(Vec::new()),
@@ -488,7 +488,7 @@ pub(crate) struct StagedFile {
 }
 
 impl StagedFile {
-    /// The name that the object was to have.
+    /// The name that the object was to have, had it been published.
     pub(crate) fn object(&self) -> &str {
         object_of(&self.name).unwrap_or_default()
     }

@@ -45,7 +45,7 @@ const PACED_PART: usize = 5 << 20;
 /// nothing.
 const UNPACED: usize = 64 << 10;
 
-/// An object store, the prefix that is ours in it, and how it is used.
+/// An object store, the prefix in it that this store has, and how it is used.
 #[derive(Clone)]
 pub(crate) struct Backend {
     store: Arc<dyn ObjectStore>,
@@ -79,12 +79,12 @@ pub(crate) enum Created {
     Taken(Option<Bytes>),
 }
 
-/// One object of a listing.
+/// One object of a listing, with its size.
 #[derive(Debug, Clone)]
 pub(crate) struct Listed {
     /// Last part of the key.
     pub name: String,
-    /// Size in bytes.
+    /// The object's size in bytes.
     pub size: u64,
 }
 
@@ -112,7 +112,7 @@ impl Backend {
         }
     }
 
-    /// Of a store in which unfinished uploads can be found.
+    /// A backend for a store in which unfinished uploads can be found.
     pub(crate) fn with_uploads(mut self, uploads: Uploads) -> Self {
         self.uploads = uploads;
         self
@@ -349,9 +349,9 @@ impl Backend {
         }
     }
 
-    /// When the answer to the end of an upload is lost and the client asks again, the server knows no such upload, or
-    /// none of its parts, any more. Whoever writes this key writes the same bytes, so an object of the right length is
-    /// it; else all of it has to go up again.
+    /// When the answer to the end of an upload is lost and the client asks again, the server knows no such upload, or none of its
+    /// parts, any more. Every writer of this key writes the same bytes, so an object of the right length is the object; otherwise
+    /// all of it has to be sent again.
     async fn find_finished(
         &self,
         key: &str,

@@ -1,5 +1,5 @@
-//! Uploads that were begun and never finished: what a process leaves that dies in the middle of a large pack. They are
-//! invisible to everything else, and take room all the same.
+//! Uploads that were begun and never finished, left by a process that died in the middle of a large pack. They are invisible to
+//! everything else, and take room all the same.
 //!
 //! * In a directory they are staging files beside the object (`<name>#<number>`).
 //! * On S3 they are incomplete multipart uploads, which object_store can neither list nor end by a key: two requests of
@@ -44,18 +44,18 @@ enum Handle {
     S3 { key: String, upload: String },
 }
 
-/// Where unfinished uploads are found.
+/// The place in which unfinished uploads are looked for.
 #[derive(Clone)]
 pub(crate) enum Uploads {
-    /// They cannot be, or there are none.
+    /// They cannot be found, or there are none.
     Unknown,
     /// Below this directory.
     Directory(PathBuf),
-    /// In a bucket.
+    /// In a bucket, where they are multipart uploads.
     S3(Arc<Bucket>),
 }
 
-/// The S3 API beyond object_store.
+/// A bucket, by the operations of the S3 API that object_store lacks.
 pub(crate) struct Bucket {
     store: Arc<AmazonS3>,
     region: String,
@@ -81,7 +81,7 @@ struct PageEntry {
 }
 
 impl Uploads {
-    /// Those of a bucket that is opened by a builder.
+    /// The unfinished uploads of a bucket that is opened by a builder.
     pub(crate) fn s3(builder: &AmazonS3Builder, store: Arc<AmazonS3>) -> Self {
         let mut options = ClientOptions::new();
         for key in [ClientConfigKey::AllowHttp, ClientConfigKey::Timeout] {

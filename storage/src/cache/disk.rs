@@ -10,7 +10,7 @@
 //!
 //! # Rules
 //!
-//! * When a file was last used stands in its modification time, so that it is known after a restart.
+//! * A file's modification time says when it was last used, so that this is known after a restart.
 //! * Nothing is synced: what a crash cut off has another length, or fails the digests of its chunks.
 
 use std::fs::{self, File};
@@ -26,7 +26,7 @@ use rustix::fs::{Timespec, Timestamps, UTIME_NOW, UTIME_OMIT};
 use super::Shelf;
 use super::pieces::Pieces;
 
-/// Of the disk, one part in so many is left to others.
+/// One part of the disk in so many is left to others.
 pub(super) const SPARE: u64 = 20;
 /// To be modified now, and read when it was.
 const NOW: Timestamps = Timestamps {
@@ -50,7 +50,7 @@ pub(super) struct Disk {
 }
 
 impl Disk {
-    /// With what is there.
+    /// Opens a cache with the pieces that the directory holds already.
     pub(super) fn open(directory: &Path, spare: u64) -> io::Result<(Self, Pieces)> {
         crate::private::make_private(directory)?;
         let mut found: Vec<(SystemTime, (String, u64), u64)> = Vec::new();

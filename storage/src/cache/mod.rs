@@ -7,8 +7,8 @@
 //! * Bounded, in bytes: before something is kept, what was used longest ago goes. Packs that a new checkpoint names count as
 //!   used. What is kept because it was read takes no place from anything else of the same checkpoint: else reading an image
 //!   larger than the cache would always throw out what comes next.
-//! * What a collection deleted from the store goes from here as well.
-//! * A cache is one process's at a time: the sidecar's of one job.
+//! * What a collection deleted from the store is removed from here as well.
+//! * A cache belongs to one process at a time: the sidecar of one job.
 //!
 //! Keeping and reading block: call them where that is allowed.
 
@@ -38,7 +38,7 @@ trait Shelf: Send + Sync {
     fn remove(&self, pack: &str, start: u64);
     /// Whether so many bytes more would leave enough to others.
     fn has_room(&self, bytes: u64) -> bool;
-    /// For people.
+    /// The name of the shelf, for people.
     fn name(&self) -> String;
 }
 
@@ -106,7 +106,7 @@ impl PackCache {
         }
     }
 
-    /// Bytes that were read from it.
+    /// The number of bytes that were read from this cache.
     pub fn served(&self) -> u64 {
         self.served.load(Ordering::Relaxed)
     }

@@ -17,7 +17,7 @@ pub(super) struct Pieces {
     by_pack: HashMap<String, BTreeMap<u64, Piece>>,
     by_use: BTreeMap<u64, PieceId>,
     bytes: u64,
-    /// Of what is being written.
+    /// The bytes that are being written.
     promised: u64,
     uses: u64,
 }
@@ -29,7 +29,7 @@ struct Piece {
 }
 
 impl Pieces {
-    /// Bytes that are held or about to be.
+    /// The number of bytes that are held or about to be.
     pub(super) const fn bytes(&self) -> u64 {
         self.bytes + self.promised
     }
@@ -39,12 +39,12 @@ impl Pieces {
         self.uses + 1
     }
 
-    /// So many bytes are about to be written.
+    /// Notes that so many bytes are about to be written.
     pub(super) const fn promise(&mut self, bytes: u64) {
         self.promised += bytes;
     }
 
-    /// They were written, or were not.
+    /// Notes that promised bytes were written, or will not be.
     pub(super) const fn settle(&mut self, bytes: u64) {
         self.promised = self.promised.saturating_sub(bytes);
     }
@@ -73,13 +73,13 @@ impl Pieces {
         }
     }
 
-    /// Where the pieces of a pack begin.
+    /// The offsets at which the pieces of a pack begin, in bytes.
     pub(super) fn of(&self, pack: &str) -> Vec<u64> {
         let pieces = self.by_pack.get(pack).into_iter();
         pieces.flat_map(|pieces| pieces.keys().copied()).collect()
     }
 
-    /// Was used now.
+    /// Notes that a piece was used now.
     pub(super) fn touch(&mut self, pack: &str, start: u64) {
         let piece = self.by_pack.get_mut(pack).and_then(|p| p.get_mut(&start));
         if let Some(piece) = piece

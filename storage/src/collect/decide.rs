@@ -1,4 +1,4 @@
-//! What is decided of what was looked at: which checkpoints stay visible, and what may be given up for deletion.
+//! Decides, by what was looked at, which checkpoints stay visible and what may be given up for deletion.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +27,7 @@ impl Collector<'_> {
         blocked
     }
 
-    /// Which checkpoints stay visible.
+    /// Decides which checkpoints stay visible, by the retention policy.
     pub(super) fn choose(&self, now: &History, marked: &Marked) -> BTreeSet<CheckpointNumber> {
         // A run that has nothing yet leaves nothing behind.
         let newest = now.entries.last().map_or(0, |entry| entry.number);

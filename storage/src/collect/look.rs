@@ -1,4 +1,4 @@
-//! What a collector looks at before it decides: the log, what is there, and the log again (2 of the protocol).
+//! The look of a collector before it decides: at the log, at what is there, and at the log again (2 of the protocol).
 
 use super::{CollectError, Collector, Seen};
 use crate::collection::{self, ManifestRef, WriterNote};
@@ -8,7 +8,7 @@ use crate::index::PackSet;
 use crate::job::{Entry, History, Log, ReaderNote, SkippedCheckpoint};
 use crate::names::{CheckpointNumber, Epoch, Nonce, UnixMillis};
 
-/// What was listed: between A and B.
+/// The objects that were listed, between the looks A and B at the log.
 pub(super) struct Listed {
     pub packs: PackSet,
     pub manifests: Vec<String>,

@@ -1,4 +1,4 @@
-//! What must stay: what visible checkpoints name, and what living writers and readers reference.
+//! Marks what must stay: what visible checkpoints name, and what living writers and readers reference.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError};
@@ -11,7 +11,7 @@ use crate::index::PackSet;
 use crate::job::{Job, SkippedCheckpoint, Usage};
 use crate::names::{CheckpointNumber, Epoch, Nonce, PackId};
 
-/// What must stay.
+/// What must stay: the packs and manifests that something visible or alive needs.
 #[derive(Default)]
 pub(super) struct Marked {
     /// What each visible checkpoint names, if it can be read.
@@ -33,7 +33,7 @@ pub(super) struct Marked {
     pub oldest_seen: Option<u64>,
     /// Writers whose packs a living one took over.
     pub adopted: HashSet<Nonce>,
-    /// How many readers are at it.
+    /// The number of readers that are at work.
     pub readers: u64,
     /// Keys of notes of writers that can never commit again, and of readers that did not say for long that they are
     /// still at it.
@@ -70,7 +70,7 @@ impl Collector<'_> {
         Ok(marked)
     }
 
-    /// What visible checkpoints name.
+    /// Marks what the manifests of visible checkpoints name.
     async fn mark_checkpoints(&self, seen: &Seen, marked: &mut Marked) -> Result<(), CollectError> {
         for entry in &seen.now.entries {
             let usage = match (&entry.manifest, &entry.damage) {

@@ -1,5 +1,5 @@
-//! Collection: retention makes old checkpoints invisible, mark and sweep deletes what nothing visible needs, half-empty
-//! packs are repacked, and what dead writers left behind goes.
+//! Collection: retention makes old checkpoints invisible, mark and sweep deletes what nothing visible needs, half-empty packs are
+//! repacked, and what dead writers left behind is removed.
 //!
 //! # The race
 //!
@@ -16,12 +16,11 @@
 //!    that. It takes the note back when it has ended.
 //! 2. A **collector** reads the log (state A), *then* lists packs, manifests and notes, *then* reads the log again (B).
 //!    A collection between A and B makes it start over.
-//! 3. It may give up for deletion (**sweep**) a pack that was listed, that no checkpoint visible in A or B names, that
-//!    no living writer references and that no living writer made. A writer lives if its note stands and its epoch is the
-//!    newest: one of an older epoch can never commit again, and every start of a sidecar begins a new epoch. The same
-//!    for manifests.
-//! 4. It writes down what it keeps and what it sweeps and appends a record *collected* as number B + 1: created
-//!    conditionally, so it stands only if nothing was committed and nobody took over since B. Only then it deletes.
+//! 3. It may give up for deletion (**sweep**) a pack that was listed, that no checkpoint visible in A or B names, that no living
+//!    writer references and that no living writer made. A writer lives if its note stands and its epoch is the newest: one of an
+//!    older epoch can never commit again, and every start of a sidecar begins a new epoch. The same holds for manifests.
+//! 4. It writes down what it keeps and what it sweeps and appends a record *collected* as number B + 1: created conditionally, so
+//!    it stands only if nothing was committed and nobody took over since B. Only then does it delete.
 //! 5. A **commit** compares its packs with what was swept between the log that its writer read and the number that it
 //!    tries, and fails rather than name a swept pack.
 //!
@@ -31,14 +30,13 @@
 //! looks again. If the collection does, the commit meets it (5). This needs no notes, no clocks and no luck: a swept pack
 //! is never named again, as names are never used twice; so it does not matter who deletes it, when, or how often.
 //!
-//! Notes only decide that commits do not fail in vain. A writer whose note was not listed wrote it after A, so it
-//! references what was visible in A or later; all of that is protected (3) until a collection that it saw. What it then lacks it
-//! stores itself.
+//! Notes only decide that commits do not fail in vain. A writer whose note was not listed wrote it after A, so it references what
+//! was visible in A or later; all of that is protected (3) until a collection that it saw. It stores what it then lacks itself.
 //!
 //! # Readers, and what unfinished checkpoints left
 //!
 //! Notes of readers protect what they name (see `job::hold`); the note of a writer, dead or alive, protects its packs, so that
-//! the next checkpoint can go on with them (see `writer::leftovers`).
+//! the next checkpoint can continue with them (see `writer::leftovers`).
 //!
 //! # What retention removes goes one collection later
 //!
@@ -47,8 +45,8 @@
 //!
 //! # Fencing
 //!
-//! A record of a collection belongs to the epoch in force and counts as a write: whoever was taken over is told so and
-//! stops. What such a one still deletes was swept while it held the job, so nobody names it.
+//! A record of a collection belongs to the epoch in force and counts as a write: a collector whose job was taken over is told so
+//! and stops. What it still deletes was swept while it held the job, so nobody names it.
 //!
 //! # Crash consistency
 //!
@@ -65,11 +63,11 @@
 //! While a checkpoint that is to be kept cannot be read, nothing is swept, as what it names is not known; removing goes
 //! on. Damaged checkpoints do not count as kept, so none that is whole is removed in their favour.
 //!
-//! A newest collection that is damaged is gone past: what it kept and removed is decided once more, from the log and from what
+//! A newest collection that is damaged is passed over: what it kept and removed is decided once more, from the log and from what
 //! there is. What it gave up for deletion is not known, and whoever decided it may still be deleting: so the new one says that
-//! nobody references the checkpoints before it (`lost`), until retention has let them go. A writer that began before it meets it in
-//! its commit, and fails. The same where the record is damaged that names it. One that is missing altogether, or of a newer phos-ft, is not gone past: the store may be half a copy, or
-//! ours may be the phos-ft that is too old.
+//! nobody references the checkpoints before it (`lost`), until retention has let them go. A writer that began before it meets it
+//! in its commit, and fails. The same holds where the record that names it is damaged. A collection that is missing altogether,
+//! or of a newer phos-ft, is not passed over: the store may be half a copy, or this phos-ft may be too old.
 
 mod decide;
 mod look;
@@ -97,7 +95,7 @@ use crate::names::{CheckpointNumber, Epoch, JobName, PackId, UnixMillis};
 /// How often a collector starts over because others wrote meanwhile, before it gives up.
 const ATTEMPTS: usize = 32;
 
-/// How to collect.
+/// The rules of a collection: what to keep, and for how long to spare what is unfinished.
 #[derive(Debug, Clone, Copy)]
 pub struct CollectOptions {
     /// The epoch of the caller, if it holds the job. Without one the collection belongs to the epoch that is in force
@@ -126,15 +124,15 @@ impl Default for CollectOptions {
     }
 }
 
-/// Why a collection ended early. Whatever was decided before stands and is gone on with by the next one.
+/// Why a collection ended early. Whatever was decided before stands, and is continued by the next one.
 #[derive(Debug, thiserror::Error)]
 pub enum CollectError {
     /// Someone else took the job over.
     #[error("not collected: job {job} was taken over{by}: epoch {epoch} is no longer the newest")]
     Fenced {
-        /// The job.
+        /// The job that was taken over.
         job: JobName,
-        /// The epoch of the collection.
+        /// The epoch in which the collection began.
         epoch: Epoch,
         /// Who took it over, if that is known: " by HOLDER".
         by: String,
@@ -144,22 +142,22 @@ pub enum CollectError {
         "not collected: {reason}; nothing was deleted, checkpoints can still be taken and restored"
     )]
     Damaged {
-        /// What cannot be read.
+        /// What cannot be read, and why.
         reason: String,
     },
     /// Others kept writing.
     #[error("not collected: the history changed {ATTEMPTS} times meanwhile; try again later")]
     Busy,
-    /// A request failed.
+    /// A request to the store failed.
     #[error("not collected to the end: {0}; what is left is done by the next collection")]
     Store(#[from] StoreFault),
     /// A record or manifest could not be written down.
     #[error("not collected: {0}")]
     Encode(#[from] EnvelopeError),
-    /// A manifest could not be made anew.
+    /// A new version of a manifest could not be made.
     #[error("not collected: {0}")]
     Manifest(#[from] ManifestError),
-    /// The history could not be read.
+    /// The job's history could not be read.
     #[error("not collected: {0}")]
     Job(JobError),
 }
@@ -196,16 +194,16 @@ impl From<JobError> for CollectError {
     }
 }
 
-/// What a collection did, or would do.
+/// What a collection did, or in a dry run would do.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Collected {
     /// Checkpoints that are no longer visible, oldest first.
     pub removed: Vec<CheckpointNumber>,
     /// Checkpoints that are kept, oldest first.
     pub kept: Vec<CheckpointNumber>,
-    /// Packs deleted.
+    /// The number of packs that were deleted.
     pub packs: u64,
-    /// Their bytes.
+    /// The length of the deleted packs, in bytes.
     pub pack_bytes: u64,
     /// Packs that were repacked: they are deleted by a later round.
     pub repacked_packs: u64,
@@ -228,9 +226,9 @@ pub struct Collected {
 /// A checkpoint for a retention policy to decide on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Candidate {
-    /// Its number: a greater one is newer.
+    /// The checkpoint's number: a greater one is newer.
     pub number: CheckpointNumber,
-    /// When it was committed, as told then.
+    /// When the checkpoint was committed, by the clock of its writer.
     pub created: UnixMillis,
     /// The branch that it is on; `None`: the current one. Each is to be thinned out for itself. Runs that ended before the
     /// current one, which has checkpoints, count as a branch, too, named by the record of the last end.
@@ -242,13 +240,13 @@ pub type Keep<'a> = dyn Fn(&[Candidate]) -> BTreeSet<CheckpointNumber> + Send + 
 
 /// Asked before each step of a collection, so that it is not in the way of something more important.
 pub trait GiveWay: Send + Sync {
-    /// Returns when the collection may go on.
+    /// Returns when the collection may continue.
     fn turn(&self) -> BoxFuture<'_, ()>;
 }
 
 /// What time it is. A collection may take hours, and asks whenever it compares.
 pub trait Clock: Send + Sync {
-    /// Now.
+    /// The time now, in ms since 1970 UTC.
     fn now(&self) -> UnixMillis;
 }
 
@@ -265,7 +263,7 @@ impl Clock for UnixMillis {
     }
 }
 
-/// Nothing is more important.
+/// A gate that lets every step of a collection begin at once: nothing is more important.
 #[derive(Debug, Clone, Copy)]
 pub struct Always;
 
@@ -275,7 +273,7 @@ impl GiveWay for Always {
     }
 }
 
-/// What one round came to.
+/// The outcome of one round of a collection.
 struct Round {
     /// Whether another one could sweep more.
     more: bool,
@@ -365,12 +363,12 @@ enum Turn {
     Later,
 }
 
-/// What an attempt decides on.
+/// The state of the job that an attempt decides on.
 struct Seen {
     /// The log before anything was listed: A of the protocol.
     before: History,
     listed: Listed,
-    /// The log afterwards: B of the protocol.
+    /// The log after the listing: B of the protocol.
     now: History,
     epoch: Epoch,
     /// Whether an earlier collection is damaged and is decided once more.
@@ -385,14 +383,14 @@ impl Seen {
     }
 }
 
-/// What an attempt decided.
+/// The decision of an attempt, to be recorded in the log.
 struct Decision<'a> {
     kept: Vec<&'a Entry>,
     removed: Vec<CheckpointNumber>,
-    /// Manifests that were written anew, by checkpoint.
+    /// The new manifests that were written, by checkpoint.
     moved: BTreeMap<u64, ManifestRef>,
     packs: Vec<PackId>,
-    /// Bytes of these packs.
+    /// The number of bytes in these packs.
     pack_bytes: u64,
     manifests: Vec<String>,
 }
@@ -403,7 +401,7 @@ impl Decision<'_> {
         !self.removed.is_empty() || !self.packs.is_empty() || !self.manifests.is_empty()
     }
 
-    /// As it is written down.
+    /// The decision as it is written down.
     fn collection(&self, job: &Job, now: &History) -> Collection {
         let known: Vec<u64> = (self.kept.iter().map(|entry| entry.number))
             .chain(now.completed)

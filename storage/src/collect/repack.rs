@@ -1,4 +1,5 @@
-//! Repacking: what is still needed of half-empty packs is written into new ones, and manifests that name the new places.
+//! Repacking: what is still needed of half-empty packs is written into new packs, and manifests that name the new places are
+//! written.
 //!
 //! # Crash consistency
 //!
@@ -206,7 +207,7 @@ impl Collector<'_> {
         Ok(swept.is_none())
     }
 
-    /// Writes the manifests of checkpoints whose chunks moved anew. Which they are now, by checkpoint.
+    /// Writes new manifests for checkpoints whose chunks moved. Returns the new ones, by checkpoint.
     pub(super) async fn rewrite(
         &self,
         kept: &[&Entry],

@@ -108,7 +108,7 @@ fn from_io(error: &io::Error) -> Option<FaultKind> {
     }
 }
 
-/// Of a refusal, what the server says of its reason. The codes are those of S3 (and what speaks like it), of Google Cloud
+/// What the server says of the reason for a refusal. The codes are those of S3 (and what speaks like it), of Google Cloud
 /// Storage's XML API and of Azure.
 fn denied(text: &str) -> FaultKind {
     let says = |codes: &[&str]| codes.iter().any(|code| text.contains(code));
@@ -130,7 +130,7 @@ fn denied(text: &str) -> FaultKind {
     }
 }
 
-/// Of several deletions in one request, each is answered with a code of its own: S3's is a word, Azure's a status.
+/// Each of several deletions in one request is answered with a code of its own: S3's is a word, Azure's a status.
 fn from_code(code: &str) -> FaultKind {
     match code {
         "AccessDenied" | "AccountProblem" | "AllAccessDisabled" | "403" => FaultKind::Denied,

@@ -1,6 +1,6 @@
 //! Why there are no credentials for S3: a fault that requests meet before they are sent.
 
-/// Why there are no credentials.
+/// Why no credentials for S3 can be had.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum CredentialsError {
     /// No source is configured.
@@ -10,7 +10,7 @@ pub enum CredentialsError {
          AWS_SKIP_SIGNATURE=true for a store that asks for none"
     )]
     None {
-        /// The sources that were asked.
+        /// The sources that were asked, in words.
         tried: String,
     },
     /// A source is configured wrongly.
@@ -18,9 +18,9 @@ pub enum CredentialsError {
         "the credentials for S3 from {from} cannot be used: {detail}: correct that configuration"
     )]
     Invalid {
-        /// The source.
+        /// The source of the credentials, in words.
         from: String,
-        /// What is wrong with it.
+        /// What is wrong with the credentials.
         detail: String,
     },
     /// A source failed, and may not the next time.
@@ -29,9 +29,9 @@ pub enum CredentialsError {
          source)"
     )]
     Failed {
-        /// The source.
+        /// The source of the credentials, in words.
         from: String,
-        /// What it said.
+        /// What the source answered.
         detail: String,
     },
 }

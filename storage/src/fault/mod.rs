@@ -9,27 +9,27 @@ use std::sync::Arc;
 use self::classify::{classify, credentials_of, is_time_out};
 pub use self::credentials::CredentialsError;
 
-/// What kind of fault a request met.
+/// The kind of a fault, by what the caller must do about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FaultKind {
     /// The object, bucket or directory does not exist.
     NotFound,
-    /// The object exists already.
+    /// An object of that name exists already.
     AlreadyExists,
-    /// The credentials do not allow it.
+    /// The credentials do not allow the request.
     Denied,
     /// The credentials are missing, wrong or expired.
     Unauthenticated,
     /// The store refuses requests that are dated so: this machine's clock is wrong.
     Clock,
-    /// The medium is full.
+    /// The medium that the store is on is full.
     NoSpace,
-    /// The medium is mounted read-only.
+    /// The medium that the store is on is mounted read-only.
     ReadOnly,
     /// The job is encrypted with another key than the one given, or with none.
     Key,
-    /// The store cannot do this at all.
+    /// The store lacks an operation that the request needs.
     Unsupported,
     /// The store refused the request as malformed, or the configuration is wrong.
     Invalid,
@@ -139,13 +139,13 @@ impl StoreFault {
         }
     }
 
-    /// What kind of fault it is.
+    /// The kind of the fault.
     #[must_use]
     pub fn kind(&self) -> FaultKind {
         self.inner.kind
     }
 
-    /// The key of the object.
+    /// The key of the object that the request was about.
     #[must_use]
     pub fn key(&self) -> &str {
         &self.inner.key

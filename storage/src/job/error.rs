@@ -8,7 +8,7 @@ use crate::pack::PackError;
 /// Why an operation on a job's history failed.
 #[derive(Debug, thiserror::Error)]
 pub enum JobError {
-    /// A request failed.
+    /// A request to the store failed.
     #[error(transparent)]
     Store(#[from] StoreFault),
     /// Someone else took the job over.
@@ -17,9 +17,9 @@ pub enum JobError {
          history"
     )]
     Fenced {
-        /// The job.
+        /// The job that was taken over.
         job: JobName,
-        /// Our epoch.
+        /// The epoch of this handle.
         epoch: Epoch,
         /// Who took it over, if that is known: " by HOLDER".
         by: String,
@@ -27,9 +27,9 @@ pub enum JobError {
     /// There is no such checkpoint.
     #[error("job {job} has no checkpoint {number}: `phos-ft list` shows those there are")]
     NoCheckpoint {
-        /// The job.
+        /// The name of the job.
         job: JobName,
-        /// The number asked for.
+        /// The number that was asked for.
         number: CheckpointNumber,
     },
     /// Retention removed the checkpoint.
@@ -37,30 +37,30 @@ pub enum JobError {
         "checkpoint {number} of job {job} was removed by retention: `phos-ft list` shows those there are"
     )]
     Removed {
-        /// The job.
+        /// The name of the job.
         job: JobName,
-        /// The number asked for.
+        /// The number that was asked for.
         number: CheckpointNumber,
     },
     /// A checkpoint's record or manifest is damaged or of a newer format.
     #[error("checkpoint {number} of job {job} cannot be used: {reason}")]
     Unusable {
-        /// The job.
+        /// The name of the job.
         job: JobName,
-        /// The checkpoint.
+        /// The number of the checkpoint.
         number: CheckpointNumber,
-        /// Why.
+        /// Why its record or manifest cannot be used.
         reason: String,
     },
-    /// A pack is damaged.
+    /// The index of a pack cannot be used.
     #[error("pack {pack}: {source}")]
     Pack {
-        /// The pack.
+        /// The id of the pack.
         pack: PackId,
-        /// What is wrong with it.
+        /// What is wrong with the pack.
         source: PackError,
     },
-    /// The store drops its packs.
+    /// The store drops packs: nothing can be restored from it.
     #[error(
         "{address} drops what is written to it, so nothing can be restored from it: use another store"
     )]

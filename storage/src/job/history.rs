@@ -6,12 +6,12 @@
 //! # Damage
 //!
 //! Numbers are given one after the other and no record is deleted, so one that is missing is damaged, as a checkpoint may have
-//! been in it. Those before the newest collection that it does not keep are missed by nobody.
+//! been in it. Nobody misses those before the newest collection that it does not keep.
 //!
-//! If the newest collection itself cannot be read, nobody knows any more what it gave up for deletion: older checkpoints
-//! are still shown and restored as far as they are whole (every chunk is checked), but no writer references them. Of those that
-//! it repacked only it says where their manifests are: they are found among the manifests that there are. The next collection
-//! goes past it, and says from where on checkpoints may be referenced again.
+//! If the newest collection itself cannot be read, nobody knows any more what it gave up for deletion: older checkpoints are
+//! still shown and restored as far as they are whole (every chunk is checked), but no writer references them. Only that
+//! collection says where the manifests of those that it repacked are: they are found among the manifests that there are. The next
+//! collection passes over it, and says from where on checkpoints may be referenced again.
 
 use std::collections::VecDeque;
 
@@ -37,10 +37,10 @@ pub(crate) struct Walk<'a> {
     tail: u64,
     /// Number of the newest record seen.
     newest: u64,
-    /// The last one shown.
+    /// The number of the last record that was shown.
     below: Option<u64>,
     collection: Option<Collection>,
-    /// Those after the last record shown.
+    /// The forks after the last record that was shown.
     forks: Forks,
     /// The newest record of which it is not known what it gave up for deletion.
     lost: Option<u64>,
@@ -97,12 +97,12 @@ impl<'a> Walk<'a> {
         self.newest
     }
 
-    /// The newest collection met so far.
+    /// The newest collection that the walk has met so far.
     pub(crate) fn collection(&self) -> Option<&Collection> {
         self.collection.as_ref()
     }
 
-    /// The forks met so far.
+    /// The forks that the walk has met so far.
     pub(crate) fn forks(&self) -> &Forks {
         &self.forks
     }
@@ -259,15 +259,15 @@ pub(crate) struct Entry {
     pub branch: Option<u64>,
     /// `None` if that is not known, as its record cannot be read.
     pub manifest: Option<ManifestRef>,
-    /// Why its record cannot be read.
+    /// Why the checkpoint's record cannot be read; `None` if it can.
     pub damage: Option<String>,
 }
 
-/// All that counts in a log.
+/// Everything that counts in a log.
 #[derive(Debug, Clone)]
 pub(crate) struct History {
     pub log: Log,
-    /// Oldest first.
+    /// The entries, oldest first.
     pub entries: Vec<Entry>,
     /// The newest record of the current branch that says that the job ended by itself.
     pub completed: Option<u64>,

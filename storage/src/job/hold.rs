@@ -1,4 +1,4 @@
-//! Holds: what a reader needs while it reads, so that collection beside it, by whatever process, leaves that alone.
+//! Holds: they name what a reader needs while it reads, so that a collection by any process leaves it alone.
 //!
 //! A restore, an export or a deep verification reads for minutes what retention may give up meanwhile. A reader
 //! therefore notes in `readers/<nonce>` the manifests that it reads, *then* looks at the log once more, and begins only
@@ -12,17 +12,16 @@
 //!
 //! # Liveness
 //!
-//! A reader has no epoch: it must not take a job over to look at it. Its note carries the time of its last renewal
-//! instead, and counts for an hour by the collector's clock ([`STALE_MS`]); [`Hold::renew`] is called every few minutes
-//! ([`RENEW_EVERY`]). This is the one place where clocks of different machines are compared, and nothing but a reader's
-//! comfort depends on it: each chunk is checked by its name when it is read, so one whose clock is off by more than an
-//! hour, or that was paused for longer, may be told that what it reads was removed. It never gets anything wrong, and
-//! the history is not touched by it.
+//! A reader has no epoch: it must not take a job over to look at it. Its note carries the time of its last renewal instead, and
+//! counts for an hour by the collector's clock ([`STALE_MS`]); [`Hold::renew`] is called every few minutes ([`RENEW_EVERY`]).
+//! Clocks of different machines are compared here and for leases of long ago (`policies/src/lease.rs`) alone, and nothing but a reader's comfort depends on it: each
+//! chunk is checked by its name when it is read, so one whose clock is off by more than an hour, or that was paused for longer,
+//! may be told that what it reads was removed. It never reads anything wrong, and does not touch the history.
 //!
 //! # What does not fit
 //!
-//! A note has at most 1 MiB: some 20,000 manifests. Who wants to hold more holds the newest, and is told how many are not
-//! ([`Hold::left_out`]).
+//! A note has at most 1 MiB: some 20,000 manifests. A reader that wants to hold more holds the newest, and is told how many are
+//! left out ([`Hold::left_out`]).
 //!
 //! # Who may not write
 //!
@@ -31,8 +30,8 @@
 //!
 //! # Crash consistency
 //!
-//! A note whose reader died goes an hour later with any collection. One that was dropped without [`Hold::release`] goes
-//! with the next collection of its process.
+//! The note of a reader that died is removed by any collection an hour later. One that was dropped without [`Hold::release`] is
+//! removed by the next collection of its process.
 
 use std::time::Duration;
 
@@ -42,7 +41,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::collection::ManifestRef;
 use crate::crypt::Crypt;
-use crate::envelope::{self, EnvelopeError, Kind};
+use crate::envelope::{self, EnvelopeError, Kind, SEALED_VERSION};
 use crate::fault::{FaultKind, StoreFault};
 use crate::head::READS;
 use crate::index::QUARANTINED;
@@ -53,16 +52,17 @@ use crate::names::{CheckpointNumber, Nonce, UnixMillis};
 
 use futures::{StreamExt, TryStreamExt, stream};
 
-/// How often a hold is to be renewed.
+/// How often a reader has to renew its hold.
 pub const RENEW_EVERY: Duration = Duration::from_secs(300);
 
-/// A note that was renewed so long ago, or is to be renewed so far in the future, counts no more.
+/// A note no longer counts if its renewal is further away than this, in the past or in the future, in ms.
 pub(crate) const STALE_MS: u64 = 3_600_000;
 
 pub(crate) const KIND: Kind = Kind {
     what: "reader's note",
     magic: *b"PHOSREAD",
     version: 1,
+    sealed: SEALED_VERSION,
     max_stored: 1 << 20,
     max_plain: 8 << 20,
 };
@@ -70,14 +70,14 @@ pub(crate) const KIND: Kind = Kind {
 /// Room that is left in a note, as the time of a later renewal may take more bytes.
 const ROOM: u64 = 4096;
 
-/// A reader's note.
+/// The note by which a reader says what it reads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ReaderNote {
-    /// Who reads, for people.
+    /// Who reads, in words for people.
     pub who: String,
     /// When it last said that it still does, by its own clock.
     pub renewed: UnixMillis,
-    /// The manifests whose packs it reads.
+    /// The manifests whose packs the reader needs.
     pub reads: Vec<ManifestRef>,
 }
 
@@ -128,7 +128,7 @@ fn place(reader: &Nonce) -> String {
     format!("readers/{reader}")
 }
 
-/// What a reader holds. See the module.
+/// What a reader has asked to be kept while it reads: see the module's documentation.
 pub struct Hold {
     job: Job,
     note: Option<Note>,
@@ -219,7 +219,7 @@ impl Hold {
         self.left_out
     }
 
-    /// Lets go.
+    /// Gives the hold back: what it protected may be deleted from now on.
     #[boxed]
     pub async fn release(mut self) {
         if let Some(note) = self.note.take() {
@@ -233,7 +233,8 @@ impl Job {
         self.key(&place(reader))
     }
 
-    /// A manifest that can be relied on: quarantine counts for who asks by number as it does for who asks for the newest.
+    /// A manifest that can be relied on: quarantine counts for a caller that asks by number as it does for one that asks for the
+    /// newest.
     async fn unquarantined(
         &self,
         number: CheckpointNumber,

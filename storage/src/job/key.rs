@@ -1,4 +1,4 @@
-//! Whether a job is of the key that its store was opened with.
+//! Whether a job belongs to the key that its store was opened with.
 //!
 //! A job keeps its key from the first record to the last, so its beginning tells. Nothing is written before that is known.
 
@@ -24,9 +24,9 @@ impl Job {
         Ok(())
     }
 
-    /// A job keeps its key from the first record to the last, so its beginning tells: whoever has another is refused before
-    /// anything is written. One record that opens with our key proves that the job is ours; then those that do not are
-    /// damage.
+    /// A job keeps its key from the first record to the last, so its beginning tells: a caller with another key is refused before
+    /// anything is written. One record that opens with the caller's key proves that the job belongs to it; then those that do not
+    /// open are damage.
     pub(super) async fn check_key_of(&self, numbers: &[u64]) -> Result<(), StoreFault> {
         if self.inner.key_fits.load(Ordering::Relaxed) {
             return Ok(());

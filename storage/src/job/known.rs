@@ -1,7 +1,7 @@
 //! What a program remembers of a job's history, so that a store that is away is told from one that is empty.
 //!
-//! A directory whose file system is not mounted, a bucket behind another endpoint or a copy from last week look like a store
-//! that never had the job, or had less of it. Who has seen a history asks for it by its identity and its length; as long as
+//! A directory whose file system is not mounted, a bucket behind another endpoint or a copy from last week look like a store that
+//! never had the job, or had less of it. A program that has seen a history asks for it by its identity and its length; as long as
 //! the store does not show both, every look at the log fails with [`FaultKind::Absent`], which is transient: to be waited for.
 //!
 //! # Consistency
@@ -52,7 +52,7 @@ impl FromStr for HistoryId {
 /// A history as it was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Known {
-    /// Which one.
+    /// The identity of the history.
     pub id: HistoryId,
     /// Number of its newest record, at least.
     pub tail: u64,
@@ -62,7 +62,7 @@ pub struct Known {
 /// copy, or away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Rollback {
-    /// The history that was seen.
+    /// The history that was seen before.
     pub history: HistoryId,
     /// Number of its newest record that was seen.
     pub seen: u64,
@@ -165,8 +165,9 @@ impl Job {
         }
     }
 
-    /// Whether the store shows less of a history than was seen of it, or another one; `None`: it shows all of it. For who looks
-    /// at what there is all the same, and says so; nothing is expected of the handle's store from here on that was not before.
+    /// Whether the store shows less of a history than was seen of it, or another one; `None`: it shows all of it. For a caller
+    /// that looks at what there is all the same, and says so; nothing is expected of the handle's store from here on that was not
+    /// before.
     ///
     /// # Errors
     /// A request failed, or the key does not fit.

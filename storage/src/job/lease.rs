@@ -6,16 +6,17 @@
 //!
 //! # What it is for
 //!
-//! A node that starts takes its job over, and thereby fences whoever had it. If that one is well, the job loses what it did
-//! since its last checkpoint, and two nodes that are both started again whenever they end take it from each other for ever.
+//! A node that starts takes its job over, and thereby fences the node that had it. If that node is well, the job loses what it
+//! did since its last checkpoint, and two nodes that are both started again whenever they end take it from each other for ever.
 //! So a node that starts looks at the lease first, and waits while it is renewed.
 //!
 //! # What it is not
 //!
 //! It says nothing about who may write or what is visible: the log alone does (`head`), whatever clocks and pauses do. A lease
 //! that cannot be written or read, that is damaged or was written by a node that lost the job, costs time or comfort, never a
-//! checkpoint. Who waits measures by its own clock how long the lease did not change; the time in it is for people, and for telling
-//! old ones that were put back. In an encrypted job it is sealed like everything else, and what cannot be opened is none.
+//! checkpoint. A node that waits measures by its own clock how long the lease did not change; the time in it is for people, and
+//! for recognising old leases that were put back. In an encrypted job it is sealed like everything else, and what cannot be
+//! opened is not a lease.
 
 use std::time::Duration;
 
@@ -24,7 +25,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::crypt::Crypt;
-use crate::envelope::{self, EnvelopeError, Kind};
+use crate::envelope::{self, EnvelopeError, Kind, SEALED_VERSION};
 use crate::fault::FaultKind;
 use crate::job::{Job, JobError};
 use crate::medium::Medium;
@@ -34,6 +35,7 @@ pub(crate) const KIND: Kind = Kind {
     what: "lease",
     magic: *b"PHOSLEAS",
     version: 1,
+    sealed: SEALED_VERSION,
     max_stored: 4 << 10,
     max_plain: 4 << 10,
 };
@@ -42,13 +44,13 @@ const PLACE: &str = "lease";
 /// See the module's documentation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lease {
-    /// The epoch of the holder.
+    /// The epoch in which the holder has the job.
     pub epoch: Epoch,
-    /// Who, for people.
+    /// Who holds the lease, in words for people.
     pub holder: String,
     /// The machine that the holder runs on, as it calls itself: what starts there again does not wait for itself.
     pub node: String,
-    /// Another number each time.
+    /// A number that changes each time the lease is renewed.
     pub beat: u64,
     /// When it was renewed, by the holder's clock; for people.
     pub renewed: UnixMillis,

@@ -9,40 +9,40 @@ use crate::head::{HeadRecord, READS, RecordKind};
 use crate::medium::Medium;
 use crate::names::{CheckpointNumber, Epoch, UnixMillis};
 
-/// How far a checkpoint has got.
+/// What a checkpoint survives: the end of a process, or the loss of the machine as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Durability {
     /// On this machine: survives processes, not the node.
     Local,
-    /// In an object store: survives the node.
+    /// In an object store: survives the loss of the node.
     Remote,
 }
 
 /// A checkpoint as listings show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CheckpointSummary {
-    /// Its number.
+    /// The checkpoint's number in the log.
     pub number: CheckpointNumber,
-    /// The epoch in which it was committed.
+    /// The epoch in which the checkpoint was committed.
     pub epoch: Epoch,
-    /// When it was committed.
+    /// When the checkpoint was committed.
     pub created: UnixMillis,
-    /// Bytes of the whole image.
+    /// The size of the whole image, in bytes.
     pub image_bytes: u64,
     /// Bytes of chunks that it added, before encoding.
     pub new_bytes: u64,
-    /// Bytes that it added to the store.
+    /// The number of bytes that the checkpoint added to the store.
     pub stored_bytes: u64,
     /// How long the job was held back, in microseconds.
     pub stop_us: u64,
-    /// Why it was taken.
+    /// The word for why the checkpoint was taken.
     pub trigger: String,
-    /// Where it is safe.
+    /// What the checkpoint survives.
     pub durability: Durability,
     /// Whether the job ended by itself after it: it belongs to an earlier run.
     pub earlier_run: bool,
-    /// Set if the job went on from an older one since: the number of the take-over that left it behind.
+    /// Set if the job has continued from an older checkpoint since: the number of the take-over that left this one behind.
     pub branch: Option<u64>,
 }
 
@@ -57,22 +57,22 @@ impl CheckpointSummary {
 /// A checkpoint or record that was passed over, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SkippedCheckpoint {
-    /// Its number.
+    /// The number of the checkpoint or record.
     pub number: CheckpointNumber,
-    /// What is wrong with it.
+    /// Why it was passed over.
     pub reason: String,
 }
 
-/// The checkpoints of a job.
+/// The visible checkpoints of a job, and those that were passed over.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Listing {
-    /// Newest first.
+    /// The checkpoints that can be used, newest first.
     pub checkpoints: Vec<CheckpointSummary>,
     /// Records that cannot be read, newest first.
     pub damaged: Vec<SkippedCheckpoint>,
 }
 
-/// Where a job's history stands.
+/// The state of a job's history, by its log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobState {
     /// Number of the newest record; 0 if the job has no history.
@@ -88,7 +88,7 @@ pub struct JobState {
 }
 
 impl Job {
-    /// Where the job's history stands now.
+    /// Reads the log for the state of the job's history.
     #[boxed]
     pub async fn state(&self) -> Result<JobState, JobError> {
         let mut walk = Walk::new(self, 1).await?;
@@ -135,7 +135,7 @@ impl Job {
         Ok(walk.forks().began_afresh())
     }
 
-    /// How safe what is stored here is.
+    /// What a checkpoint that is stored here survives.
     #[must_use]
     pub fn durability(&self) -> Durability {
         match self.backend().medium() {

@@ -2,7 +2,7 @@
 //!
 //! # Consistency
 //!
-//! What a handle remembers of the log is only a hint of where to try next: a conditional write decides, and who loses it
+//! What a handle remembers of the log is only a hint of where to try next: a conditional write decides, and a writer that loses
 //! reads the log again. Numbers ascend by one, and a record belongs to the epoch in force, or begins one.
 //!
 //! # Cancellation
@@ -19,7 +19,7 @@ use crate::fault::{FaultKind, StoreFault};
 use crate::head::{self, HeadRecord, READS, RecordKind};
 use crate::names::{Epoch, Nonce, UnixMillis};
 
-/// What a handle remembers of the log.
+/// The hint that a handle keeps of where the log ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Log {
     /// Number of the newest record; 0 if there is none.
@@ -33,7 +33,7 @@ pub(crate) struct Log {
 pub(crate) enum LogView {
     /// What the handle remembers, if it remembers anything. That the store still shows that history is checked.
     Remembered,
-    /// A listing of now.
+    /// The log was listed just now.
     Listed,
     /// What the caller has read just now. That the store still shows that history is checked.
     Seen(Log),
@@ -49,9 +49,9 @@ pub(crate) struct Draft {
     pub kind: RecordKind,
 }
 
-/// What is to be appended to the log.
+/// Something that is to be appended to the log as a record.
 pub(crate) trait Append: Send {
-    /// Why nothing is.
+    /// Why nothing is appended.
     type Error: From<StoreFault> + Send;
 
     /// The record that follows a log, or why none does. Asked again, with the newer log, whenever another record was
@@ -59,7 +59,7 @@ pub(crate) trait Append: Send {
     fn next(&mut self, seen: Log) -> impl Future<Output = Result<Draft, Self::Error>> + Send;
 }
 
-/// Why a record was not appended.
+/// Why a record was not appended to the log.
 #[derive(Debug)]
 pub(crate) enum AppendError<E> {
     /// Nothing was tried: the log could not be read, or the caller does not want to append to this one.
@@ -69,7 +69,7 @@ pub(crate) enum AppendError<E> {
 }
 
 impl<E: From<JobError>> AppendError<E> {
-    /// For who makes no difference between the two.
+    /// The cause, for a caller that makes no difference between the two.
     pub(crate) fn into_cause(self) -> E {
         match self {
             Self::NotTried(error) => error,
@@ -81,7 +81,7 @@ impl<E: From<JobError>> AppendError<E> {
 /// How an attempt to create a record ended.
 enum Appended {
     Done,
-    /// Another record stands there.
+    /// Another record stands at that number.
     Lost,
 }
 
@@ -101,7 +101,7 @@ impl Job {
         Ok(numbers)
     }
 
-    /// The same, of whatever history is there.
+    /// The numbers of the log's records, whatever history is there.
     pub(crate) async fn listed_numbers(&self) -> Result<Vec<u64>, StoreFault> {
         let listed = self.backend().list(&self.key("head")).await;
         let listed = listed.map_err(|fault| self.absent_if_known(fault))?;

@@ -1,5 +1,5 @@
 //! A job's history: its log (`log`), its checkpoints (`history`, `list`, `manifests`, `restorable`), its packs (`packs`,
-//! `quarantine`), and who may write (`take_over`, `lease`, `notes`) or has to be heard before anything goes (`hold`).
+//! `quarantine`), and who may write (`take_over`, `lease`, `notes`) or has to be heard before anything is deleted (`hold`).
 //!
 //! What is done with a history stands elsewhere: `reader`, `writer`, `collect`, `verify` depend on this folder, and it depends
 //! on none of them.
@@ -87,7 +87,7 @@ pub(crate) struct Inner {
     pub(crate) usages: Mutex<HashMap<String, Arc<Usage>>>,
 }
 
-/// What a manifest names.
+/// The manifests and packs that a checkpoint needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Usage {
     pub digest: Digest,
@@ -150,13 +150,13 @@ impl Job {
         }
     }
 
-    /// Its name.
+    /// The name of the job.
     #[must_use]
     pub fn name(&self) -> &JobName {
         &self.inner.name
     }
 
-    /// The store it is in.
+    /// The store that the history is kept in.
     #[must_use]
     pub fn store(&self) -> &Store {
         &self.inner.store
@@ -174,7 +174,7 @@ impl Job {
         &self.inner.crypt
     }
 
-    /// How its chunks are named.
+    /// The way in which the job's chunks are named.
     #[must_use]
     pub fn naming(&self) -> Naming {
         self.inner.crypt.naming()
@@ -188,12 +188,12 @@ impl Job {
         format!("jobs/{}/{rest}", self.inner.name)
     }
 
-    /// What was read of the log is remembered.
+    /// Remembers what was read of the log, as a hint for later reads.
     pub(crate) async fn remember_log(&self, seen: Log) {
         *self.inner.log.lock().await = Some(seen);
     }
 
-    /// What is remembered of the log.
+    /// The hint of the log that was remembered last.
     pub(crate) async fn remembered_log(&self) -> Option<Log> {
         *self.inner.log.lock().await
     }

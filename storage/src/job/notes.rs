@@ -35,7 +35,7 @@ pub(super) struct Ended {
 }
 
 impl Note {
-    /// A reader's.
+    /// The note of a reader, at `key`.
     pub(crate) const fn new(job: Job, key: String) -> Self {
         Self {
             job,
@@ -45,7 +45,7 @@ impl Note {
         }
     }
 
-    /// A writer's.
+    /// The note of a writer.
     pub(crate) fn of_writer(job: Job, writer: Nonce) -> Self {
         Self {
             key: job.note_key(&writer),
@@ -62,7 +62,7 @@ impl Note {
         }
     }
 
-    /// It is not there.
+    /// Gives the note up without deleting it: it is not there.
     pub(crate) fn forget(mut self) {
         self.stands = false;
     }

@@ -42,8 +42,9 @@ impl Job {
         })
     }
 
-    /// The names of the quarantine notes that count. Without a key, that they stand there is what counts. With one, a note must be
-    /// the job's: who may write to the store and has no key makes no restore go past a checkpoint that is there and whole.
+    /// The names of the quarantine notes that count. Without a key, every note that stands there counts. With a key, a note must
+    /// be the job's: a user that may write to the store but has no key cannot make a restore pass over a checkpoint that is there
+    /// and whole.
     async fn believed(&self, notes: Vec<Listed>) -> Result<Vec<String>, StoreFault> {
         let names = notes.into_iter().map(|object| object.name);
         if self.crypt().keys().is_none() {
@@ -68,7 +69,7 @@ impl Job {
         caches.map(|cache| cache.used(keys())).collect()
     }
 
-    /// What a pack says that it holds.
+    /// Reads the index of a pack: the chunks that it says it holds.
     #[boxed]
     pub async fn pack_index(&self, id: &PackId) -> Result<PackIndex, JobError> {
         let missing = || JobError::Pack {
@@ -81,7 +82,7 @@ impl Job {
         self.read_pack_index(id, length.ok_or_else(missing)?).await
     }
 
-    /// The index of a pack of that length.
+    /// Reads the index of a pack whose length is known.
     pub(crate) async fn read_pack_index(
         &self,
         id: &PackId,

@@ -3,14 +3,15 @@
 //!
 //! # Rules
 //!
-//! * A note is about what is there. What is missing gets none: listings show that, and it counts again should it come back.
-//! * In an encrypted job a note counts if it is the job's: who may write to the store and has no key hides no checkpoint.
+//! * A note is about what is there. What is missing gets no note: listings show that, and it counts again if it comes back.
+//! * In an encrypted job a note counts only if it is sealed for the job: a user that may write to the store but has no key cannot
+//!   hide a checkpoint.
 
 use async_recursion::async_recursion as boxed;
 use serde::Serialize;
 
 use super::{Job, JobError};
-use crate::envelope::{self, Kind};
+use crate::envelope::{self, Kind, SEALED_VERSION};
 use crate::fault::{FaultKind, StoreFault};
 use crate::names::{PackId, UnixMillis};
 
@@ -18,6 +19,7 @@ const QUARANTINE_KIND: Kind = Kind {
     what: "quarantine note",
     magic: *b"PHOSQUAR",
     version: 1,
+    sealed: SEALED_VERSION,
     max_stored: 64 << 10,
     max_plain: 64 << 10,
 };
@@ -31,7 +33,7 @@ impl Job {
     /// Notes, for all who come after, that a pack is damaged: no checkpoint that needs it is restored, and no new one
     /// references it, until a deep verification has read it and found it sound.
     ///
-    /// One that is missing gets no note: listings show that, and should it come back, it counts again.
+    /// A missing pack gets no note: listings show that, and it counts again if it comes back.
     #[boxed]
     pub async fn quarantine_pack(
         &self,
@@ -48,7 +50,7 @@ impl Job {
         self.note_damaged_pack(pack, reason, now).await
     }
 
-    /// [`Self::quarantine_pack`] for one who knows that it is there.
+    /// [`Self::quarantine_pack`] for a caller that knows that the pack is there.
     pub(crate) async fn note_damaged_pack(
         &self,
         pack: &PackId,
@@ -97,8 +99,8 @@ impl Job {
             .await
     }
 
-    /// Notes that a manifest is damaged: its checkpoint is not restored and not referenced, also should its bytes read
-    /// right by chance, until a deep verification has read it. The caller knows that it is there.
+    /// Notes that a manifest is damaged: its checkpoint is not restored and not referenced until a deep verification has read it,
+    /// even if its bytes happen to read right. The caller knows that it is there.
     pub(crate) async fn quarantine_manifest(
         &self,
         name: &str,

@@ -12,7 +12,7 @@ use crate::index::QUARANTINED;
 use crate::manifest::Manifest;
 use crate::names::CheckpointNumber;
 
-/// What a restore should use.
+/// The checkpoint that a restore should use, and what was passed over for it.
 #[derive(Debug, Clone)]
 pub struct Restorable {
     /// The newest checkpoint of the current run that is whole; `None` if there is none.

@@ -2,8 +2,8 @@
 //!
 //! # Consistency
 //!
-//! A take-over is a record like any other, and its number is the epoch from there on. Whoever writes in an older epoch meets
-//! it, however long it was paused, and is fenced.
+//! A take-over is a record like any other, and its number is the epoch from there on. A writer of an older epoch meets it,
+//! however long it was paused, and is fenced.
 
 use std::sync::atomic::Ordering;
 
@@ -14,12 +14,12 @@ use super::{Job, JobError};
 use crate::head::{HeadRecord, READS, RecordKind};
 use crate::names::{CheckpointNumber, Epoch, UnixMillis};
 
-/// How a take-over ended.
+/// The result of a take-over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TakenOver {
-    /// Our epoch.
+    /// The epoch that begins with this take-over.
     pub epoch: Epoch,
-    /// The epoch before, if there was one.
+    /// The epoch before this one; `None` if the job had none.
     pub previous: Option<Epoch>,
 }
 
@@ -35,7 +35,7 @@ pub struct Holder {
 }
 
 impl From<&str> for Holder {
-    /// One that names neither agent nor tier.
+    /// A holder that names neither agent nor tier.
     fn from(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -66,13 +66,13 @@ impl Holder {
     }
 }
 
-/// The record of a take-over.
+/// A take-over as it is appended to the log.
 struct TakeOver<'a> {
     job: &'a Job,
     holder: &'a Holder,
     now: UnixMillis,
     after: Option<u64>,
-    /// The epoch that it ends.
+    /// The epoch that the take-over ends; `None` if the job has none.
     previous: Option<Epoch>,
 }
 
@@ -95,7 +95,7 @@ impl Append for TakeOver<'_> {
     }
 }
 
-/// The record of a job's end.
+/// The end of a job as it is appended to the log.
 struct Completion<'a> {
     job: &'a Job,
     epoch: Epoch,
@@ -131,8 +131,8 @@ impl Job {
         self.take_over_after(&holder.into(), now, None).await
     }
 
-    /// Takes the job over to go on from an older checkpoint than the newest: what was made after it is left behind, as a branch
-    /// of its own. `None`: from the job's beginning.
+    /// Takes the job over to continue from an older checkpoint than the newest: what was made after it is left behind, as a
+    /// branch of its own. `None`: from the job's beginning.
     pub async fn take_over_from(
         &self,
         holder: impl Into<Holder>,
@@ -195,7 +195,7 @@ impl Job {
         }
     }
 
-    /// That an epoch is over by a log whose newest record is `tail`.
+    /// The error that an epoch is over, by a log whose newest record is `tail`.
     pub(crate) async fn fenced(&self, epoch: Epoch, tail: u64) -> JobError {
         JobError::Fenced {
             job: self.name().clone(),

@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::Digest;
 use crate::digest::{deserialize_array, serialize_array};
 
-/// The UUID of a GPU.
+/// The UUID of a GPU, as 16 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct GpuUuid(pub [u8; 16]);
 
@@ -55,7 +55,7 @@ impl<'de> Deserialize<'de> for GpuUuid {
 pub struct FilePath(Bytes);
 
 impl FilePath {
-    /// The path.
+    /// The file's path as the operating system takes it.
     #[must_use]
     pub fn as_path(&self) -> &Path {
         Path::new(OsStr::from_bytes(&self.0))
@@ -74,32 +74,78 @@ impl fmt::Debug for FilePath {
     }
 }
 
+/// A process of the job, named across the machines that the job runs on: another machine has a process with the same
+/// PID.
+///
+/// Stored as `[node, process]`. Manifests before version 3 hold the PID alone, of a job that ran on one machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MemberId {
+    /// The machine's number in the job, from 0. A job on one machine has only 0.
+    pub node: u32,
+    /// The PID inside the job's namespace on that machine.
+    pub process: u32,
+}
+
+impl fmt::Display for MemberId {
+    /// The PID; on any machine but the first, with the machine's number in front of it: `1.10042`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { node, process } = self;
+        if *node == 0 {
+            write!(f, "{process}")
+        } else {
+            write!(f, "{node}.{process}")
+        }
+    }
+}
+
+impl Serialize for MemberId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        (self.node, self.process).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for MemberId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Stored {
+            Member(u32, u32),
+            Pid(u32),
+        }
+        Ok(match Stored::deserialize(deserializer)? {
+            Stored::Member(node, process) => Self { node, process },
+            Stored::Pid(process) => Self { node: 0, process },
+        })
+    }
+}
+
 /// A GPU that the job used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gpu {
-    /// Its UUID.
+    /// The UUID of the GPU.
     pub uuid: GpuUuid,
-    /// Its model, as the driver calls it.
+    /// The model of the GPU, as the driver calls it.
     pub name: String,
-    /// Its memory in bytes.
+    /// All memory of the GPU, in bytes.
     pub total_bytes: u64,
-    /// Its number in the job, from 0.
+    /// The number of the GPU in the job, from 0.
     pub ordinal: u32,
 }
 
 /// A process of the job that used a GPU.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
-    /// Its PID inside the job's namespace.
-    pub pid: u32,
-    /// The GPUs on which it had a context.
+    /// Identifies the process across the machines of the job.
+    #[serde(alias = "pid")]
+    pub member: MemberId,
+    /// The GPUs on which the process had a context.
     pub devices: Vec<ProcessDevice>,
 }
 
 /// A process's context on a GPU.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessDevice {
-    /// The GPU.
+    /// The UUID of the GPU.
     pub gpu: GpuUuid,
     /// Device memory in bytes that must be free for the driver to restore the control state.
     pub reserve_bytes: u64,
@@ -108,11 +154,12 @@ pub struct ProcessDevice {
 /// An allocation of device memory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allocation<C> {
-    /// PID, inside the job's namespace, of the process that made it.
-    pub owner_pid: u32,
-    /// Its number, given by the owner's shim.
+    /// The process that made the allocation.
+    #[serde(alias = "owner_pid")]
+    pub owner: MemberId,
+    /// The number that the owner's shim gave the allocation.
     pub id: u64,
-    /// The GPU on which it lies.
+    /// The GPU that the allocation lies on.
     pub gpu: GpuUuid,
     /// Its size in bytes as allocated: what the chunks add up to.
     pub size_bytes: u64,
@@ -120,64 +167,21 @@ pub struct Allocation<C> {
     pub requested_bytes: u64,
     /// What kind of allocation it is, in the words of the shim's protocol.
     pub kind: String,
-    /// Its content.
+    /// The content of the allocation, as chunks.
     pub chunks: C,
 }
 
 /// A file of the CPU image that CRIU made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImageFile<C> {
-    /// Its path relative to the image directory.
+    /// The path of the file, relative to the image directory.
     pub path: FilePath,
     /// Its length in bytes: what the chunks add up to.
     pub length: u64,
-    /// Its permission bits.
+    /// The permission bits of the file.
     pub mode: u32,
-    /// Its content.
+    /// The content of the file, as chunks.
     pub chunks: C,
-}
-
-/// Why a file of the job belongs to the checkpoint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum JobFileKind {
-    /// The job had it open for writing.
-    OpenForWrite,
-    /// It is phos-ft's own (the shim, a pipe's other end).
-    OwnedByPhos,
-    /// The job had it mapped.
-    Mapped,
-}
-
-/// What is kept of a file of the job.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FileContent<C> {
-    /// All of its bytes: what the chunks add up to.
-    Stored(C),
-    /// Its length only; the bytes are expected to be there.
-    LengthOnly,
-}
-
-/// A file of the job that must be there, with this length, when the job is restored.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct JobFile<C> {
-    /// Its absolute path.
-    pub path: FilePath,
-    /// Its length in bytes at the checkpoint.
-    pub length: u64,
-    /// Its permission bits.
-    pub mode: u32,
-    /// Its owner.
-    pub uid: u32,
-    /// Its group.
-    pub gid: u32,
-    /// Why it belongs to the checkpoint.
-    pub kind: JobFileKind,
-    /// What is kept of it.
-    pub content: FileContent<C>,
-    /// Why no more is kept, or anything else a person should know; may be empty.
-    pub reason: String,
 }
 
 /// How long the checkpoint held the job back, and other figures for people.
@@ -199,25 +203,21 @@ pub struct Body<C> {
     pub phos_version: String,
     /// Why it was taken: interval, on-demand, terminate.
     pub trigger: String,
-    /// Facts about the training (step, epoch), if known, by name.
-    pub training: BTreeMap<String, String>,
     /// Architecture of the machine: [`std::env::consts::ARCH`].
     pub architecture: String,
     /// Version of the GPU driver.
     pub driver_version: String,
-    /// The GPUs of the job.
+    /// The GPUs that the job used.
     pub gpus: Vec<Gpu>,
     /// The processes of the job that used a GPU.
     pub processes: Vec<Process>,
-    /// The device memory of the job.
+    /// The device memory of the job, by allocation.
     pub allocations: Vec<Allocation<C>>,
-    /// The CPU image.
+    /// The files of the CPU image.
     pub cpu_image: Vec<ImageFile<C>>,
-    /// The job's files.
-    pub job_files: Vec<JobFile<C>>,
     /// The agent's own data: opaque here, JSON by convention, at most 16 MiB.
     pub agent: String,
-    /// How long it took.
+    /// How long the steps of the checkpoint took.
     pub timings: Timings,
 }
 
@@ -230,14 +230,12 @@ impl<C> Default for Body<C> {
         Self {
             phos_version: String::new(),
             trigger: String::new(),
-            training: BTreeMap::new(),
             architecture: std::env::consts::ARCH.to_owned(),
             driver_version: String::new(),
             gpus: Vec::new(),
             processes: Vec::new(),
             allocations: Vec::new(),
             cpu_image: Vec::new(),
-            job_files: Vec::new(),
             agent: String::new(),
             timings: Timings::default(),
         }
@@ -253,7 +251,7 @@ impl<C> Body<C> {
         let mut allocations = Vec::with_capacity(self.allocations.len());
         for a in self.allocations {
             let Allocation {
-                owner_pid,
+                owner,
                 id,
                 gpu,
                 size_bytes,
@@ -264,10 +262,10 @@ impl<C> Body<C> {
             let chunks = map(
                 chunks,
                 size_bytes,
-                &format_args!("allocation {id} of process {owner_pid}"),
+                &format_args!("allocation {id} of process {owner}"),
             )?;
             allocations.push(Allocation {
-                owner_pid,
+                owner,
                 id,
                 gpu,
                 size_bytes,
@@ -296,48 +294,15 @@ impl<C> Body<C> {
                 chunks,
             });
         }
-        let mut job_files = Vec::with_capacity(self.job_files.len());
-        for f in self.job_files {
-            let JobFile {
-                path,
-                length,
-                mode,
-                uid,
-                gid,
-                kind,
-                content,
-                reason,
-            } = f;
-            let content = match content {
-                FileContent::Stored(chunks) => FileContent::Stored(map(
-                    chunks,
-                    length,
-                    &format_args!("job file {}", path.as_path().display()),
-                )?),
-                FileContent::LengthOnly => FileContent::LengthOnly,
-            };
-            job_files.push(JobFile {
-                path,
-                length,
-                mode,
-                uid,
-                gid,
-                kind,
-                content,
-                reason,
-            });
-        }
         Ok(Body {
             phos_version: self.phos_version,
             trigger: self.trigger,
-            training: self.training,
             architecture: self.architecture,
             driver_version: self.driver_version,
             gpus: self.gpus,
             processes: self.processes,
             allocations,
             cpu_image,
-            job_files,
             agent: self.agent,
             timings: self.timings,
         })
@@ -345,15 +310,7 @@ impl<C> Body<C> {
 
     /// Every content list, with the length in bytes that it must add up to.
     pub(super) fn contents(&self) -> impl Iterator<Item = (&C, u64)> {
-        let files = self
-            .job_files
-            .iter()
-            .filter_map(|file| match &file.content {
-                FileContent::Stored(chunks) => Some((chunks, file.length)),
-                FileContent::LengthOnly => None,
-            });
         (self.allocations.iter().map(|a| (&a.chunks, a.size_bytes)))
             .chain(self.cpu_image.iter().map(|f| (&f.chunks, f.length)))
-            .chain(files)
     }
 }

@@ -1,4 +1,4 @@
-//! Making a manifest: of a body that names content by digest, or of another one whose chunks were moved.
+//! Makes a manifest from a body that names content by digest, or from another manifest whose chunks were moved.
 
 use std::collections::HashMap;
 
@@ -69,7 +69,7 @@ impl Tables {
         Ok(number)
     }
 
-    /// Bytes of a chunk once decoded.
+    /// The number of bytes that a chunk has once decoded.
     fn raw_length(&self, number: u32) -> u64 {
         (self.chunks.get(number as usize)).map_or(0, |chunk| u64::from(chunk.raw))
     }

@@ -21,8 +21,8 @@ mod wire;
 use serde::{Deserialize, Serialize};
 
 pub use self::body::{
-    Allocation, Body, FileContent, FilePath, Gpu, GpuUuid, ImageFile, JobFile, JobFileKind,
-    ManifestBody, Process, ProcessDevice, Timings,
+    Allocation, Body, FilePath, Gpu, GpuUuid, ImageFile, ManifestBody, MemberId, Process,
+    ProcessDevice, Timings,
 };
 pub(crate) use self::build::Identity;
 use crate::Digest;
@@ -35,37 +35,38 @@ use crate::pack::Location;
 pub(crate) const KIND: Kind = Kind {
     what: "manifest",
     magic: *b"PHOSMANI",
-    version: 2,
+    version: 3,
+    sealed: 5,
     max_stored: 128 << 20,
     max_plain: 256 << 20,
 };
 
-/// Most bytes of the agent's own data.
+/// The most bytes that the agent's own data may have.
 const MAX_AGENT: usize = 16 << 20;
 
 /// A pack that a manifest's chunks lie in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PackEntry {
-    /// Its name.
+    /// The id of the pack.
     pub id: PackId,
-    /// Its length in bytes.
+    /// The length of the pack in bytes.
     pub length: u64,
 }
 
 /// Where a chunk lies. Of a [`Codec::Zero`] chunk nothing is stored, and `pack` means nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChunkEntry {
-    /// The chunk's name.
+    /// The name of the chunk.
     pub digest: Digest,
     /// Number of its pack in [`Manifest::packs`].
     pub pack: u32,
     /// Where its stored bytes begin, from the beginning of the pack.
     pub offset: u64,
-    /// Stored bytes.
+    /// The number of bytes that the chunk takes in the pack.
     pub stored: u32,
-    /// Bytes once decoded.
+    /// The number of bytes that the chunk has once decoded.
     pub raw: u32,
-    /// How it is stored.
+    /// The form in which the chunk is stored.
     pub codec: Codec,
 }
 
@@ -74,24 +75,24 @@ pub struct ChunkEntry {
 pub struct Extent {
     /// Number of the chunk in [`Manifest::chunks`].
     pub chunk: u32,
-    /// Where its bytes begin in the object.
+    /// The offset in the object at which the chunk's bytes begin.
     pub offset: u64,
-    /// How many bytes they are.
+    /// The number of bytes that the chunk has once decoded.
     pub length: u32,
 }
 
 /// A decoded and validated manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manifest {
-    /// The job.
+    /// The job that the checkpoint belongs to.
     pub job: JobName,
-    /// The checkpoint's number.
+    /// The number of the checkpoint in the job's log.
     pub number: CheckpointNumber,
-    /// The epoch in which it was committed.
+    /// The epoch in which the checkpoint was committed.
     pub epoch: Epoch,
     /// When it was committed, as told by the caller.
     pub created: UnixMillis,
-    /// The packs its chunks lie in.
+    /// The packs that the checkpoint's chunks lie in.
     pub packs: Vec<PackEntry>,
     /// Its chunks, each once, in the order in which they are first used.
     pub chunks: Vec<ChunkEntry>,
@@ -102,37 +103,37 @@ pub struct Manifest {
 /// Why a manifest could not be made or read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ManifestError {
-    /// Its envelope or encoding is wrong.
+    /// The envelope or the encoding of the manifest is wrong.
     #[error(transparent)]
     Envelope(#[from] EnvelopeError),
-    /// What it says does not fit together.
+    /// What the manifest says does not fit together.
     #[error("the manifest contradicts itself: {detail}")]
     Inconsistent {
-        /// What does not fit.
+        /// What does not fit, in words.
         detail: String,
     },
     /// A chunk was named that is neither stored nor was put.
     #[error("{object} names chunk {digest}, which was never put")]
     MissingChunk {
-        /// The chunk.
+        /// The name of the chunk.
         digest: Digest,
-        /// What names it.
+        /// The object that names the chunk.
         object: String,
     },
     /// An object's chunks do not add up to its length.
     #[error("the chunks of {object} add up to {found} bytes, its length is {expected}")]
     Length {
-        /// The object.
+        /// The object whose chunks do not fit.
         object: String,
-        /// Bytes of its chunks.
+        /// The sum of the lengths of its chunks, in bytes.
         found: u64,
-        /// Its length in bytes.
+        /// The length of the object in bytes.
         expected: u64,
     },
-    /// The agent's data is too large.
+    /// The agent's data is too large for a manifest.
     #[error("the agent's data has {length} bytes, more than the {MAX_AGENT} allowed")]
     AgentTooLarge {
-        /// Its length in bytes.
+        /// The length of the agent's data in bytes.
         length: usize,
     },
 }
@@ -152,13 +153,13 @@ fn inconsistent(detail: impl Into<String>) -> ManifestError {
 }
 
 impl Manifest {
-    /// Bytes of the whole image: device memory, CPU image and stored files, each object counted in full.
+    /// Bytes of the whole image: device memory and CPU image, each object counted in full.
     #[must_use]
     pub fn image_bytes(&self) -> u64 {
         self.body.contents().map(|(_, length)| length).sum()
     }
 
-    /// Bytes that its chunks take in packs.
+    /// The number of bytes that the checkpoint's chunks take in packs.
     #[must_use]
     pub fn stored_bytes(&self) -> u64 {
         self.chunks
@@ -198,7 +199,7 @@ impl Manifest {
         }
     }
 
-    /// Where its chunks lie, for an index.
+    /// The chunks that are stored and where each lies, for an index.
     pub(crate) fn locations(&self) -> impl Iterator<Item = (Digest, Location)> + '_ {
         self.chunks.iter().map(|chunk| {
             let ChunkEntry {

@@ -71,11 +71,17 @@ fn content() -> impl Strategy<Value = (Vec<Digest>, u64)> {
 }
 
 prop_compose! {
+    fn member()(node in any::<u32>(), process in any::<u32>()) -> MemberId {
+        MemberId { node, process }
+    }
+}
+
+prop_compose! {
     fn allocation()(
-        owner_pid in any::<u32>(), id in any::<u64>(), gpu in uuid(), requested_bytes in any::<u64>(), kind in text(),
+        owner in member(), id in any::<u64>(), gpu in uuid(), requested_bytes in any::<u64>(), kind in text(),
         (chunks, size_bytes) in content(),
     ) -> Allocation<Vec<Digest>> {
-        Allocation { owner_pid, id, gpu, size_bytes, requested_bytes, kind, chunks }
+        Allocation { owner, id, gpu, size_bytes, requested_bytes, kind, chunks }
     }
 }
 
@@ -86,28 +92,17 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn job_file()(
-        path in path(), mode in any::<u32>(), uid in any::<u32>(), gid in any::<u32>(), reason in text(),
-        (chunks, length) in content(), stored in any::<bool>(),
-        kind in prop::sample::select(vec![JobFileKind::OpenForWrite, JobFileKind::OwnedByPhos, JobFileKind::Mapped]),
-    ) -> JobFile<Vec<Digest>> {
-        let content = if stored { FileContent::Stored(chunks) } else { FileContent::LengthOnly };
-        JobFile { path, length, mode, uid, gid, kind, content, reason }
-    }
-}
-
-prop_compose! {
     fn facts()(
-        trigger in text(), driver_version in text(), agent in text(), training in prop::collection::btree_map(text(), text(), 0..3),
+        trigger in text(), driver_version in text(), agent in text(),
         gpus in prop::collection::vec((uuid(), text(), any::<u64>(), any::<u32>()), 0..3),
-        processes in prop::collection::vec((any::<u32>(), prop::collection::vec((uuid(), any::<u64>()), 0..3)), 0..3),
+        processes in prop::collection::vec((member(), prop::collection::vec((uuid(), any::<u64>()), 0..3)), 0..3),
         stop_us in any::<u64>(), phases_us in prop::collection::btree_map(text(), any::<u64>(), 0..4),
     ) -> ManifestBody {
         ManifestBody {
-            trigger, driver_version, agent, training,
+            trigger, driver_version, agent,
             gpus: gpus.into_iter().map(|(uuid, name, total_bytes, ordinal)| Gpu { uuid, name, total_bytes, ordinal }).collect(),
-            processes: processes.into_iter().map(|(pid, devices)| Process {
-                pid,
+            processes: processes.into_iter().map(|(member, devices)| Process {
+                member,
                 devices: devices.into_iter().map(|(gpu, reserve_bytes)| ProcessDevice { gpu, reserve_bytes }).collect(),
             }).collect(),
             timings: Timings { stop_us, phases_us, figures: BTreeMap::new() },
@@ -119,9 +114,9 @@ prop_compose! {
 prop_compose! {
     fn body()(
         facts in facts(), allocations in prop::collection::vec(allocation(), 0..6),
-        cpu_image in prop::collection::vec(image_file(), 0..4), job_files in prop::collection::vec(job_file(), 0..4),
+        cpu_image in prop::collection::vec(image_file(), 0..4),
     ) -> ManifestBody {
-        ManifestBody { allocations, cpu_image, job_files, ..facts }
+        ManifestBody { allocations, cpu_image, ..facts }
     }
 }
 
@@ -155,7 +150,10 @@ fn sample() -> ManifestBody {
     let size_bytes = (0..10).map(|n| u64::from(location(n).1.raw)).sum();
     ManifestBody {
         allocations: vec![Allocation {
-            owner_pid: 7,
+            owner: MemberId {
+                node: 0,
+                process: 7,
+            },
             id: 1,
             gpu: GpuUuid([9; 16]),
             size_bytes,

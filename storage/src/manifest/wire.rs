@@ -26,17 +26,17 @@ struct Wire {
 
 #[derive(Serialize, Deserialize)]
 struct Columns {
-    /// 32 bytes each.
+    /// The digests, of 32 bytes each.
     digest: Bytes,
-    /// 4 bytes each.
+    /// The numbers of the packs, of 4 bytes each.
     pack: Bytes,
     /// 8 bytes each: offset less the end of the chunk before, modulo 2^64. Mostly zeros.
     gap: Bytes,
-    /// 4 bytes each.
+    /// The stored lengths, of 4 bytes each.
     stored: Bytes,
-    /// 4 bytes each.
+    /// The decoded lengths, of 4 bytes each.
     raw: Bytes,
-    /// 1 byte each.
+    /// The codecs, of 1 byte each.
     codec: Bytes,
 }
 
@@ -120,7 +120,7 @@ fn place(number: u64) -> String {
 }
 
 impl Manifest {
-    /// The bytes to store.
+    /// The manifest's bytes as they are stored.
     pub(crate) fn encode(&self, crypt: &Crypt) -> Result<Vec<u8>, ManifestError> {
         let wire = Wire {
             job: self.job.clone(),
@@ -142,7 +142,7 @@ impl Manifest {
         Self::decode_in(&Crypt::PLAIN, 0, bytes)
     }
 
-    /// As [`Self::decode`], of a job's checkpoint.
+    /// The same as [`Self::decode`], for a job's checkpoint.
     pub(crate) fn decode_in(
         crypt: &Crypt,
         number: u64,

@@ -8,14 +8,14 @@
 //!
 //! # Damage
 //!
-//! A range whose chunks do not match is fetched once more, as the damage may have happened on the way. If it stays, the
-//! error names the checkpoint, pack and place: [`Job::quarantine_pack`] and fall back to an older checkpoint. A pack that is
-//! not there is asked for once more, too. It needs no note: whoever lists the packs finds it missing, or back.
+//! A range whose chunks do not match is fetched once more, as the damage may have happened on the way. If it stays, the error
+//! names the checkpoint, pack and place: [`Job::quarantine_pack`] and fall back to an older checkpoint. A pack that is not there
+//! is asked for once more, too. It needs no note: any listing of the packs finds it missing, or back.
 //!
 //! # Other places
 //!
-//! A chunk that a [nearer](Reader::nearer) checkpoint has as well is read there, and from this one if that fails. What this
-//! one has lost is read from [further](Reader::further) ones. Whose bytes they are makes no difference: all are checked.
+//! A chunk that a [nearer](Reader::nearer) checkpoint has as well is read there, and from this one if that fails. What this one
+//! lacks is read from [further](Reader::further) ones. Whose bytes they are makes no difference: all are checked.
 
 mod places;
 
@@ -38,7 +38,7 @@ use crate::job::{Job, JobError};
 use crate::manifest::{ChunkEntry, Manifest};
 use crate::names::{CheckpointNumber, PackId};
 
-/// Why chunks could not be read.
+/// Why chunks of a checkpoint could not be read.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ReadError {
     /// A chunk is not what was stored.
@@ -47,15 +47,15 @@ pub enum ReadError {
          checkpoint"
     )]
     Damaged {
-        /// The checkpoint.
+        /// The number of the checkpoint.
         checkpoint: CheckpointNumber,
-        /// The pack.
+        /// The pack that the chunk lies in.
         pack: PackId,
         /// Where the chunk's stored bytes begin in it.
         offset: u64,
-        /// The chunk.
+        /// The name of the chunk.
         digest: Digest,
-        /// What is wrong.
+        /// What is wrong with the chunk or its pack.
         reason: String,
     },
     /// A chunk is said to be zeros and has another name than zeros have.
@@ -63,37 +63,37 @@ pub enum ReadError {
         "checkpoint {checkpoint} is damaged: chunk {digest}: {reason}; restore an older checkpoint"
     )]
     Mislabelled {
-        /// The checkpoint.
+        /// The number of the checkpoint.
         checkpoint: CheckpointNumber,
-        /// The chunk.
+        /// The name of the chunk.
         digest: Digest,
-        /// What is wrong.
+        /// What is wrong with the chunk.
         reason: String,
     },
     /// A pack is missing or shorter than it was.
     #[error("checkpoint {checkpoint} is damaged: {source}; restore an older checkpoint")]
     PackLost {
-        /// The checkpoint.
+        /// The number of the checkpoint.
         checkpoint: CheckpointNumber,
-        /// The pack.
+        /// The id of the pack.
         pack: PackId,
-        /// The failed request.
+        /// The request that failed.
         source: StoreFault,
     },
-    /// A request failed.
+    /// A request to the store failed.
     #[error("checkpoint {checkpoint} cannot be read now: {source}")]
     Store {
-        /// The checkpoint.
+        /// The number of the checkpoint.
         checkpoint: CheckpointNumber,
-        /// The failed request.
+        /// The request that failed.
         source: StoreFault,
     },
     /// The caller asked for a chunk that the manifest does not have.
     #[error("checkpoint {checkpoint} has {chunks} chunks, number {index} was asked for")]
     NoChunk {
-        /// The checkpoint.
+        /// The number of the checkpoint.
         checkpoint: CheckpointNumber,
-        /// The number asked for.
+        /// The chunk number that was asked for.
         index: u32,
         /// Chunks in the manifest.
         chunks: usize,
@@ -103,11 +103,11 @@ pub enum ReadError {
         "an object of checkpoint {checkpoint} has {length} bytes, more than the {cap} that are read at once"
     )]
     TooLarge {
-        /// The checkpoint.
+        /// The number of the checkpoint.
         checkpoint: CheckpointNumber,
-        /// Its length in bytes.
+        /// The length of the object in bytes.
         length: u64,
-        /// Most bytes allowed.
+        /// The most bytes that may be read at once.
         cap: u64,
     },
 }
@@ -144,7 +144,7 @@ pub struct Reader {
 /// What was not read from the checkpoint's own packs.
 #[derive(Default)]
 struct Elsewhere {
-    /// Stored bytes.
+    /// Bytes, as they are stored, that were read from nearer places.
     nearer: AtomicU64,
     further: AtomicU64,
     /// It was said that something could not be read.
@@ -201,7 +201,7 @@ impl Reader {
         (load(&self.elsewhere.nearer), load(&self.elsewhere.further))
     }
 
-    /// How its chunks are named.
+    /// The way in which the checkpoint's chunks are named.
     #[must_use]
     pub fn naming(&self) -> Naming {
         self.places.job().naming()
@@ -355,7 +355,7 @@ impl Reader {
         counter.fetch_add(stored, Ordering::Relaxed);
     }
 
-    /// Whose packs a span is of.
+    /// The job whose packs a span is part of.
     fn job_of(&self, span: &Span) -> &Job {
         (self.places.get(span.place)).map_or_else(|| self.places.job(), |place| &place.job)
     }

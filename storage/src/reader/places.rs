@@ -19,7 +19,7 @@ use crate::names::PackId;
 /// Bytes between two wanted chunks that are fetched with them rather than asking twice.
 const GAP: u64 = 256 << 10;
 
-/// One place: the packs of one checkpoint.
+/// A place to read chunks from: the packs of one checkpoint.
 #[derive(Clone)]
 pub(super) struct Place {
     pub job: Job,
@@ -48,13 +48,13 @@ pub(super) struct Span {
     pub pack: PackId,
     pub start: u64,
     pub end: u64,
-    /// Their bytes once decoded.
+    /// The bytes of the chunks once they are decoded.
     raw: u64,
     /// With their numbers in the manifest's table; the entry is of the place.
     pub chunks: Vec<(u32, ChunkEntry)>,
 }
 
-/// When a place is asked.
+/// Whether a place is asked before the checkpoint's own or after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
     /// Before the checkpoint's own packs.
@@ -67,7 +67,7 @@ pub(super) enum Order {
 #[derive(Clone)]
 pub(super) struct Places {
     all: Vec<Place>,
-    /// Which of them is the checkpoint's own.
+    /// The index of the checkpoint's own place.
     own: usize,
     chunks: Arc<[ChunkEntry]>,
 }
@@ -81,7 +81,7 @@ impl Places {
         }
     }
 
-    /// Adds one.
+    /// Adds a place to be asked in this order.
     pub(super) fn add(&mut self, job: &Job, manifest: &Manifest, order: Order) {
         let (there, here) = (job.naming(), self.job().naming());
         if there.of(b"") != here.of(b"") {
@@ -103,7 +103,7 @@ impl Places {
         }
     }
 
-    /// Whose checkpoint it is.
+    /// The job that the checkpoint belongs to.
     pub(super) fn job(&self) -> &Job {
         // There is always the own one.
         #[expect(clippy::indexing_slicing, reason = "`own` is one of them")]

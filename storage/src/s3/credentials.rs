@@ -2,8 +2,8 @@
 //!
 //! * The sources are asked in the order of the AWS tools. One that is not configured is passed over; one that is and
 //!   fails is the answer: another identity than the one that was meant must not be taken.
-//! * What was found is kept and renewed ahead of its end, one renewal at a time and beside the requests, which go on with what is
-//!   still good. So an upload may take longer than any credential lives.
+//! * What was found is kept and renewed ahead of its end, one renewal at a time and beside the requests, which continue with what
+//!   is still good. So an upload may take longer than any credential lives.
 //! * Those without an end may be replaced all the same (a file that another tool writes): they are asked for again every
 //!   [`LOOK_AGAIN`], and what files say is read anew each time.
 //! * Nothing waits for ever: asking all sources is bounded by [`ASK_TIME`].
@@ -34,10 +34,10 @@ const LOOK_AGAIN: Duration = Duration::from_secs(300);
 /// After a renewal that failed, while the old ones are good, at most so long until the next.
 const RENEW_AGAIN: Duration = Duration::from_secs(30);
 
-/// Which credentials are used. No secrets.
+/// Which credentials are used, without any secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CredentialsInfo {
-    /// Where they came from, for people.
+    /// The source of the credentials, in words for people.
     pub source: String,
     /// When they end; `None`: never, or it is not known.
     pub expires: Option<SystemTime>,
@@ -86,7 +86,7 @@ impl fmt::Debug for CredentialsChain {
     }
 }
 
-/// Asks a provider that is made anew each time, as those of the SDK read their files once.
+/// Asks a new provider each time, as those of the SDK read their files once.
 struct Anew<F>(F);
 
 impl<F> fmt::Debug for Anew<F> {
@@ -110,7 +110,7 @@ where
 }
 
 impl CredentialsChain {
-    /// Of these sources, in this order.
+    /// A chain that asks these sources, in this order.
     pub(super) fn new(sources: Vec<Source>, time: SharedTimeSource) -> Self {
         Self {
             inner: Arc::new(Inner {
@@ -122,7 +122,7 @@ impl CredentialsChain {
         }
     }
 
-    /// The sources of the AWS tools.
+    /// The sources that the AWS tools ask, in their order.
     pub(super) fn aws(
         config: &ProviderConfig,
         imds: aws_config::imds::Client,
@@ -321,7 +321,7 @@ fn had_none(refusal: &Refusal) -> bool {
         || said(refusal).contains("request forbidden: IMDS is disabled")
 }
 
-/// The chain of causes, as one line.
+/// The causes of a refusal, in one line.
 fn said(refusal: &Refusal) -> String {
     // Its own text only says of which of five kinds it is.
     let mut next = std::error::Error::source(refusal);

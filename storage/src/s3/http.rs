@@ -14,7 +14,7 @@ use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use aws_smithy_types::body::SdkBody;
 
-/// Most bytes of an answer.
+/// The most bytes of an answer.
 const MAX_ANSWER: usize = 8 << 20;
 /// For one request where its client asks for nothing else.
 const REQUEST_TIME: Duration = Duration::from_secs(20);
@@ -22,7 +22,7 @@ const CONNECT_TIME: Duration = Duration::from_secs(5);
 /// For what answers on this machine or not at all.
 const CONNECT_TIME_HERE: Duration = Duration::from_secs(1);
 
-/// See the module.
+/// The HTTP client that the AWS crates are given: see the module's documentation.
 #[derive(Debug, Clone)]
 pub(super) struct Http {
     outside: reqwest::Client,

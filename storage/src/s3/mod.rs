@@ -53,7 +53,7 @@ pub struct S3Options {
 pub struct StorageClass(String);
 
 impl StorageClass {
-    /// As S3 writes it.
+    /// The name of the class, as S3 writes it.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -84,16 +84,16 @@ impl FromStr for StorageClass {
     }
 }
 
-/// Which checksum goes with an object.
+/// The checksum that is sent with an object.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ChecksumChoice {
     /// SHA-256 on AWS, where it costs nothing, as the signature needs the same digest; none at another endpoint, where
     /// some servers refuse it. The signature covers the content either way.
     #[default]
     Auto,
-    /// None of its own.
+    /// No checksum is sent with an object.
     None,
-    /// SHA-256.
+    /// An SHA-256 checksum is sent with every object.
     Sha256,
     /// CRC-64/NVME: for servers that know it, and where payloads are not signed.
     Crc64Nvme,
@@ -132,15 +132,15 @@ pub enum ConnectionError {
     /// There is no HTTP client: the machine's certificates or proxy settings cannot be used.
     #[error("no HTTP client: {detail}")]
     Http {
-        /// What is wrong.
+        /// What is wrong with the certificates or the proxy settings.
         detail: String,
     },
     /// The address of the metadata service is not one.
     #[error("AWS_METADATA_ENDPOINT={endpoint}: {detail}")]
     MetadataEndpoint {
-        /// As it was given.
+        /// The address as it was given.
         endpoint: String,
-        /// What is wrong with it.
+        /// What is wrong with the address.
         detail: String,
     },
 }
@@ -158,19 +158,19 @@ impl ConnectionError {
 /// Where the name of a bucket stands in the address of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Addressing {
-    /// In the path.
+    /// The bucket is named in the path of the address.
     Path,
-    /// In the name of the host.
+    /// The bucket is named in the host name.
     VirtualHosted,
 }
 
 /// How a bucket is reached: region, endpoint, credentials and HTTP client. Nothing is asked of the bucket.
 pub struct Connection {
-    /// For object_store.
+    /// The configuration that object_store is given.
     pub(crate) builder: AmazonS3Builder,
     /// Region that requests are signed for.
     region: String,
-    /// Where it is, unless it is AWS.
+    /// The endpoint of the bucket; `None` if it is AWS.
     endpoint: Option<String>,
     /// `None`: requests are not signed.
     credentials: Option<CredentialsChain>,

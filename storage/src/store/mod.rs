@@ -10,14 +10,14 @@ use object_store::ObjectStore;
 use object_store::path::Path;
 use serde::{Deserialize, Serialize};
 
+use crate::STORE_FORMAT;
 use crate::backend::{Backend, Created};
-use crate::envelope::{self, EnvelopeError, Kind};
+use crate::envelope::{self, EnvelopeError, Kind, SEALED_VERSION};
 use crate::fault::{FaultKind, StoreFault};
 use crate::medium::Medium;
 use crate::names::Nonce;
 use crate::options::StoreOptions;
 use crate::probe::{self, ProbeError};
-use crate::{PLAIN_FORMAT, STORE_FORMAT};
 
 const MARKER: &str = "phos-format";
 
@@ -25,6 +25,7 @@ const MARKER_KIND: Kind = Kind {
     what: "store",
     magic: *b"PHOSMARK",
     version: STORE_FORMAT,
+    sealed: SEALED_VERSION,
     max_stored: 4096,
     max_plain: 4096,
 };
@@ -38,25 +39,25 @@ pub enum OpenError {
          gs://bucket/prefix, az://container/prefix, memory:// or discard://"
     )]
     Scheme {
-        /// The address.
+        /// The address that was given.
         address: String,
-        /// Its scheme.
+        /// The scheme of the address.
         scheme: String,
     },
     /// The address cannot be used.
     #[error("--store {address}: {detail}")]
     Address {
-        /// The address.
+        /// The address that was given.
         address: String,
-        /// What is wrong with it.
+        /// What is wrong with the address.
         detail: String,
     },
     /// The directory cannot be made or opened.
     #[error("--store {}: {detail}: make the directory writable for phos-ft or choose another one", path.display())]
     Directory {
-        /// The directory.
+        /// The path of the directory.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system, in words.
         detail: String,
     },
     /// A newer phos-ft made the store.
@@ -65,29 +66,29 @@ pub enum OpenError {
          made it, or another store"
     )]
     Newer {
-        /// The address.
+        /// The address that was given.
         address: String,
         /// Format of the store.
         found: u16,
         /// Newest format known here.
         known: u16,
     },
-    /// The format marker is damaged.
+    /// The format marker of the store is damaged.
     #[error(
         "--store {address}: its object {MARKER} is damaged ({source}): nothing there was touched"
     )]
     Marker {
-        /// The address.
+        /// The address that was given.
         address: String,
-        /// What is wrong with it.
+        /// What is wrong with the marker.
         source: EnvelopeError,
     },
-    /// A request failed.
+    /// A request to the store failed.
     #[error("--store {address}: {source}")]
     Store {
-        /// The address.
+        /// The address that was given.
         address: String,
-        /// The failed request.
+        /// The request that failed.
         source: StoreFault,
     },
 }
@@ -190,7 +191,7 @@ impl Store {
         }
     }
 
-    /// The store's format.
+    /// The format version that the marker says, if this version can use it.
     fn check_marker(&self, bytes: &[u8]) -> Result<u16, OpenError> {
         let address = self.inner.address.clone();
         match envelope::open(&MARKER_KIND, bytes) {
@@ -212,17 +213,8 @@ impl Store {
         let marker = Marker {
             nonce: self.inner.options.nonces.next(),
         };
-        // A store without an encrypted job stays one for older ones.
-        let format = match self.inner.options.encryption {
-            None => PLAIN_FORMAT,
-            Some(_) => STORE_FORMAT,
-        };
-        let kind = Kind {
-            version: format,
-            ..MARKER_KIND
-        };
         let bytes = envelope::to_cbor(MARKER_KIND.what, &marker)
-            .and_then(|payload| envelope::seal(&kind, &payload))
+            .and_then(|payload| envelope::seal(&MARKER_KIND, &payload))
             .map_err(|source| OpenError::Marker {
                 address: self.inner.address.clone(),
                 source,
@@ -236,7 +228,7 @@ impl Store {
         {
             Ok(Created::Done) => Ok(()),
             Ok(Created::Taken(found)) => {
-                if self.check_marker(&found.unwrap_or_default())? < format {
+                if self.check_marker(&found.unwrap_or_default())? < STORE_FORMAT {
                     // What is written from here on is not for older ones. Racing with another that does the same, or
                     // repeating it, changes nothing.
                     let raised = self.inner.backend.write(MARKER, bytes).await;
@@ -266,7 +258,7 @@ impl Store {
         probe::run(&self.inner.backend, &self.inner.options.nonces).await
     }
 
-    /// Its address as given.
+    /// The address of the store, as it was given.
     #[must_use]
     pub fn address(&self) -> &str {
         &self.inner.address

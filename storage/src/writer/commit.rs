@@ -25,17 +25,17 @@ use crate::names::{CheckpointNumber, PackId, UnixMillis};
 /// A committed checkpoint.
 #[derive(Debug, Clone)]
 pub struct Commit {
-    /// Its number.
+    /// The number of the checkpoint in the job's log.
     pub number: CheckpointNumber,
-    /// Its manifest.
+    /// The manifest of the checkpoint.
     pub manifest: Manifest,
     /// Length of the manifest in bytes.
     pub manifest_bytes: u64,
-    /// What was written for it.
+    /// What was written for the checkpoint.
     pub stats: WriteStats,
     /// Distinct chunks that earlier checkpoints had stored.
     pub reused_chunks: u64,
-    /// Their bytes before encoding.
+    /// The bytes of these chunks before encoding.
     pub reused_bytes: u64,
     /// What an unfinished checkpoint had stored for it.
     pub resumed: Resumed,
@@ -44,11 +44,11 @@ pub struct Commit {
 /// What a checkpoint took of unfinished ones: it was not uploaded again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Resumed {
-    /// Chunks.
+    /// The number of chunks.
     pub chunks: u64,
-    /// Their bytes before encoding.
+    /// The bytes of these chunks before encoding.
     pub bytes: u64,
-    /// The packs they are in.
+    /// The number of packs that the chunks lie in.
     pub packs: u64,
     /// Lengths of those packs.
     pub pack_bytes: u64,
@@ -63,7 +63,7 @@ struct Finished<'a> {
     now: UnixMillis,
     /// Up to this record nothing was swept of what the manifest names.
     checked: u64,
-    /// The manifest of the last try.
+    /// The manifest that the last try wrote.
     written: Option<ManifestRef>,
 }
 

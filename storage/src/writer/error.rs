@@ -14,38 +14,38 @@ pub enum PutError {
         "the bytes put as chunk {expected} have digest {found}: they changed since they were named"
     )]
     DigestMismatch {
-        /// The name given.
+        /// The name that the caller gave.
         expected: Digest,
-        /// The digest of the bytes.
+        /// The digest of the bytes that the caller gave.
         found: Digest,
     },
     /// The chunk is empty or too large.
     #[error("chunk {digest} has {length} bytes: 1 to {MAX_CHUNK_SIZE} can be stored")]
     Size {
-        /// Its name.
+        /// The name of the chunk.
         digest: Digest,
-        /// Its length in bytes.
+        /// The length of the chunk in bytes.
         length: usize,
     },
     /// An upload of this writer failed before; the checkpoint cannot be completed.
     #[error("a pack of this checkpoint could not be stored: {0}")]
     Upload(StoreFault),
-    /// The writer was committed or aborted.
+    /// The writer was committed or aborted before.
     #[error("this checkpoint was committed or aborted already")]
     Closed,
     /// The chunk could not be encoded.
     #[error("chunk {digest} could not be encoded: {detail}")]
     Encode {
-        /// Its name.
+        /// The name of the chunk.
         digest: Digest,
-        /// Why.
+        /// Why encoding failed.
         detail: String,
     },
 }
 
 impl PutError {
-    /// Whether trying again, with nothing changed, cannot help. Of a [`Self::DigestMismatch`] the chunk must be read
-    /// again or the checkpoint dropped: the same bytes stay wrong.
+    /// Whether trying again, with nothing changed, cannot help. After a [`Self::DigestMismatch`] the chunk must be read again or
+    /// the checkpoint dropped: the same bytes stay wrong.
     #[must_use]
     pub fn is_permanent(&self) -> bool {
         match self {
@@ -64,9 +64,9 @@ pub enum CommitError {
          stops writing to its history"
     )]
     Fenced {
-        /// The job.
+        /// The job that was taken over.
         job: JobName,
-        /// Our epoch.
+        /// The epoch of the writer.
         epoch: Epoch,
         /// Who took it over, if that is known: " by HOLDER".
         by: String,
@@ -82,7 +82,7 @@ pub enum CommitError {
         "checkpoint not committed: {reason}; the next checkpoint will store what it held again"
     )]
     PackLost {
-        /// Which pack, and what is wrong with it.
+        /// Which pack is lost, and what is wrong with it.
         reason: String,
     },
     /// A request failed before the checkpoint could have become visible.
@@ -91,7 +91,7 @@ pub enum CommitError {
     /// The creation of the record was not answered: the checkpoint may be visible or not. [`Job::state`] tells.
     #[error("it is not known whether the checkpoint was committed: {0}")]
     Unknown(StoreFault),
-    /// The writer was committed or aborted.
+    /// The writer was committed or aborted before.
     #[error("this checkpoint was committed or aborted already")]
     Closed,
 }

@@ -1,5 +1,5 @@
-//! Going on where a writer stopped: the packs that an unfinished checkpoint stored are used by the next one instead of
-//! being uploaded again.
+//! Continues where a writer stopped: the packs that an unfinished checkpoint stored are used by the next one instead of being
+//! uploaded again.
 //!
 //! A pack says of itself which chunks it holds. So of a writer that died, was aborted or failed, every pack that was
 //! stored is as good as one of a finished checkpoint, as long as nobody gave it up. What was on its way when it stopped
@@ -7,9 +7,9 @@
 //!
 //! # Whose packs
 //!
-//! Those of writers whose note still stands, and who cannot commit any more: of an older epoch, or of this process and
-//! ended. A writer never deletes its own packs (its note says so: `keeps_packs`), also not one that was paused and learns
-//! hours later that it lost the job: only a collection does, and says so in the log.
+//! The packs of writers whose note still stands and that can no longer commit: of an older epoch, or of this process and ended. A
+//! writer never deletes its own packs (its note says so: `keeps_packs`), not even one that was paused and learns hours later that
+//! it lost the job: only a collection does, and says so in the log.
 //!
 //! # Consistency
 //!
@@ -18,10 +18,10 @@
 //! up; if one cannot be read, nothing is taken. From there on the rule for all writers holds: the adopter's commit
 //! compares everything that it names with what was swept since.
 //!
-//! That this does not happen is seen to by notes again. A collection leaves the packs of every writer alone whose note
-//! stands, and takes the notes of the dead away; the one after that takes the packs. The adopter writes its own note, which
-//! names the writers that it takes from and protects their packs too, and *then* looks whether their notes still stand:
-//! if so, a collection that did not see its note saw theirs.
+//! Notes also keep this from happening. A collection leaves the packs of every writer alone whose note stands, and takes the
+//! notes of the dead away; the one after that takes the packs. The adopter writes its own note, which names the writers that it
+//! takes from and protects their packs too, and *then* looks whether their notes still stand: if so, a collection that did not
+//! see its note saw theirs.
 //!
 //! # Crash consistency
 //!
@@ -44,13 +44,13 @@ const MAX_WRITERS: usize = 256;
 /// Most chunks that are taken, so that memory is bounded whatever lies there: one TiB of GPU memory.
 const MAX_CHUNKS: usize = 1 << 20;
 
-/// What was left.
+/// What unfinished checkpoints left: the packs that can be used again.
 #[derive(Debug, Default)]
 pub(crate) struct Leftovers {
-    /// By whom.
+    /// The writers that left it.
     pub writers: Vec<Nonce>,
     pub chunks: HashMap<Digest, Location>,
-    /// With their lengths.
+    /// The packs, each with its length in bytes.
     pub packs: HashMap<PackId, u64>,
 }
 

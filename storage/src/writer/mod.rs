@@ -14,15 +14,15 @@
 //!
 //! # Consistency
 //!
-//! Chunks are checked against the name they were given when the job was quiet: what was copied while the job ran on and
-//! changed meanwhile never becomes part of an image. Before the record is created, all packs of the manifest are
-//! looked up once more, and what was collected since the writer began is compared with them (see `collect`).
+//! Chunks are checked against the name they were given when the job was quiet: memory that was copied while the job ran, and
+//! changed meanwhile, never becomes part of an image. Before the record is created, all packs of the manifest are looked up once
+//! more, and what was collected since the writer began is compared with them (see `collect`).
 //!
 //! # Cancellation
 //!
-//! Dropping a future of put leaves its chunk out. Dropping the writer (the last clone) or [`CheckpointWriter::abort`]
-//! stops its uploads. What was uploaded is invisible and is left to the next checkpoint, which goes on with it (see
-//! `leftovers`), or to collection: a writer never deletes packs, as another one may reference them by then.
+//! Dropping a future of put leaves its chunk out. Dropping the writer (the last clone) or [`CheckpointWriter::abort`] stops its
+//! uploads. What was uploaded is invisible and is left to the next checkpoint, which continues with it (see `leftovers`), or to
+//! collection: a writer never deletes packs, as another one may reference them by then.
 
 mod begin;
 mod commit;
@@ -52,23 +52,23 @@ use crate::names::{Epoch, Nonce, PackId};
 use crate::pack::{self, Location, PackBuilder};
 use crate::{Digest, MAX_CHUNK_SIZE};
 
-/// What became of a chunk.
+/// What became of a chunk that was put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PutOutcome {
-    /// It was stored by this writer.
+    /// The chunk is stored by this writer.
     Stored,
-    /// It was stored already.
+    /// The chunk was stored already.
     Known,
 }
 
-/// What a writer has done so far.
+/// The counts of what a writer has done so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WriteStats {
     /// Chunks that this writer took in.
     pub new_chunks: u64,
-    /// Their bytes before encoding.
+    /// The bytes of these chunks before encoding.
     pub new_bytes: u64,
-    /// Their bytes after encoding.
+    /// The bytes of these chunks after encoding.
     pub encoded_bytes: u64,
     /// Bytes of packs stored so far, indices included.
     pub stored_bytes: u64,
@@ -89,11 +89,11 @@ struct Inner {
     /// Until the writer has ended; then it is taken back.
     note: Mutex<Option<Note>>,
     known: Arc<Index>,
-    /// What unfinished checkpoints stored.
+    /// What unfinished checkpoints stored and this one may use.
     left: Leftovers,
     /// What was put, and where it lies; `None` while its pack is open.
     new: Mutex<HashMap<Digest, Option<Location>>>,
-    /// Puts that began.
+    /// The number of puts that began.
     puts: AtomicU64,
     slabs: Arc<Slabs>,
     packer: tokio::sync::Mutex<Packer>,
@@ -115,7 +115,7 @@ struct Shared {
 
 /// A chunk that waits for its pack to be closed.
 struct Waiting {
-    /// Which put it was.
+    /// The number of the put that brought the chunk.
     put: u64,
     digest: Digest,
     codec: Codec,
@@ -188,7 +188,7 @@ impl CheckpointWriter {
         lock(&self.inner.new).contains_key(digest) || self.stored_before(digest).is_some()
     }
 
-    /// How its chunks are named.
+    /// The way in which the checkpoint's chunks are named.
     #[must_use]
     pub fn naming(&self) -> Naming {
         self.inner.job.naming()
@@ -376,7 +376,7 @@ impl CheckpointWriter {
         }
     }
 
-    /// What was done so far.
+    /// What the writer has done so far.
     #[must_use]
     pub fn stats(&self) -> WriteStats {
         let done = lock(&self.inner.shared.done);
@@ -389,7 +389,7 @@ impl CheckpointWriter {
         }
     }
 
-    /// How safe it will be.
+    /// What the checkpoint will survive once it is committed.
     #[must_use]
     pub fn durability(&self) -> Durability {
         self.inner.job.durability()

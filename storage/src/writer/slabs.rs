@@ -19,7 +19,7 @@ use bytes::{Bytes, BytesMut};
 /// Bytes of a slab. A pack has several, so that a slab that two of them share is a small part of either.
 const SLAB: usize = 4 << 20;
 
-/// The slabs of a writer.
+/// The slabs that one writer fills and uses again.
 #[derive(Debug)]
 pub(crate) struct Slabs {
     pool: Mutex<Pool>,
@@ -27,11 +27,11 @@ pub(crate) struct Slabs {
 
 #[derive(Debug)]
 struct Pool {
-    /// Bytes of a slab.
+    /// The size of a slab in bytes.
     size: usize,
     /// What is left of the slab that is being filled.
     open: Option<BytesMut>,
-    /// The empty ends of those that are full.
+    /// The unused ends of slabs that are full.
     full: Vec<BytesMut>,
 }
 

@@ -10,7 +10,7 @@ use object_store::memory::InMemory;
 use object_store::path::Path;
 use phos_storage::{
     Candidate, CheckpointNumber, CollectOptions, Digest, Epoch, FaultKind, Job, JobError, Lease,
-    Naming, PLAIN_FORMAT, Restorable, STORE_FORMAT, Store, StoreOptions, VerifyOptions,
+    Naming, Restorable, Store, StoreOptions, VerifyOptions,
 };
 
 type Raw = Arc<InMemory>;
@@ -332,24 +332,12 @@ async fn repacking_moves_boxes_as_they_are() {
 }
 
 #[tokio::test]
-async fn the_stores_format_is_raised_by_the_first_that_has_a_key() {
+async fn a_store_that_a_key_was_used_in_takes_jobs_without_one() {
     let raw = Raw::default();
-    let format = async || {
-        u16::from_le_bytes(
-            get(&raw, "prefix/phos-format").await[8..10]
-                .try_into()
-                .unwrap(),
-        )
-    };
-    let plain = job(&raw, options(1)).await;
-    plain.store().initialise().await.unwrap();
-    assert_eq!(format().await, PLAIN_FORMAT);
     let keyed = job(&raw, encrypted(2, KEY)).await;
     keyed.store().initialise().await.unwrap();
-    assert_eq!(format().await, STORE_FORMAT);
-    // It stays so, and jobs without a key are still read and written there.
+    let plain = job(&raw, options(1)).await;
     plain.store().initialise().await.unwrap();
-    assert_eq!(format().await, STORE_FORMAT);
     two(&raw, options(3)).await;
     assert!(job(&raw, options(4)).await.naming().of(b"x") == Naming::PLAIN.of(b"x"));
 }

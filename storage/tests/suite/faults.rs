@@ -458,7 +458,7 @@ async fn node(job: Job, seed: u64, marker: u64, steps: u32) -> Vec<(u64, Told)> 
         };
         let tag = marker * 1000 + u64::from(step);
         let mut body = Image::default().body();
-        body.training.insert("tag".into(), tag.to_string());
+        body.timings.figures.insert("tag".into(), tag);
         let Ok(writer) = job.begin(current).await else {
             continue;
         };
@@ -536,7 +536,7 @@ fn split_brain(seed: u64) {
                         .manifest(phos_storage::CheckpointNumber(number))
                         .await
                         .unwrap();
-                    let tag = manifest.body.training["tag"].parse().unwrap();
+                    let tag = manifest.body.timings.figures["tag"];
                     assert_eq!(
                         visible.insert(tag, number),
                         None,

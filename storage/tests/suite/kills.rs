@@ -87,14 +87,14 @@ impl Content {
 
     fn of(manifest: &Manifest) -> Self {
         Self {
-            number: manifest.body.training["content"].parse().unwrap(),
-            big: manifest.body.training["big"] == "true",
+            number: manifest.body.timings.figures["content"],
+            big: manifest.body.timings.figures["big"] == 1,
         }
     }
 }
 
 fn tag_of(manifest: &Manifest) -> u64 {
-    manifest.body.training["tag"].parse().unwrap()
+    manifest.body.timings.figures["tag"]
 }
 
 async fn commit(
@@ -105,10 +105,10 @@ async fn commit(
 ) -> Result<Commit, phos_storage::CommitError> {
     let image = content.image();
     let mut body = image.body();
-    body.training.insert("tag".into(), tag.to_string());
+    body.timings.figures.insert("tag".into(), tag);
     let (number, big) = (content.number, content.big);
-    body.training.insert("content".into(), number.to_string());
-    body.training.insert("big".into(), big.to_string());
+    body.timings.figures.insert("content".into(), number);
+    body.timings.figures.insert("big".into(), big.into());
     let writer = match job.begin(epoch).await {
         Ok(writer) => writer,
         Err(JobError::Fenced { job, epoch, by }) => {

@@ -332,11 +332,11 @@ async fn a_diff_counts_places_of_memory_and_content_of_files() {
     assert_eq!(found, expected);
     assert_eq!(diff.device_changed(), 27_000);
     assert_eq!(
-        (diff.cpu_image[0].bytes, diff.cpu_image[0].changed_bytes),
+        (diff.cpu_image[1].bytes, diff.cpu_image[1].changed_bytes),
         (1700, 300)
     );
     assert_eq!(
-        (diff.job_files[0].bytes, diff.job_files[0].changed_bytes),
+        (diff.cpu_image[0].bytes, diff.cpu_image[0].changed_bytes),
         (150, 50)
     );
     assert_eq!(diff.new_bytes, 350, "what moved is not new");

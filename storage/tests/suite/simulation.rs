@@ -356,7 +356,7 @@ struct Model {
 const PREFIX: &str = "p/jobs/job";
 
 fn tag(manifest: &Manifest) -> u64 {
-    manifest.body.training["tag"].parse().unwrap()
+    manifest.body.timings.figures["tag"]
 }
 
 impl Model {
@@ -578,7 +578,7 @@ async fn take(
         return None;
     }
     let mut body = image.body_in(&job.naming());
-    body.training.insert("tag".into(), tag.to_string());
+    body.timings.figures.insert("tag".into(), tag);
     Some(writer.commit(body, now).await)
 }
 

@@ -232,11 +232,11 @@ enum Target {
 
 /// What a process is: told by the names of its threads.
 fn target(pid: i32) -> Target {
-    let state = fs::read_to_string(format!("/proc/{pid}/stat")).ok();
-    let letter = state
-        .as_deref()
-        .and_then(|text| text.rsplit(')').next())
-        .and_then(|rest| rest.trim().chars().next());
+    // A process's name need not be text.
+    let state = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = String::from_utf8_lossy(&state);
+    let letter =
+        (state.rsplit_once(')').map(|(_, rest)| rest)).and_then(|rest| rest.trim().chars().next());
     if letter.is_none_or(|letter| matches!(letter, 'Z' | 'X')) {
         return Target::Dead;
     }

@@ -1,9 +1,10 @@
-//! Whose rights a thread works with, and how it changes them for the length of a call.
+//! The rights that a thread works with, and how it changes them for the length of a call.
 //!
 //! # Rules
 //!
 //! * They are the ids of this thread: the C library's functions would change those of all threads, and they take locks.
-//! * Ids that cannot be had back end the process: nothing that CRIU does as another is what it meant.
+//! * If its own ids cannot be restored, the process ends: nothing that CRIU did with another user's rights would be what it
+//!   meant.
 
 use core::ffi::{CStr, c_int, c_long};
 
@@ -50,7 +51,7 @@ pub(super) const fn refusal(errno: c_int) -> c_long {
 /// A call with numbers and addresses.
 ///
 /// # Safety
-/// As of the system call.
+/// The same as for the system call.
 pub(super) unsafe fn call<const N: usize>(number: c_long, arguments: [c_long; N]) -> c_long {
     let mut all = [0; 6];
     for (place, argument) in all.iter_mut().zip(arguments) {
@@ -60,7 +61,8 @@ pub(super) unsafe fn call<const N: usize>(number: c_long, arguments: [c_long; N]
     unsafe { kernel(number, all) }
 }
 
-/// Whose the job is. `Ok(None)`: that does not matter here. `Err`: it cannot be understood, and nothing is done for it.
+/// The user that the job belongs to. `Ok(None)`: that does not matter here. `Err`: it cannot be understood, and nothing is done
+/// for the job.
 pub(super) fn job() -> Result<Option<Ids>, c_long> {
     // SAFETY: a name that ends with a zero; what it gives does too, and nobody changes the environment of CRIU.
     let text = unsafe {
@@ -113,7 +115,7 @@ fn give_up_capabilities() -> Result<(), c_long> {
 }
 
 impl Ids {
-    /// Those that this thread works with.
+    /// The ids that this thread works with.
     pub(super) fn now() -> Result<Self, c_long> {
         let mut groups = [0; GROUPS];
         let room = [GROUPS as c_long, groups.as_mut_ptr() as c_long];
@@ -152,7 +154,7 @@ impl Ids {
         unsafe { call(libc::SYS_setresuid, [-1, self.uid.into(), -1]) }
     }
 
-    /// Works with these ids from now on. `Err`: with those of before, or with some of both.
+    /// Works with these ids from now on. `Err`: it works with the previous ids, or with some of both.
     fn begin(&self) -> Result<(), c_long> {
         // Groups while this is root, who alone may.
         [Self::set_groups, Self::set_group, Self::set_user]

@@ -1,19 +1,20 @@
-//! Paths of the job, got at as the job's user.
+//! Paths of the job, accessed with the rights of the job's user.
 //!
-//! CRIU is root, and brings files, sockets and directories of the job back by their paths. Whoever may change a directory on such a path
-//! could have it lead to what is root's alone, in the moment after the agent looked. Where the agent says in `PHOS_JOB_USER` whose the job
-//! is, the calls that CRIU makes for the job are made with that user's rights: what it gets in this way, the user could have got itself.
-//! How, and what is done where the user is refused, is in [`place`].
+//! CRIU is root, and brings files, sockets and directories of the job back by their paths. A user that may change a directory on
+//! such a path could have it lead to what is root's alone, in the moment after the agent looked. Where the agent says in
+//! `PHOS_JOB_USER` whose the job is, the calls that CRIU makes for the job are made with that user's rights: what it gets in this
+//! way, the user could have got itself. How, and what is done where the user is refused, is in [`place`].
 //!
 //! # Rules
 //!
 //! * A path is the job's if it is relative to the root directory, which is how CRIU opens files, or if the call makes, binds, connects to,
 //!   links, renames, removes, gives away or changes the mode of something by a name that is not relative to a directory of CRIU's.
 //!   Everything else (`/proc`, the image) is CRIU's own.
-//! * What an image says may come from anybody. So as root nothing is opened that the user could not have, nothing is made under a name
-//!   that the image gives, nothing that is a device, has a set-user-ID bit or is cut, and nothing is given to anybody but the user. Of files without a name the agent has made the user
-//!   the owner before (`sidecar/agent/src/criu/ghosts.rs`).
-//! * The effective user is changed, not that of the file system alone: who is connected to sees who connects, and who listens.
+//! * What an image says may come from anybody. So nothing is opened as root that the user could not have, nothing is made under a
+//!   name that the image gives, nothing that is a device, has a set-user-ID bit or is cut, and nothing is given to anybody but
+//!   the user. The agent has already made the user the owner of files without a name (`sidecar/agent/src/criu/ghosts.rs`).
+//! * The effective user is changed, not only that of the file system: the peer of a connection sees who connects, and who
+//!   listens.
 //! * A user that is not understood refuses all such calls.
 
 mod ids;
@@ -25,7 +26,7 @@ use self::ids::{call, job, refusal};
 use self::place::{AsRoot, Descriptor, MAKES, Place, SET_IDS, open_at};
 use super::set_errno;
 
-/// The C library's form of a result.
+/// Turns the result of a system call into the C library's form: -1 and `errno` where it failed.
 fn answer(result: c_long) -> c_int {
     if (-4095..0).contains(&result) {
         set_errno(result.wrapping_neg() as c_int);
@@ -73,7 +74,7 @@ unsafe fn open(directory: c_int, path: *const c_char, flags: c_int, mode: c_long
 /// In place of the C library's, as are all that follow.
 ///
 /// # Safety
-/// As of the system call.
+/// The same as for the system call.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn openat64(
     directory: c_int,
@@ -86,7 +87,7 @@ pub unsafe extern "C" fn openat64(
 }
 
 /// # Safety
-/// As of the system call.
+/// The same as for the system call.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn openat(
     directory: c_int,
@@ -99,7 +100,7 @@ pub unsafe extern "C" fn openat(
 }
 
 /// # Safety
-/// As of the system call.
+/// The same as for the system call.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn open64(path: *const c_char, flags: c_int, mode: c_long) -> c_int {
     // SAFETY: what the caller gave.
@@ -107,7 +108,7 @@ pub unsafe extern "C" fn open64(path: *const c_char, flags: c_int, mode: c_long)
 }
 
 /// # Safety
-/// As of the system call.
+/// The same as for the system call.
 #[cfg_attr(not(test), unsafe(export_name = "open"))]
 pub unsafe extern "C" fn open32(path: *const c_char, flags: c_int, mode: c_long) -> c_int {
     // SAFETY: what the caller gave.
@@ -115,7 +116,7 @@ pub unsafe extern "C" fn open32(path: *const c_char, flags: c_int, mode: c_long)
 }
 
 /// # Safety
-/// As of the system call.
+/// The same as for the system call.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn mknod(
     path: *const c_char,
@@ -136,7 +137,7 @@ pub unsafe extern "C" fn mknod(
 /// Directories have no name of CRIU's.
 ///
 /// # Safety
-/// As of the system call.
+/// The same as for the system call.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn mkdirat(
     directory: c_int,
@@ -153,7 +154,7 @@ pub unsafe extern "C" fn mkdirat(
 }
 
 /// # Safety
-/// As of the system call.
+/// The same as for the system call.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn symlink(target: *const c_char, path: *const c_char) -> c_int {
     let task = |directory: c_int, path: *const c_char| {
@@ -166,7 +167,7 @@ pub unsafe extern "C" fn symlink(target: *const c_char, path: *const c_char) -> 
 }
 
 /// # Safety
-/// As of the system call.
+/// The same as for the system call.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn unlinkat(directory: c_int, path: *const c_char, flags: c_int) -> c_int {
     let task = |directory: c_int, path: *const c_char| {
@@ -188,7 +189,7 @@ pub unsafe extern "C" fn unlinkat(directory: c_int, path: *const c_char, flags: 
 }
 
 /// # Safety
-/// As of the system call.
+/// The same as for the system call.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn unlink(path: *const c_char) -> c_int {
     // SAFETY: what the caller gave.
@@ -196,7 +197,7 @@ pub unsafe extern "C" fn unlink(path: *const c_char) -> c_int {
 }
 
 /// # Safety
-/// As of the system call.
+/// The same as for the system call.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn rmdir(path: *const c_char) -> c_int {
     // SAFETY: what the caller gave.
@@ -204,7 +205,7 @@ pub unsafe extern "C" fn rmdir(path: *const c_char) -> c_int {
 }
 
 /// # Safety
-/// As of the system call.
+/// The same as for the system call.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn linkat(
     old: c_int,
@@ -231,7 +232,7 @@ pub unsafe extern "C" fn linkat(
 }
 
 /// # Safety
-/// As of the system call.
+/// The same as for the system call.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn rename(old: *const c_char, new: *const c_char) -> c_int {
     let here = libc::AT_FDCWD;
@@ -258,7 +259,7 @@ fn of_job(is_of_job: bool, task: impl Fn() -> c_long) -> c_int {
 /// The system call has no flags before Linux 6.6, and CRIU gives none.
 ///
 /// # Safety
-/// As of the C library's.
+/// The same as for the C library's function.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn fchmodat(
     directory: c_int,
@@ -280,7 +281,7 @@ pub unsafe extern "C" fn fchmodat(
 }
 
 /// # Safety
-/// As of the system call.
+/// The same as for the system call.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn chmod(path: *const c_char, mode: libc::mode_t) -> c_int {
     // SAFETY: what the caller gave.
@@ -288,7 +289,7 @@ pub unsafe extern "C" fn chmod(path: *const c_char, mode: libc::mode_t) -> c_int
 }
 
 /// # Safety
-/// As of the system call.
+/// The same as for the system call.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn fchownat(
     directory: c_int,
@@ -309,7 +310,7 @@ pub unsafe extern "C" fn fchownat(
 }
 
 /// # Safety
-/// As of the C library's.
+/// The same as for the C library's function.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn lutimes(path: *const c_char, times: *const [libc::timeval; 2]) -> c_int {
     // SAFETY: two times by the caller's word.
@@ -331,10 +332,11 @@ pub unsafe extern "C" fn lutimes(path: *const c_char, times: *const [libc::timev
     unsafe { by_path(libc::AT_FDCWD, path, AsRoot::Harmless, task) }
 }
 
-/// Sockets have names relative to a directory that CRIU goes to. To that of the image it goes by a descriptor of whoever asked.
+/// Sockets have names relative to a directory that CRIU goes to. It goes to the directory of the image by a descriptor of the
+/// process that asked.
 ///
 /// # Safety
-/// As of the system call.
+/// The same as for the system call.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn chdir(path: *const c_char) -> c_int {
     // SAFETY: what the caller gave.
@@ -350,7 +352,7 @@ pub unsafe extern "C" fn chdir(path: *const c_char) -> c_int {
 /// By a path in `/proc`, to what CRIU has opened without looking whether it can be read.
 ///
 /// # Safety
-/// As of the system call.
+/// The same as for the system call.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn inotify_add_watch(file: c_int, path: *const c_char, mask: u32) -> c_int {
     let task = || {
@@ -368,10 +370,10 @@ pub unsafe extern "C" fn inotify_add_watch(file: c_int, path: *const c_char, mas
     of_job(is_users_own() != Some(true), task)
 }
 
-/// Who watches all that is opened is root, and no job of a user's.
+/// A process that watches everything that is opened is root's, and does not belong to a user's job.
 ///
 /// # Safety
-/// As of the system call.
+/// The same as for the system call.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn fanotify_mark(
     file: c_int,
@@ -394,7 +396,7 @@ pub unsafe extern "C" fn fanotify_mark(
     })
 }
 
-/// Whether an address is one of this machine: who is at the other end sees whose the socket is.
+/// Whether an address is one of this machine, where the peer sees who owns the socket.
 ///
 /// # Safety
 /// `address` is an address of so many bytes, or zero.
@@ -409,7 +411,7 @@ unsafe fn is_local(address: *const libc::sockaddr, length: libc::socklen_t) -> b
 }
 
 /// # Safety
-/// As of the system call.
+/// The same as for the system call.
 unsafe fn by_address(
     number: c_long,
     socket: c_int,
@@ -425,7 +427,7 @@ unsafe fn by_address(
 }
 
 /// # Safety
-/// As of the system call.
+/// The same as for the system call.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn bind(
     socket: c_int,
@@ -437,7 +439,7 @@ pub unsafe extern "C" fn bind(
 }
 
 /// # Safety
-/// As of the system call.
+/// The same as for the system call.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn connect(
     socket: c_int,
@@ -449,7 +451,7 @@ pub unsafe extern "C" fn connect(
 }
 
 /// # Safety
-/// As of the system call.
+/// The same as for the system call.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn listen(socket: c_int, backlog: c_int) -> c_int {
     let mut domain: c_int = 0;
@@ -468,7 +470,7 @@ pub unsafe extern "C" fn listen(socket: c_int, backlog: c_int) -> c_int {
 }
 
 /// # Safety
-/// As of the system call.
+/// The same as for the system call.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn socketpair(
     domain: c_int,

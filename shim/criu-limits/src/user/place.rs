@@ -1,4 +1,4 @@
-//! Paths that CRIU uses: which of them are the job's, and how they are got at.
+//! Paths that CRIU uses: which of them are the job's, and how they are accessed.
 //!
 //! ```text
 //!  openat(root, "work/loss.log") ──▶ as the user ──▶ done
@@ -18,14 +18,14 @@ use crate::number;
 /// What may be done as root with what CRIU makes for a moment, where the user cannot change the way.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum AsRoot {
-    /// It gives nobody anything.
+    /// It gives nobody anything: it may be done as root.
     Harmless,
-    /// It might.
+    /// It might give something to somebody: it is never done as root.
     Never,
 }
 
 impl AsRoot {
-    /// By whether it is harmless.
+    /// Harmless or never, by whether it is harmless.
     pub(super) fn if_harmless(is_harmless: bool) -> Self {
         match is_harmless {
             true => Self::Harmless,
@@ -34,10 +34,10 @@ impl AsRoot {
     }
 }
 
-/// Those that make something.
+/// The flags of `open` that make something.
 pub(super) const MAKES: c_int = libc::O_CREAT | libc::O_EXCL;
 
-/// Whoever runs such a file is somebody else, or in another group.
+/// The set-user-ID and set-group-ID bits: a process that runs such a file becomes another user, or gets another group.
 pub(super) const SET_IDS: libc::mode_t = libc::S_ISUID | libc::S_ISGID;
 
 /// What is there and not what it leads to, to look at.
@@ -407,11 +407,11 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Where a way has led.
+/// The directory to which a way has led, and the name that is left of it.
 struct Walked<'a> {
-    /// The directory.
+    /// The directory that holds the name.
     above: Descriptor,
-    /// The name in it.
+    /// The name in that directory.
     name: &'a CStr,
     /// Whether the user cannot change it, nor anything on the way.
     kept: bool,

@@ -1,4 +1,4 @@
-//! What an attempt hears of, and what it wants done.
+//! The events that an attempt takes in, and the effects that it asks for.
 
 use std::time::Duration;
 
@@ -11,14 +11,14 @@ use phos_protocol::types::ProcessId;
 pub enum Input {
     /// The sidecar asks for a checkpoint, and nothing that can be known beforehand speaks against it.
     Begin {
-        /// The number of the attempt.
+        /// The number that the sidecar chose for the attempt.
         seq: Sequence,
         /// How long each process may take to fall quiet.
         time: QuiesceTime,
         /// The processes whose shims are connected.
         processes: Vec<ProcessId>,
     },
-    /// The sidecar asks for the dump.
+    /// The sidecar asks for the dump of the attempt.
     Dump {
         /// The number of the attempt that it means.
         seq: Sequence,
@@ -35,25 +35,25 @@ pub enum Input {
     },
     /// A process sent a table of its memory that cannot be used.
     TableUnusable {
-        /// The process.
+        /// The PID of the process that sent the table.
         pid: ProcessId,
         /// The number of the attempt that it answers.
         seq: Sequence,
-        /// What is wrong with the table.
+        /// What is wrong with the table, for the log.
         why: String,
     },
     /// A process says how much device memory the driver will save for it.
     Native {
-        /// The process.
+        /// The PID of the process that says so.
         pid: ProcessId,
         /// The number of the attempt that it answers.
         seq: Sequence,
-        /// Bytes of device memory.
+        /// The bytes of device memory that the driver will save.
         bytes: u64,
     },
     /// The answer of a process to `Quiesce`.
     Quiesced {
-        /// The process.
+        /// The PID of the process that answers.
         pid: ProcessId,
         /// The number of the attempt that it answers.
         seq: Sequence,
@@ -62,7 +62,7 @@ pub enum Input {
     },
     /// The answer of a process to `Detach`.
     Detached {
-        /// The process.
+        /// The PID of the process that answers.
         pid: ProcessId,
         /// The number of the attempt that it answers.
         seq: Sequence,
@@ -71,7 +71,7 @@ pub enum Input {
     },
     /// The answer of a process to `Attach`.
     Attached {
-        /// The process.
+        /// The PID of the process that answers.
         pid: ProcessId,
         /// The number of the attempt that it answers.
         seq: Sequence,
@@ -80,40 +80,40 @@ pub enum Input {
     },
     /// A process that is detached has connected again.
     Returned {
-        /// The process.
+        /// The PID of the process that has connected.
         pid: ProcessId,
         /// The number of the attempt in which it detached.
         seq: Sequence,
     },
     /// A process began to use CUDA, or one that is not detached has connected again.
     Newcomer {
-        /// The process.
+        /// The PID of the process that has connected.
         pid: ProcessId,
     },
-    /// The connection of a process ended.
+    /// The connection of a process ended, for whatever reason.
     Disconnected {
-        /// The process.
+        /// The PID of the process that was connected.
         pid: ProcessId,
         /// What was wrong with the connection, if it was not simply closed.
         why: Option<String>,
     },
-    /// A process ended.
+    /// A process of the job ended.
     ProcessEnded {
-        /// The process.
+        /// The PID of the process that ended.
         pid: ProcessId,
     },
     /// The job's main process ended: nothing is left to resume.
     JobEnded,
     /// What came of [`Effect::TakeTables`].
     Collected {
-        /// The number of the attempt.
+        /// The number of the attempt that the effect was issued in.
         seq: Sequence,
         /// Why the tables cannot be used, if they cannot.
         outcome: Result<(), AttemptError>,
     },
     /// What came of [`Effect::Prepare`].
     Prepared {
-        /// The number of the attempt.
+        /// The number of the attempt that the effect was issued in.
         seq: Sequence,
         /// Why there is no room for an image, if there is none.
         outcome: Result<(), AttemptError>,
@@ -122,9 +122,9 @@ pub enum Input {
     },
     /// What came of [`Effect::StartDump`]: the dump is under way.
     DumpBegan {
-        /// The number of the attempt.
+        /// The number of the attempt that is dumped.
         seq: Sequence,
-        /// How long it may take.
+        /// How long the dump may take before everything is killed.
         bound: Duration,
     },
     /// The dump has ended, or could not begin. The driver's part of it is undone.
@@ -134,21 +134,21 @@ pub enum Input {
     },
     /// What came of [`Effect::Listen`].
     Listening {
-        /// The number of the attempt.
+        /// The number of the attempt that the effect was issued in.
         seq: Sequence,
         /// The processes that are connected already, or why no process can connect.
         connected: Result<Vec<ProcessId>, String>,
     },
-    /// Time has passed: perhaps the deadline has.
+    /// Time has passed, and the deadline may have.
     Tick,
 }
 
-/// Why there is no image.
+/// Why a dump made no image, and whether the job can continue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Undumped {
-    /// What the sidecar is told.
+    /// The error that the sidecar is told.
     pub error: AttemptError,
-    /// Why the job cannot go on, if a process could not be brought back.
+    /// Why the job cannot continue; `None` unless a process could not be brought back.
     pub lost: Option<String>,
 }
 
@@ -157,26 +157,26 @@ pub struct Undumped {
 pub enum Effect {
     /// Ask a process to close its gate.
     Quiesce {
-        /// The process.
+        /// The PID of the process to ask.
         pid: ProcessId,
         /// The number of the attempt.
         seq: Sequence,
-        /// How long it may take.
+        /// How long the process may take to fall quiet.
         time: QuiesceTime,
     },
     /// Bring the vault up to date with the tables that the processes sent, then report [`Input::Collected`].
     TakeTables {
-        /// The number of the attempt.
+        /// The number of the attempt whose tables these are.
         seq: Sequence,
     },
     /// Tell the sidecar that the job is quiet; if it cannot be told, report [`Input::Abandon`].
     TellQuiesced {
-        /// The number of the attempt.
+        /// The number of the attempt in which the job is quiet.
         seq: Sequence,
     },
     /// Make the directory of the image, then report [`Input::Prepared`].
     Prepare {
-        /// The number of the attempt.
+        /// The number of the attempt that the image is for.
         seq: Sequence,
     },
     /// Tell the sidecar that this attempt is not one that can be dumped.
@@ -188,14 +188,14 @@ pub enum Effect {
     StopListening,
     /// Ask a process to release its memory; if it has no connection, report [`Input::Disconnected`].
     Detach {
-        /// The process.
+        /// The PID of the process to ask.
         pid: ProcessId,
         /// The number of the attempt.
         seq: Sequence,
     },
     /// Start the dump, then report [`Input::DumpBegan`], or [`Input::DumpEnded`] if it could not be started.
     StartDump {
-        /// The number of the attempt.
+        /// The number of the attempt that is to be dumped.
         seq: Sequence,
         /// Bytes of device memory that the driver will save.
         native_bytes: u64,
@@ -206,35 +206,35 @@ pub enum Effect {
     CancelDump,
     /// Tell the sidecar that the image is complete; if it cannot be told, report [`Input::Abandon`].
     TellDumped {
-        /// The number of the attempt.
+        /// The number of the attempt that was dumped.
         seq: Sequence,
-        /// The facts of the image.
+        /// What the sidecar has to know of the image.
         facts: Box<DumpFacts>,
     },
     /// Listen for shims again, then report [`Input::Listening`].
     Listen {
-        /// The number of the attempt.
+        /// The number of the attempt to report with.
         seq: Sequence,
     },
     /// Give a process all of its memory and ask it to attach.
     SendMemory {
-        /// The process.
+        /// The PID of the process to attach.
         pid: ProcessId,
-        /// The number that the process waits for.
+        /// The number that the process waits for: that of the attempt in which it detached.
         seq: Sequence,
     },
     /// Have a process open its gate, if it is connected.
     Resume {
-        /// The process.
+        /// The PID of the process to resume.
         pid: ProcessId,
-        /// The number of the attempt.
+        /// The number of the attempt that is over for the process.
         seq: Sequence,
     },
     /// Send an answer to the sidecar.
     Answer(ToSidecar),
     /// Put away what the attempt leaves: an image that nobody was told of, and the tables that were not taken.
     CleanUp(Tables),
-    /// End the job, which cannot go on, for the reason given.
+    /// End the job, which cannot continue, for the reason given.
     LoseJob(String),
     /// Send SIGKILL to every process of the job.
     KillEverything,
@@ -251,6 +251,6 @@ pub enum Effect {
 pub enum Tables {
     /// Their memory is held: the processes live, and will not send again what they have sent.
     Keep,
-    /// They are dropped with their processes.
+    /// The tables are dropped with their processes.
     Drop,
 }

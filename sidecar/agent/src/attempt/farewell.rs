@@ -24,14 +24,14 @@ use phos_protocol::types::ProcessId;
 
 use super::events::{Effect, Input, Tables};
 
-/// Where one process is.
+/// How far one process is in the farewell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     /// `Quiesce` was sent.
     Asked,
-    /// Its gate is closed.
+    /// Its gate is closed and its contexts are idle.
     Quiet,
-    /// `Detach` was sent.
+    /// `Detach` was sent, and not answered yet.
     Detaching,
     /// It has released its memory; its connection is about to close.
     Closing,
@@ -43,18 +43,18 @@ enum Phase {
 enum Stage {
     /// Shims close their gates and send their tables.
     Quiescing,
-    /// The vault takes the tables.
+    /// The vault takes the tables of the processes.
     Collecting,
     /// Shims release their memory.
     Detaching,
-    /// The job is killed, or has ended.
+    /// The farewell is over: the job is killed, or has ended.
     Over,
 }
 
-/// How a step ends: the farewell goes on, or the job is killed now, whatever the processes have done so far.
+/// How a step ends: the farewell continues, or the job is killed now, whatever the processes have done so far.
 type Outcome = Result<(), CutShort>;
 
-/// Nothing more can come of the conversation.
+/// Says that nothing more can come of the conversation.
 struct CutShort;
 
 /// See the module's documentation.
@@ -62,7 +62,7 @@ struct CutShort;
 pub struct Farewell {
     seq: Sequence,
     stage: Stage,
-    /// How long each half may take.
+    /// How long each half of the conversation may take.
     bound: Duration,
     deadline: Instant,
     members: BTreeMap<ProcessId, Phase>,

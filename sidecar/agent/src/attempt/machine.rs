@@ -17,8 +17,8 @@
 //! * No process gets memory back while the job is being dumped.
 //! * A process that cannot attach loses the job: it is ended and resumed from a checkpoint. From then on ([`Stage::Lost`]) only the
 //!   end of the job is waited for.
-//! * Every stage has a deadline. That of a dump is beyond what its parts are given: a driver that never answers has the
-//!   job, which is ended and resumed. If not even that brings the driver's call to its end, the agent ends too: its own
+//! * Every stage has a deadline. The deadline of a dump is later than those of its parts: by then a driver that never answers has
+//!   cost the job, which is ended and resumed. If not even that brings the driver's call to its end, the agent ends too: its own
 //!   calls would hang in every checkpoint and restore to come.
 //! * What a process says out of turn changes nothing.
 //!
@@ -34,7 +34,7 @@ use std::time::{Duration, Instant};
 
 use phos_protocol::agent::{AttemptError, DumpFacts, QuiesceTime, ToSidecar};
 use phos_protocol::shim::{Refusal, Sequence};
-use phos_protocol::types::ProcessId;
+use phos_protocol::types::{MemberId, ProcessId};
 
 use super::events::{Effect, Input, Tables, Undumped};
 use super::state::{Attempt, Member, Owed, Phase, Stage};
@@ -358,7 +358,10 @@ impl Step<'_> {
             Ok(()) => member.phase = done,
             Err(refusal) => {
                 member.phase = failed;
-                self.fail(AttemptError::Shim { pid, refusal });
+                self.fail(AttemptError::Shim {
+                    member: MemberId::here(pid),
+                    refusal,
+                });
             }
         }
     }
@@ -378,7 +381,7 @@ impl Step<'_> {
             }
             Err(refusal) => {
                 self.fail(AttemptError::Shim {
-                    pid,
+                    member: MemberId::here(pid),
                     refusal: refusal.clone(),
                 });
                 self.lose(cannot_attach(pid, &refusal));
@@ -585,7 +588,7 @@ impl Step<'_> {
         }
     }
 
-    /// The stage took too long.
+    /// Ends the stage that took too long, by what is still possible from it.
     fn timed_out(&mut self) {
         self.attempt.deadline = None;
         match self.attempt.stage {
@@ -636,7 +639,7 @@ impl Step<'_> {
             member.phase = phase;
         }
         self.fail(AttemptError::Shim {
-            pid,
+            member: MemberId::here(pid),
             refusal: Refusal::Timeout,
         });
     }
@@ -739,7 +742,7 @@ impl Step<'_> {
 /// A process did what no shim of this version does.
 fn shim_failed(pid: ProcessId, why: String) -> AttemptError {
     AttemptError::Shim {
-        pid,
+        member: MemberId::here(pid),
         refusal: Refusal::Other(why),
     }
 }

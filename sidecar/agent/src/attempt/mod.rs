@@ -1,4 +1,4 @@
-//! A checkpoint attempt: what is decided, without anything being done.
+//! A checkpoint attempt: the decisions, without anything being carried out.
 //!
 //! | module | its reason to change |
 //! |---|---|
@@ -35,7 +35,7 @@ pub struct Attempts {
 }
 
 impl Attempts {
-    /// Nothing is under way.
+    /// A set of attempts of which none is under way.
     pub fn new(timeouts: Timeouts) -> Self {
         Self {
             machine: Machine::new(timeouts),

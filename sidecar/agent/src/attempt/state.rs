@@ -1,4 +1,4 @@
-//! Where an attempt is, and where each of its processes.
+//! The state of an attempt, and that of each of its processes.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -7,16 +7,16 @@ use phos_protocol::agent::{AttemptError, QuiesceTime};
 use phos_protocol::shim::Sequence;
 use phos_protocol::types::ProcessId;
 
-/// Where an attempt is.
+/// The stage that an attempt is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
     /// Shims close their gates and send their tables.
     Quiescing,
-    /// The vault takes the tables.
+    /// The vault takes the tables of the processes.
     Collecting,
-    /// The job is quiet; the sidecar digests.
+    /// The job is quiet; the sidecar digests its device memory.
     Held,
-    /// The directory of the image is made.
+    /// The directory of the image is being made.
     Preparing,
     /// Shims release their memory.
     Detaching,
@@ -26,26 +26,26 @@ pub enum Stage {
     Overdue,
     /// The image is complete; the sidecar drains.
     Detached,
-    /// The socket of the shims is made again.
+    /// The socket of the shims is being made again.
     Reopening,
     /// Shims get their memory back.
     Attaching,
-    /// The job cannot go on and is being ended.
+    /// The job cannot continue and is being ended.
     Lost,
-    /// Nothing is left to do.
+    /// The attempt is over: nothing is left to do.
     Over,
 }
 
-/// Where one process is.
+/// How far one process is in an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     /// `Quiesce` was sent.
     Asked,
-    /// Its gate is closed.
+    /// Its gate is closed and its contexts are idle.
     Quiet,
-    /// Its gate is open again.
+    /// It refused, and its gate is open again.
     Refused,
-    /// `Detach` was sent.
+    /// `Detach` was sent, and not answered yet.
     Detaching,
     /// It has released its memory; its connection is about to close.
     Closing,
@@ -53,7 +53,7 @@ pub enum Phase {
     Away,
     /// It could not release all of its memory; its connection is open.
     Stuck,
-    /// Its memory was sent.
+    /// Its memory was sent, with the request to attach it.
     Sent,
     /// It has its memory; its gate is closed.
     Back,

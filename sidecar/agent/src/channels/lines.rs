@@ -1,17 +1,17 @@
-//! A bound on what the log says because of the job's processes: one that wants to could fill a disk with it.
+//! A bound on what the job's processes can have the agent write to its log, which could otherwise fill a disk.
 
 use std::time::{Duration, Instant};
 
-/// So many lines in [`SPAN`].
+/// The most lines that are said in one [`SPAN`].
 const MOST: u32 = 30;
 const SPAN: Duration = Duration::from_secs(60);
 /// Characters of a text of the job's that are passed on: a reason with two paths has fewer.
 const LONGEST: usize = 1024;
 
-/// Counts lines.
+/// Counts lines of the log, so that a flood of them is kept back.
 #[derive(Debug, Default)]
 pub struct Lines {
-    /// When the first of this span was said.
+    /// When the first line of the current span was said; `None` before one.
     since: Option<Instant>,
     said: u32,
     kept_back: u64,

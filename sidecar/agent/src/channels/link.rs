@@ -14,7 +14,7 @@ use rustix::net::{
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A bound path.
+/// A listening socket at a path, which is removed when it is dropped.
 #[derive(Debug)]
 pub struct Listener {
     socket: OwnedFd,
@@ -25,7 +25,7 @@ impl Listener {
     /// Listens at `path`, in place of a socket that was left there.
     ///
     /// # Errors
-    /// The system calls'.
+    /// The error of the system call that failed.
     pub fn bind(path: &Path, mode: u32) -> io::Result<Self> {
         use std::os::unix::fs::PermissionsExt;
         match std::fs::remove_file(path) {
@@ -48,7 +48,7 @@ impl Listener {
         })
     }
 
-    /// For polling.
+    /// The descriptor to poll for connections.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
@@ -69,36 +69,36 @@ impl Drop for Listener {
     }
 }
 
-/// A connection.
+/// A connected socket of the agent.
 #[derive(Debug)]
 pub struct Link {
     socket: OwnedFd,
 }
 
-/// What a connection had to say.
+/// The result of receiving from a connection.
 #[derive(Debug)]
 pub enum Received<M> {
     /// A message and its fds.
     Message(M, Vec<OwnedFd>),
-    /// Nothing at the moment.
+    /// No message has arrived yet.
     Nothing,
-    /// The connection is of no more use; why, unless it was simply closed.
+    /// The connection is of no further use; why, unless it was simply closed.
     Gone(Option<String>),
 }
 
-/// What became of a message.
+/// The result of sending to a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sent {
-    /// It is on its way.
+    /// The message is on its way.
     Yes,
-    /// The peer has to read first.
+    /// The peer has to read before there is room for the message.
     Full,
     /// Too many fds are on their way to whomever.
     Crowded,
 }
 
 impl Link {
-    /// For polling.
+    /// The descriptor to poll for messages.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
@@ -119,7 +119,7 @@ impl Link {
     /// Sends if the peer's queue has room.
     ///
     /// # Errors
-    /// [`SendError`]; the connection is of no more use then.
+    /// [`SendError`]; the connection is of no further use then.
     pub fn try_send<M: Serialize>(
         &self,
         message: &M,
@@ -139,7 +139,7 @@ impl Link {
     /// Sends, waiting at most `bound` for a peer that does not read.
     ///
     /// # Errors
-    /// [`SendError`]; the connection is of no more use then.
+    /// [`SendError`]; the connection is of no further use then.
     pub fn send<M: Serialize>(
         &self,
         message: &M,

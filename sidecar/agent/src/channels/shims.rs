@@ -2,13 +2,14 @@
 //!
 //! # Rules
 //!
-//! * Who may connect: processes of the job's tree, under their own PID; whatever user they have become. A process that somebody
-//!   else started beside it in the container (`docker exec`) is none, and one that left the tree (a daemon) is none any more.
+//! * Processes of the job's tree may connect, under their own PID and as whatever user they have become. A process that somebody
+//!   else started beside the job in the container (`docker exec`) does not belong to the tree, and one that left it (a daemon) no
+//!   longer does.
 //! * While the job is detached nothing listens: shims wait for the path of the socket to appear.
 //! * Sending never waits: a shim imports the memory of one packet before it takes the next, and all the others are to get
 //!   theirs meanwhile. What a socket has no room for is queued.
-//! * Nobody gets more than its turn: connections are heard one after the other, one message each. Whoever does not read what it
-//!   asked for is not heard until it does.
+//! * Nobody gets more than its turn: connections are heard one after the other, one message each. A process that does not read
+//!   what it asked for is not heard until it does.
 //! * Connections are bounded, in all and for each process.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -20,11 +21,12 @@ use std::time::{Duration, Instant};
 use phos_protocol::agent::Process;
 use phos_protocol::channel::SendError;
 use phos_protocol::shim::{ToAgent, ToShim, Usage};
-use phos_protocol::types::{Device, ProcessId};
+use phos_protocol::types::{Device, MemberId, ProcessId};
 use rustix::event::PollFlags;
 
 use crate::channels::lines::Lines;
 use crate::channels::link::{Link, Listener, Received, Sent};
+use crate::proc;
 
 /// Connections of one process: one, and those that it has given up and that were not heard to end.
 const OF_ONE: usize = 4;
@@ -42,13 +44,13 @@ pub type ConnectionId = u64;
 /// A connection of a process.
 #[derive(Debug)]
 pub struct Connection {
-    /// The socket.
+    /// The socket of the connection.
     pub link: Link,
-    /// Who connected, by the kernel's word.
+    /// The PID of the process that connected, by the kernel's word.
     pub pid: ProcessId,
     /// Whether `Hello` came.
     pub greeted: bool,
-    /// What the socket had no room for.
+    /// Messages that the socket had no room for, oldest first.
     queue: VecDeque<(ToShim, Vec<Arc<OwnedFd>>)>,
     /// Since when nothing of it could be sent, and why.
     blocked: Option<(Instant, Sent)>,
@@ -83,11 +85,11 @@ impl Connection {
 /// A process of the job that uses CUDA.
 #[derive(Debug)]
 pub struct CudaProcess {
-    /// See `Hello`.
+    /// The number that tells the process from a later one with its PID: see `Hello`.
     pub instance: u64,
-    /// The GPUs it sees.
+    /// The GPUs that the process sees.
     pub devices: Vec<Device>,
-    /// Its connection, when it has one.
+    /// The connection of the process; `None` while it has none.
     pub connection: Option<ConnectionId>,
     /// Becomes readable when the process ends.
     pub alive: Option<OwnedFd>,
@@ -97,28 +99,28 @@ pub struct CudaProcess {
     pub instrumented: bool,
     /// What it said last of its memory; none: nothing yet.
     pub usage: Option<Usage>,
-    /// It can say when it waits for its work.
+    /// Whether the process can say when it waits for its work.
     pub watches: bool,
     /// Its work in flight did not end in a try, once.
     pub busy: bool,
 }
 
-/// The sockets and their connections.
+/// The listening sockets for shims, and the connections that were taken there.
 #[derive(Debug, Default)]
 pub struct ShimServer {
     listeners: Vec<Listener>,
     connections: BTreeMap<ConnectionId, Connection>,
     next: ConnectionId,
-    /// Who was heard last.
+    /// The connection that was heard last: those after it come first.
     heard: ConnectionId,
     /// What is said of processes that do what no shim does.
     pub lines: Lines,
 }
 
-/// One thing that happened.
+/// An event at the shims' sockets.
 #[derive(Debug)]
 pub enum ShimEvent {
-    /// A message.
+    /// A message came over this connection, with fds beside it.
     Message(ConnectionId, ToAgent, Vec<OwnedFd>),
     /// The connection ended; why, if it was not simply closed.
     Closed(ConnectionId, Option<String>),
@@ -136,12 +138,10 @@ fn is_descendant(pid: ProcessId, root: ProcessId) -> bool {
         if pid <= 1 {
             return false;
         }
-        let Ok(status) = std::fs::read_to_string(format!("/proc/{pid}/status")) else {
+        let Ok(status) = proc::text(pid, "status") else {
             return false;
         };
-        let parent = status
-            .lines()
-            .find_map(|line| line.strip_prefix("PPid:")?.trim().parse().ok());
+        let parent = proc::field(&status, "PPid").and_then(|parent| parent.parse().ok());
         let Some(parent) = parent else { return false };
         pid = parent;
     }
@@ -167,7 +167,7 @@ impl ShimServer {
         self.listeners.clear();
     }
 
-    /// What to poll, and for what.
+    /// The descriptors to poll, and the events to poll each for.
     pub fn fds(&self) -> impl Iterator<Item = (std::os::fd::BorrowedFd<'_>, PollFlags)> {
         let connections = self.connections.values().map(|c| {
             let mut events = PollFlags::empty();
@@ -302,7 +302,7 @@ impl ShimServer {
         None
     }
 
-    /// A connection.
+    /// The connection of that number, if it is open.
     pub fn get_mut(&mut self, id: ConnectionId) -> Option<&mut Connection> {
         self.connections.get_mut(&id)
     }
@@ -312,7 +312,7 @@ impl ShimServer {
         self.connections.remove(&id);
     }
 
-    /// Closes all.
+    /// Closes every connection.
     pub fn close_all(&mut self) {
         self.connections.clear();
     }
@@ -338,12 +338,12 @@ impl ShimServer {
     }
 }
 
-/// The registry as the protocol lists it.
+/// The processes that use CUDA, as the protocol lists them.
 pub fn list(processes: &BTreeMap<ProcessId, CudaProcess>) -> Vec<Process> {
     processes
         .iter()
         .map(|(&pid, p)| Process {
-            pid,
+            member: MemberId::here(pid),
             devices: p.devices.clone(),
         })
         .collect()
@@ -361,13 +361,7 @@ pub fn watch(pid: ProcessId) -> Option<OwnedFd> {
 pub fn is_about_to_connect(pid: ProcessId) -> bool {
     /// Its name, as `shim/src/control/mod.rs` gives it.
     const CONTROL_THREAD: &str = "phos-control";
-    let Ok(tasks) = std::fs::read_dir(format!("/proc/{pid}/task")) else {
-        return false;
-    };
-    tasks.flatten().any(|task| {
-        std::fs::read_to_string(task.path().join("comm"))
-            .is_ok_and(|name| name.trim_end() == CONTROL_THREAD)
-    })
+    proc::has_thread(pid, |name| name == CONTROL_THREAD)
 }
 
 /// The paths to listen at: the agent's own, and the one an image was made with.

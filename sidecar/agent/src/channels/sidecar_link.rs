@@ -38,7 +38,7 @@ fn has_hung_up(fd: BorrowedFd<'_>) -> bool {
     matches!(poll(&mut fds, Some(&timespec(Duration::ZERO))), Ok(n) if n > 0)
 }
 
-/// The socket and at most one sidecar.
+/// The socket for the sidecar, and at most one sidecar that is connected.
 #[derive(Debug)]
 pub struct SidecarServer {
     listener: Listener,
@@ -48,12 +48,12 @@ pub struct SidecarServer {
     bound: Duration,
 }
 
-/// One thing that happened.
+/// An event at the sidecar's socket.
 #[derive(Debug)]
 pub enum SidecarEvent {
-    /// A message.
+    /// The sidecar sent a message, with fds beside it.
     Message(ToAgent, Vec<OwnedFd>),
-    /// It has gone.
+    /// The connection of the sidecar ended.
     Closed,
 }
 
@@ -68,7 +68,7 @@ impl SidecarServer {
         }
     }
 
-    /// What to poll.
+    /// The descriptors to poll for connections and messages.
     pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         std::iter::once(self.listener.fd()).chain(self.current.iter().map(|c| c.link.fd()))
     }
@@ -102,14 +102,14 @@ impl SidecarServer {
         self.current.as_ref().is_some_and(|c| c.greeted)
     }
 
-    /// The sidecar has said hello.
+    /// Notes that the sidecar has said hello.
     pub fn greet(&mut self) {
         if let Some(current) = &mut self.current {
             current.greeted = true;
         }
     }
 
-    /// The next event, if there is one.
+    /// The next event of the connected sidecar, without waiting.
     pub fn next_event(&mut self) -> Option<SidecarEvent> {
         match self.current.as_ref()?.link.receive() {
             Received::Nothing => None,

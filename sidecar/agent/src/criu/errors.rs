@@ -1,9 +1,9 @@
-//! Why CRIU failed, in words a user can act on.
+//! Why CRIU failed, in words that a user can act on.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a CRIU operation failed.
+/// Why an operation of CRIU failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CriuError {
     /// The job is another user's, and CRIU would be root on its paths.
@@ -12,63 +12,63 @@ pub enum CriuError {
          install it beside phos-ft or in ../lib, as it is in the image"
     )]
     Library,
-    /// No CRIU anywhere.
+    /// No CRIU was found at any of these paths.
     #[error(
         "no criu program was found (looked at: {0}): run `make setup`, install criu 4.1 or newer, or name it with --criu PATH"
     )]
     Missing(String),
-    /// It does not start.
+    /// The program cannot be started.
     #[error(
         "{} cannot be started: {cause}. Run `make setup`, or name another with --criu PATH",
         .program.display()
     )]
     Start {
-        /// The program.
+        /// The path of the program.
         program: PathBuf,
-        /// Why.
+        /// The error of starting it.
         cause: io::Error,
     },
-    /// It starts and does not say its version.
+    /// The program starts and does not say its version.
     #[error(
         "{} ended without an answer{words}. Run `make setup`, or name another CRIU with --criu PATH (that of a bundle is \
          criu/criu, which finds the libraries beside it, not criu/bin/criu)",
         .program.display()
     )]
     Silent {
-        /// The program.
+        /// The path of the program.
         program: PathBuf,
         /// What it wrote first, after a colon; empty for nothing.
         words: String,
     },
-    /// Too old.
+    /// The version is too old for this kernel.
     #[error(
         "{} is version {found}; kernels from 6.13 on need 4.1 or newer: run `make setup`, or name a newer one with --criu PATH",
         .program.display()
     )]
     TooOld {
-        /// The program.
+        /// The path of the program.
         program: PathBuf,
-        /// Its version.
+        /// The version that the program says.
         found: String,
     },
-    /// It went away without an answer.
+    /// CRIU went away without an answer.
     #[error("criu ended without an answer (killed, or a crash): see its log")]
     Died,
-    /// Not protobuf.
+    /// An answer is not the protobuf message that it should be.
     #[error("criu answered something that is not its protocol: {0}")]
     Garbled(String),
-    /// Ours.
+    /// The agent's own part of the operation failed.
     #[error("cannot {what}: {cause}")]
     System {
-        /// What was tried.
+        /// What the agent tried.
         what: &'static str,
-        /// Why it failed.
+        /// The error that the system call returned.
         cause: io::Error,
     },
-    /// It said no.
+    /// CRIU answered that the operation failed.
     #[error("{what} failed: {reason}{}", tail_text(.tail))]
     Failed {
-        /// Dump or restore.
+        /// The operation: a dump or a restore.
         what: &'static str,
         /// The first error, with a remedy when it is a known one.
         reason: String,

@@ -1,8 +1,9 @@
-//! Files that the job has and that had no name any more at the checkpoint: CRIU's ghosts.
+//! Files that the job has open and that no longer had a name at the checkpoint: CRIU's ghosts.
 //!
-//! CRIU makes such a file anew, with the owner and the mode that the image says, under a name of its own beside the one that it had, and
-//! removes it. Where the job is another user's, that user is made the owner of all of them here: nobody gets by a name what has
-//! none, and files of others could neither be made nor linked with that user's rights (`shim/criu-limits`).
+//! CRIU makes such a file anew, with the owner and the mode that the image says, under a name of its own beside the one that it
+//! had, and removes it. Where the job runs as another user, that user is made the owner of all of them here: nobody can reach a
+//! file without a name by a name, and files of others could neither be made nor linked with that user's rights
+//! (`shim/criu-limits`).
 //!
 //! ```text
 //! ghost-file-N.img:  two magic numbers │ length, u32 │ ghost_file_entry │ what was in the file
@@ -31,11 +32,11 @@ const MOST: u32 = 64 << 10;
 /// A file without a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ghost {
-    /// The name that it had.
+    /// The path that the file had.
     pub path: PathBuf,
-    /// Whose it was.
+    /// The user and group that owned the file.
     pub owner: (u32, u32),
-    /// Its kind and mode (`st_mode`).
+    /// The file's kind and permission bits (`st_mode`).
     pub mode: u32,
 }
 
@@ -111,7 +112,7 @@ impl Image {
 /// All of an image. `images` is CRIU's directory.
 ///
 /// # Errors
-/// The file system's; [`io::ErrorKind::InvalidData`] for what is not understood.
+/// The error of the file system; [`io::ErrorKind::InvalidData`] for what is not understood.
 pub fn all(images: &Path) -> io::Result<Vec<Ghost>> {
     let mut found = Vec::new();
     for (id, path) in images::nameless(images)? {

@@ -1,4 +1,5 @@
-//! What an image would make of processes and open files, as far as it matters who may have what: parts of CRIU's `images/*.proto`.
+//! The processes and open files that an image would bring back, as far as it matters who may have them: parts of CRIU's
+//! `images/*.proto`.
 //!
 //! An image file is magic numbers and then messages, each after its length. `core-*.img` has one message, of a thread;
 //! `files.img` has one for each open or mapped file.
@@ -13,11 +14,11 @@ use prost::Message;
 const COMMON: u32 = 0x5456_4319;
 const CORE: u32 = 0x5505_3847;
 const REMAPS: u32 = 0x5913_3954;
-/// Of `files.img`.
+/// The magic number of `files.img`.
 pub(super) const FILES: u32 = 0x5630_3138;
-/// `files.img`.
+/// The name of the image of open files.
 pub(super) const FILES_NAME: &str = "files.img";
-/// Most bytes of one image that is read here.
+/// The most bytes of one image that are read here.
 const MOST: u64 = 256 << 20;
 
 /// `TASK_DEAD` and `TASK_ZOMBIE` of CRIU's `task_state`.
@@ -73,12 +74,12 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// All its users.
+    /// All user ids of the thread: real, effective, saved and of the file system.
     pub fn users(&self) -> [u32; 4] {
         [self.uid, self.euid, self.suid, self.fsuid]
     }
 
-    /// All its groups.
+    /// All group ids of the thread, supplementary ones included.
     pub fn groups(&self) -> impl Iterator<Item = u32> {
         [self.gid, self.egid, self.sgid, self.fsgid]
             .into_iter()
@@ -133,7 +134,7 @@ struct Remap {
 }
 
 impl Remap {
-    /// Of the file's image, if the file had no name any more: `GHOST`.
+    /// The number of the file's ghost image, if the file no longer had a name: `GHOST`.
     fn ghost(&self) -> Option<u32> {
         match self.kind {
             Some(1) => Some(self.to),
@@ -200,7 +201,7 @@ pub(super) fn split(bytes: &[u8], magic: u32) -> Option<Vec<&[u8]>> {
 /// Who the threads of an image would be. `images` is CRIU's directory.
 ///
 /// # Errors
-/// The file system's; [`io::ErrorKind::InvalidData`] for what is not understood, or does not say it.
+/// The error of the file system; [`io::ErrorKind::InvalidData`] for what is not understood, or does not say it.
 pub fn credentials(images: &Path) -> io::Result<Vec<Credentials>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(images)? {
@@ -228,9 +229,9 @@ pub fn credentials(images: &Path) -> io::Result<Vec<Credentials>> {
 /// The absolute paths that CRIU would use.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Paths {
-    /// What is opened.
+    /// Files that CRIU would open.
     pub opened: Vec<Opened>,
-    /// What sockets are bound to.
+    /// Sockets that CRIU would bind, with their paths.
     pub bound: Vec<Bound>,
 }
 
@@ -246,7 +247,7 @@ pub struct Opened {
 /// A name of a socket.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Bound {
-    /// As the program gave it.
+    /// The path as the program gave it, which may be relative.
     pub path: PathBuf,
     /// Whether it is there afterwards: a name that the job had removed CRIU removes again.
     pub stays: bool,

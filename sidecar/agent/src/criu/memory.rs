@@ -10,12 +10,12 @@ use prost::Message;
 
 use super::images::{bytes, damaged, magics, read, split};
 
-/// `MM_MAGIC`.
+/// The magic number of `mm-PID.img`: CRIU's `MM_MAGIC`.
 const MM: u32 = 0x5749_2820;
-/// `PAGEMAP_MAGIC`.
+/// The magic number of `pagemap-*.img`: CRIU's `PAGEMAP_MAGIC`.
 const PAGEMAP: u32 = 0x5608_4025;
 
-/// Bytes of a page.
+/// The size of a page, in bytes.
 pub const PAGE: u64 = 4096;
 
 /// `PE_PRESENT`: the page is in the file of pages.
@@ -54,7 +54,7 @@ struct Entry {
     status: u32,
 }
 
-/// What lies in an area.
+/// What the content of an area is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Pages of the process's own.
@@ -68,9 +68,9 @@ pub enum Kind {
 /// A part of a process's memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Area {
-    /// Its addresses.
+    /// The addresses of the area, in the process.
     pub addresses: Range<u64>,
-    /// What it is.
+    /// What the content of the area is.
     pub kind: Kind,
     /// Whether the process may read it.
     pub readable: bool,
@@ -101,7 +101,7 @@ impl Entry {
 /// The processes of an image that have memory: their PIDs, and the areas of each by address. Guards come after the others.
 ///
 /// # Errors
-/// The file system's; [`io::ErrorKind::InvalidData`] for what is not understood.
+/// The error of the file system; [`io::ErrorKind::InvalidData`] for what is not understood.
 pub fn areas(images: &Path) -> io::Result<Vec<(u32, Vec<Area>)>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(images)? {
@@ -129,7 +129,7 @@ struct Head {
 struct RunEntry {
     #[prost(uint64, required, tag = "1")]
     address: u64,
-    /// What versions before 4.2 go by.
+    /// The number of pages, as versions before 4.2 read it.
     #[prost(uint32, required, tag = "2")]
     few: u32,
     #[prost(bool, optional, tag = "3")]
@@ -146,14 +146,14 @@ const MOST: u64 = u32::MAX as u64;
 /// Neighbouring pages, by their first address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Run {
-    /// Of the first.
+    /// The address of the first page.
     pub address: u64,
-    /// How many.
+    /// The number of pages.
     pub pages: u64,
 }
 
 impl Run {
-    /// How long it is.
+    /// The length of the run in bytes.
     pub const fn bytes(&self) -> u64 {
         self.pages * PAGE
     }
@@ -167,14 +167,14 @@ impl Run {
 /// Which pages lie in a file of pages, in the order in which they lie there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageMap {
-    /// The number of the file.
+    /// The number of the file of pages: the `N` of `pages-N.img`.
     pub file: u32,
-    /// By address.
+    /// The runs of pages, by address.
     pub runs: Vec<Run>,
 }
 
 impl PageMap {
-    /// The file of the pages.
+    /// The path of the file of pages, in a directory of images.
     pub fn pages_path(&self, images: &Path) -> PathBuf {
         images.join(format!("pages-{}.img", self.file))
     }
@@ -207,7 +207,7 @@ impl PageMap {
     /// Writes it.
     ///
     /// # Errors
-    /// The file system's.
+    /// The error of the file system.
     pub fn write(&self, path: &Path) -> io::Result<()> {
         let mut bytes = magics(PAGEMAP).to_vec();
         let mut add = |message: Vec<u8>| {

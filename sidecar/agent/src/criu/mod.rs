@@ -66,12 +66,12 @@ pub fn patience(least: Duration, bytes: u64) -> Duration {
     least + Duration::from_secs(bytes / BYTES_PER_SECOND)
 }
 
-/// A usable CRIU.
+/// A CRIU program that can be used, and its version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Criu {
-    /// The program.
+    /// The path of the program.
     pub program: PathBuf,
-    /// E.g. `4.2.1`.
+    /// The version, as in `4.2.1`.
     pub version: String,
 }
 
@@ -133,8 +133,8 @@ fn usual_places() -> Vec<PathBuf> {
     places
 }
 
-/// The command that is CRIU. That of a bundle is run through its own loader, as its wrapper does it: an image need not have
-/// the shell that the wrapper is written for.
+/// The command that runs CRIU. A bundled CRIU is run through its own loader, as its wrapper does it: an image need not have the
+/// shell that the wrapper is written for.
 pub fn command(program: &Path) -> Command {
     let bundle = program.parent().unwrap_or(Path::new("/"));
     let (loader, binary) = (bundle.join(LOADER), bundle.join("bin/criu"));
@@ -155,10 +155,10 @@ pub fn command(program: &Path) -> Command {
     command
 }
 
-/// Whose the processes of a tree are.
+/// The users that the processes of a tree belong to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Users {
-    /// All of this process's user.
+    /// All processes are of this process's user.
     Own,
     /// Some of another user.
     Others,
@@ -167,13 +167,13 @@ pub enum Users {
 /// Who copies the content of the tree's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
-    /// CRIU.
+    /// CRIU copies it.
     Copied,
-    /// Whoever dumps, at the end; CRIU where the library that has it leave it is not installed.
+    /// The agent copies it, at the end; CRIU does where the library that tells it to leave the content is not installed.
     Left,
 }
 
-/// What is preloaded into a CRIU.
+/// The library that is preloaded into a CRIU, and what it is to do there.
 struct Preload<'a> {
     library: PathBuf,
     content: Content,
@@ -220,7 +220,7 @@ impl Preload<'_> {
     }
 }
 
-/// `criu check`.
+/// The command `criu check`, to be run by the caller.
 pub fn self_check(program: &Path) -> Command {
     let mut command = command(program);
     command.arg("check");
@@ -289,7 +289,7 @@ pub fn check(program: &Path) -> Result<Criu, CriuError> {
 
 /// What a program said first, in few words: that of the loader names the library which is missing.
 fn first_line(words: &mut File) -> String {
-    /// Bytes that are looked at.
+    /// The most bytes that are looked at.
     const MOST: u64 = 512;
     let mut bytes = Vec::new();
     let read = words
@@ -329,20 +329,20 @@ fn base_options(images: &OwnedFd, connections: Connections, log: &str) -> proto:
     }
 }
 
-/// What a dump is told.
+/// The options of a dump.
 #[derive(Debug, Clone, Copy)]
 pub struct DumpOptions {
-    /// The tree.
+    /// The PID of the tree's root.
     pub root: u32,
     /// Whether TCP connections go into the image.
     pub connections: Connections,
     /// CRIU's bound for freezing the tree, in seconds.
     pub freeze_seconds: u32,
-    /// Its bound after that, see [`patience`].
+    /// The bound for the work after that, see [`patience`].
     pub work: Duration,
-    /// Whose its processes are.
+    /// The users that the tree's processes belong to.
     pub users: Users,
-    /// Who copies its memory.
+    /// Who copies the content of the tree's memory.
     pub content: Content,
 }
 

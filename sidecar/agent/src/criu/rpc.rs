@@ -40,7 +40,7 @@ const SOCKET: RawFd = 60;
 const FIRST_INHERITED: RawFd = 61;
 /// Above every number used here.
 const PARKED: RawFd = 200;
-/// Most fds that are placed.
+/// The most fds that are placed.
 const PLACES: usize = 8;
 
 /// A running `criu swrk`.
@@ -57,9 +57,9 @@ fn system(what: &'static str) -> impl Fn(io::Error) -> CriuError {
 /// An fd for a restore: `key` as CRIU names the object, and the fd in this process.
 #[derive(Debug)]
 pub struct Inherited {
-    /// E.g. `pipe:[123]`.
+    /// CRIU's name for the object, as in `pipe:[123]`.
     pub key: String,
-    /// The end the job gets.
+    /// The fd that the job gets in its place.
     pub fd: OwnedFd,
 }
 

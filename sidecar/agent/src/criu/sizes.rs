@@ -1,8 +1,8 @@
 //! Letting CRIU open files that grew.
 //!
-//! CRIU notes the length of each regular file and refuses to open one that has another: also a data set or a log that the job
-//! only reads and that somebody else goes on appending to. The length stands in `files.img`, of which a restore has a copy of its
-//! own; where it is taken out, CRIU takes the file as it is.
+//! CRIU notes the length of each regular file and refuses to open one whose length has changed. That includes a data set or a log
+//! that the job only reads and that somebody else continues to append to. The length stands in `files.img`, of which a restore
+//! has a copy of its own; where it is taken out, CRIU takes the file as it is.
 //!
 //! `files.img` is two magic numbers and then messages, each after its length: `file_entry` of CRIU's `images/fdinfo.proto`. They
 //! are walked field by field and not decoded, so that what this program does not know stays as it is.
@@ -18,7 +18,7 @@ use prost::encoding::{WireType, encode_key, encode_varint};
 
 use super::wire::{Field, Malformed, fields};
 
-/// `file_entry.reg`.
+/// The number of the field `reg` in CRIU's `file_entry`.
 const REGULAR: u32 = 3;
 /// `reg_file_entry.name`.
 const NAME: u32 = 6;
@@ -86,7 +86,7 @@ fn rewritten(image: &[u8], paths: &BTreeSet<PathBuf>) -> io::Result<(Vec<u8>, us
 /// Lets CRIU open these files whatever length they have. `images` is its directory. How many entries that were.
 ///
 /// # Errors
-/// The file system's; [`io::ErrorKind::InvalidData`] for an image that is not understood, which is then as it was.
+/// The error of the file system; [`io::ErrorKind::InvalidData`] for an image that is not understood, which is then as it was.
 pub fn forget(images: &Path, paths: &BTreeSet<PathBuf>) -> io::Result<usize> {
     if paths.is_empty() {
         return Ok(0);

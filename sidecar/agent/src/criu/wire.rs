@@ -6,15 +6,15 @@ use prost::encoding::{WireType, decode_key, decode_varint};
 pub(super) struct Field<'a> {
     pub(super) number: u32,
     pub(super) whole: &'a [u8],
-    /// Of a field with a length: what is in it.
+    /// The content of a field with a length.
     pub(super) content: &'a [u8],
 }
 
-/// It is no message.
+/// The bytes are not a protobuf message.
 #[derive(Debug)]
 pub(super) struct Malformed;
 
-/// The fields of a message.
+/// The fields of a message, in their order.
 pub(super) fn fields(message: &[u8]) -> Result<Vec<Field<'_>>, Malformed> {
     let mut found = Vec::new();
     let mut rest = message;

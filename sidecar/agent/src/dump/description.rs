@@ -1,4 +1,4 @@
-//! What an image says besides CRIU's part: files are copied and `agent.json` is written, while the tree is frozen.
+//! The part of an image that is not CRIU's: files are copied and `agent.json` is written while the tree is frozen.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use crate::files::places::{self, Around};
 use crate::files::{self, Carry, linked, temporary};
 use crate::image::{
     self, AgentImage, Connections, FILES_DIR, FORMAT, FileRecord, LinkedFile, NeededPath, Place,
-    ShimImage, WITHOUT_LINKED,
+    ShimImage,
 };
 use crate::job::environment;
 use crate::tree::{self, TcpUse};
@@ -42,11 +42,7 @@ pub(super) fn describe(
     plan.image.subdirectory(FILES_DIR).map_err(failed)?;
     let carried = carry_files(plan, &tree.processes)?;
     let image = AgentImage {
-        format: if carried.linked.is_empty() {
-            WITHOUT_LINKED
-        } else {
-            FORMAT
-        },
+        format: FORMAT,
         phos_version: env!("CARGO_PKG_VERSION").into(),
         criu_version: facts.criu_version.to_owned(),
         arch: image::arch(),
@@ -92,7 +88,7 @@ fn have_connections_changed(
     match connections {
         Connections::Kept => plan.tcp == Tcp::Auto && !now().internal_only,
         Connections::Closed => {
-            let pids: Vec<ProcessId> = plan.processes.iter().map(|p| p.pid).collect();
+            let pids: Vec<ProcessId> = plan.processes.iter().map(|p| p.member.process).collect();
             !environment::ranks(&pids).is_empty()
                 && environment::closed_connections(&now(), plan.tcp).is_some()
         }

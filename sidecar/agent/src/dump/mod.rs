@@ -1,14 +1,14 @@
 //! The middle of a checkpoint, when every shim is detached: control state, CRIU, files, control state back.
 //!
-//! Runs in a thread of its own, because all of it blocks, while the main loop goes on reaping and listening.
+//! Runs in a thread of its own, because all of it blocks, while the main loop continues to reap and to listen.
 //!
 //! # Rules
 //!
 //! * Whatever happens, the processes end as they began: running and unlocked, unless [`DumpFailure::lost`] says
 //!   that one could not be brought back.
 //! * A cancelled dump is undone at the next step; CRIU is not interrupted, unless it hangs.
-//! * What belongs to the job and would not be in the image makes the dump fail, with the reason: strays (processes
-//!   whose parents have ended), CUDA processes that are about to connect.
+//! * A dump fails, with the reason, if something belongs to the job and would not be in the image: strays (processes whose
+//!   parents have ended), CUDA processes that are about to connect.
 
 mod description;
 mod pages;
@@ -23,7 +23,7 @@ use std::time::{Duration, Instant, SystemTime};
 use phos_gpu::control::ControlState;
 use phos_protocol::agent::{AttemptError, DumpFacts, DumpTimes};
 use phos_protocol::shim::Refusal;
-use phos_protocol::types::ProcessId;
+use phos_protocol::types::{MemberId, ProcessId};
 
 use self::description::{ImageFacts, describe};
 pub use self::plan::{DumpFailure, DumpPlan};
@@ -56,7 +56,7 @@ pub fn dump(plan: &DumpPlan, saved: &dyn Fn()) -> Result<Box<DumpFacts>, DumpFai
     };
     let tree = collect(plan.root)?;
     let without_shim = cuda_without_shim(&tree, plan)?;
-    let mut pids: Vec<ProcessId> = plan.processes.iter().map(|p| p.pid).collect();
+    let mut pids: Vec<ProcessId> = plan.processes.iter().map(|p| p.member.process).collect();
     pids.extend(&without_shim);
     check_room(plan, &tree, &pids)?;
     let driver = if pids.is_empty() {
@@ -212,7 +212,7 @@ fn in_the_way(
         .partition(|pid| checkpointed.contains(pid));
     if let Some(found) = with.into_iter().find_map(devices::left_behind) {
         let error = AttemptError::Shim {
-            pid: found.pid,
+            member: MemberId::here(found.pid),
             refusal: Refusal::Unsupported(found.to_string()),
         };
         return Some(DumpFailure {
@@ -265,7 +265,7 @@ fn cancelled(plan: &DumpPlan) -> Result<(), AttemptError> {
 fn cuda_without_shim(tree: &tree::Tree, plan: &DumpPlan) -> Result<Vec<ProcessId>, AttemptError> {
     let mut found = Vec::new();
     for &pid in &tree.processes {
-        if plan.processes.iter().any(|p| p.pid == pid) {
+        if plan.processes.iter().any(|p| p.member.process == pid) {
             continue;
         }
         // NVML opens the devices without it: a GPU monitor.
@@ -392,7 +392,7 @@ fn take_pages(
     })
 }
 
-/// Keeps the log of a dump for whoever looks into it.
+/// Keeps the log of a dump for a person to look into.
 fn keep_log(plan: &DumpPlan, name: &str) {
     let from = plan.image.path_of(CRIU_DIR).join(criu::DUMP_LOG);
     let to = plan.job_dir.join(name);

@@ -1,4 +1,4 @@
-//! What a dump is told, and how it fails.
+//! The input of a dump, and the ways in which it fails.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,42 +16,42 @@ use crate::job::spawn::InstalledShim;
 use crate::survey::Lasting;
 use crate::survey::devices::InTheWay;
 
-/// What a dump needs to know.
+/// Everything that a dump needs to know.
 #[derive(Debug)]
 pub struct DumpPlan {
-    /// The attempt.
+    /// The number of the attempt.
     pub seq: Sequence,
-    /// The job's name.
+    /// The name of the job.
     pub job: String,
-    /// The job's main process.
+    /// The PID of the job's main process.
     pub root: ProcessId,
     /// Processes with CUDA and a shim.
     pub processes: Vec<Process>,
     /// Device memory that the driver will save into their host memory, in bytes.
     pub native_bytes: u64,
-    /// Where everything goes.
+    /// The directory that the image is written to.
     pub image: Arc<ImageDirectory>,
     /// CRIU, already checked.
     pub criu: Criu,
-    /// The driver.
+    /// The driver's calls to save control state.
     pub control: Control,
     /// Files up to this size are copied.
     pub max_file_size: u64,
-    /// TCP connections.
+    /// What becomes of TCP connections of the job.
     pub tcp: Tcp,
-    /// Bounds.
+    /// The bounds of the steps of the dump.
     pub timeouts: Timeouts,
-    /// For the image.
+    /// The allocations in the vault, for the image's description.
     pub vault: Vec<VaultImage>,
-    /// For the image.
+    /// The allocations that each process imports, for the image's description.
     pub imports: Vec<(ProcessId, Vec<AllocationKey>)>,
-    /// For the image.
+    /// The stdio pipes of the job, for the image's description.
     pub stdio: Vec<StdioPipe>,
-    /// For the image.
+    /// The shim's library, for the image's description; `None` for a job without one.
     pub shim: Option<InstalledShim>,
-    /// For the image.
+    /// The path of the socket that shims look for, for the image's description.
     pub shim_socket: PathBuf,
-    /// For the image.
+    /// The GPU that stands for each one that processes name, for the image's description.
     pub moved: Vec<(GpuUuid, GpuUuid)>,
     /// Log of a failed dump goes here.
     pub job_dir: PathBuf,
@@ -61,10 +61,10 @@ pub struct DumpPlan {
     pub cancelled: Arc<AtomicBool>,
 }
 
-/// Why a dump failed.
+/// Why a dump failed, and what is left of the job.
 #[derive(Debug)]
 pub struct DumpFailure {
-    /// For the sidecar.
+    /// The error that the sidecar is told.
     pub error: AttemptError,
     /// Set when a process could not be brought back: the job has to be ended.
     pub lost: Option<String>,

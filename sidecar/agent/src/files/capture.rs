@@ -1,4 +1,4 @@
-//! At the checkpoint: which files the image describes, and which it carries.
+//! The checkpoint's part: which files the image describes, and which it carries.
 //!
 //! The tree stands still: lengths, contents and memory are of one instant.
 
@@ -15,14 +15,14 @@ use super::errors::{FilesError, io_error};
 use crate::image::{FILES_DIR, FileRecord, ImageDirectory, NeededCopy, NeededPath};
 use crate::{sparse, tree};
 
-/// Of which files that are only read the image has the content.
+/// Decides of which files that are only read the image carries the content.
 #[derive(Debug)]
 pub struct Carry<'a> {
     /// Those below these directories,
     pub below: &'a BTreeSet<PathBuf>,
     /// of at most this length in bytes, and not on a network file system, which the other machine has as well.
     pub most: u64,
-    /// Where to.
+    /// The image that the content is copied into.
     pub image: &'a ImageDirectory,
 }
 

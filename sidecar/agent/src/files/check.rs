@@ -1,4 +1,5 @@
-//! Before a restore: whether this place has what the image describes and does not carry. Nothing is changed.
+//! The check before a restore: whether this machine has the files that the image describes and does not carry. Nothing is
+//! changed.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -9,7 +10,7 @@ use std::path::{Path, PathBuf};
 use super::errors::FilesError;
 use crate::image::{FileRecord, NeededPath};
 
-/// Most paths that a refusal names.
+/// The most paths that a refusal names.
 const NAMED: usize = 20;
 
 /// Whether everything that an image needs and does not carry is here. Changes nothing.

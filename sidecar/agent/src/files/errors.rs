@@ -28,11 +28,11 @@ pub enum FilesError {
         .path.display(), .bytes >> 20, .room >> 20
     )]
     NoRoom {
-        /// Its name.
+        /// The path of the file to be copied.
         path: PathBuf,
-        /// What it takes.
+        /// The bytes that its content takes.
         bytes: u64,
-        /// What there is.
+        /// The bytes that there is room for.
         room: u64,
     },
     /// The content is needed and was not kept.
@@ -42,43 +42,43 @@ pub enum FilesError {
         .path.display()
     )]
     NoContent {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with the file, in words.
         found: String,
-        /// At the checkpoint.
+        /// The length that the file had at the checkpoint, in bytes.
         length: u64,
     },
     /// Something else has its name.
     #[error("{} is {kind} now and was a regular file at the checkpoint: move it away", .path.display())]
     NotRegular {
-        /// The path.
+        /// The path that the file had.
         path: PathBuf,
-        /// What is there.
+        /// The kind of file that is there now.
         kind: &'static str,
     },
-    /// Somebody else's file has its name.
+    /// A file of another user has the name.
     #[error(
         "{} belongs to user {found} now and belonged to user {owner} at the checkpoint, so it is not written to: give it back with \
          `chown {owner}`, or move it away",
         .path.display()
     )]
     Owner {
-        /// The path.
+        /// The path of the file.
         path: PathBuf,
-        /// Whose it is.
+        /// The user that owns what is there now.
         found: u32,
-        /// Whose it was.
+        /// The user that owned the file at the checkpoint.
         owner: u32,
     },
-    /// The file system said no.
+    /// An operation of the file system failed.
     #[error("cannot {what} {}: {cause}{}", .path.display(), remedy(.cause))]
     Io {
         /// What was tried.
         what: &'static str,
-        /// With which file.
+        /// The path that it was tried with.
         path: PathBuf,
-        /// Why it failed.
+        /// The error that the system call returned.
         cause: io::Error,
     },
 }

@@ -1,4 +1,4 @@
-//! Files that the job uses by a name that was removed while they have another one.
+//! Files that the job uses by a name that was removed, and that still have another name.
 //!
 //! glibc's `sem_open` makes a named semaphore under a temporary name, maps it, links it to `/dev/shm/sem.NAME` and removes the
 //! temporary name; Python's `multiprocessing` has one for each lock and queue unless its start method is `fork`. For the dump CRIU
@@ -8,9 +8,10 @@
 //! # Rules
 //!
 //! * [`capture`] runs while CRIU holds the tree frozen and its links are there.
-//! * All names lead to one file again: processes that open it by its name later share it with those that have it mapped. What has a
-//!   name now (of the processes that were killed) is replaced and not written to, since somebody else may use it, and kept beside
-//!   where it is another: the job went on with it. One that belongs to somebody else stays.
+//! * All names lead to one file again: processes that open it by its name later share it with those that have it mapped. A file
+//!   that has one of the names now (from the processes that were killed) is replaced and not written to, since somebody else may
+//!   use it; where it is another file, it is kept beside, as the job continued with it. A file that belongs to somebody else
+//!   stays.
 //! * The directories may be the job's own: files are got at by [`way`](crate::user::way).
 //! * Run again after a failure, [`put_back`] does it all again. CRIU removes its own names when the restore is done.
 //! * CRIU's names are counted from a small number in each dump, so two jobs on one machine have the same ones. While they are
@@ -37,7 +38,7 @@ use crate::image::{ImageDirectory, LinkedFile};
 use crate::tree;
 use crate::user::way::{self, Entry, Found};
 
-/// How CRIU's own names begin.
+/// The prefix of the names that CRIU gives.
 const REMAP: &[u8] = b"link_remap.";
 
 /// Most bytes of one: they are copied while the job stands still. A semaphore has 32.
@@ -132,7 +133,7 @@ impl Turn {
         Self { locks }
     }
 
-    /// For a dump of these processes.
+    /// The turn for a dump of these processes.
     pub fn to_dump(processes: &[u32]) -> Self {
         let removed = processes
             .iter()
@@ -141,7 +142,7 @@ impl Turn {
         Self::wait(&directories.collect(), OTHERS.0)
     }
 
-    /// For putting these back, until CRIU is done.
+    /// The turn for putting these files back, until CRIU is done.
     pub fn to_restore(files: &[LinkedFile]) -> Self {
         let remaps = files.iter().flat_map(|file| &file.remaps);
         let directories = remaps.filter_map(|remap| Some(remap.parent()?.to_owned()));

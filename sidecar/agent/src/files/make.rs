@@ -1,13 +1,13 @@
-//! Making what is missing at a restore: whole or not at all, and where it belongs.
+//! Makes what is missing at a restore: whole or not at all, and where it belongs.
 //!
 //! # Rules
 //!
-//! * Under its name only when it is whole, with owner and mode; an interruption leaves at most a `.phos-new-…`, and what
+//! * A file gets its name only when it is whole, with owner and mode; an interruption leaves at most a `.phos-new-…`, and what
 //!   somebody else made in the meantime stays.
 //! * The agent may be root and the job somebody else, who could have put symbolic links in the way: none is followed that
 //!   [`way`](crate::user::way) does not follow.
-//! * What is made is its maker's alone until it has its owner, and gets its mode last. No file of root's gets a bit that lets
-//!   others run it as root.
+//! * A new file is accessible to its maker alone until it has its owner, and gets its mode last. No file of root's gets a bit
+//!   that lets others run it as root.
 
 use std::ffi::OsStr;
 use std::fs::{File, Permissions};
@@ -22,7 +22,7 @@ use rustix::io::Errno;
 use crate::sparse;
 use crate::user::way;
 
-/// What is to be made.
+/// The kind of thing that is to be made.
 pub enum What<'a> {
     /// An empty directory.
     Directory,
@@ -44,7 +44,7 @@ pub fn mode_of_a_file(mode: u32, (user, group): (u32, u32)) -> u32 {
 /// that name is there by now.
 ///
 /// # Errors
-/// The file system's; a link of another user on the way; content that ends early.
+/// The error of the file system; a link of another user on the way; content that ends early.
 pub fn make(path: &Path, what: What<'_>, owner: (u32, u32), mode: u32) -> io::Result<bool> {
     let (Some(above), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::ErrorKind::InvalidInput.into());

@@ -1,8 +1,8 @@
 //! Files that the job has open for writing: what they were at the checkpoint, and putting them back.
 //!
-//! CRIU re-opens regular files by path and refuses when one has another length than at the dump. A job that
-//! went on after the checkpoint has appended to its logs, so a restore without this step would fail, and if it
-//! did not, the log would show steps twice.
+//! CRIU re-opens regular files by path and refuses when one has another length than at the dump. A job that continued after the
+//! checkpoint has appended to its logs, so a restore without this step would fail, and if it did not, the log would show steps
+//! twice.
 //!
 //! # Consistency
 //!
@@ -24,12 +24,13 @@
 //!
 //! What the job has open or mapped without writing to it (data sets, libraries, its program) is the user's: the image has the
 //! paths with length and mode, because CRIU takes nothing else back, and [`check`] says of all of them at once what this place
-//! lacks, before anything is fetched or changed. But what lies in temporary and cache directories ([`temporary`](crate::files::temporary))
-//! no other machine has: of such files the image has the contents, the smallest first, up to [`MOST_OF_OTHERS`](capture::MOST_OF_OTHERS) in all, and [`bring`]
-//! writes those that are missing. One that is there is the user's as well: another mode is refused, and that it is shorter.
+//! lacks, before anything is fetched or changed. But no other machine has what lies in temporary and cache directories
+//! ([`temporary`](crate::files::temporary)): of such files the image has the contents, the smallest first, up to
+//! [`MOST_OF_OTHERS`](capture::MOST_OF_OTHERS) in all, and [`bring`] writes those that are missing. A file that is there is the
+//! user's as well: it is refused if its mode has changed or if it has become shorter.
 //!
-//! One that has become longer was appended to, and is opened as it is ([`of_any_length`]): nothing that the job has read of it changed.
-//! Not so programs and libraries: longer ones are other builds.
+//! A file that has become longer was appended to, and is opened as it is ([`of_any_length`]): nothing that the job has read of it
+//! changed. Programs and libraries are an exception: longer ones are other builds.
 //!
 //! # Rules
 //!

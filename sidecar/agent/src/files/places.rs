@@ -26,9 +26,9 @@ use crate::tree;
 /// Whether a restore needs a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Need {
-    /// It fails without.
+    /// A restore fails without it.
     Always,
-    /// It goes on without.
+    /// A restore continues without it.
     Perhaps,
 }
 
@@ -102,7 +102,7 @@ fn above(path: &Path, need: Need, places: &mut BTreeMap<PathBuf, Place>) {
     }
 }
 
-/// Notes a place if it is there: what the job sees elsewhere (a root of its own) is no concern of ours.
+/// Notes a place if it is there: what the job sees elsewhere (a root of its own) does not matter here.
 fn note(path: &Path, kind: Kind, need: Need, places: &mut BTreeMap<PathBuf, Place>) {
     if is_pseudo(path) || places.contains_key(path) {
         return;
@@ -217,7 +217,14 @@ mod tests {
         directory(&work, 0o711);
         let _listener = UnixListener::bind(sockets.join("name with space.sock")).unwrap();
         let fifo = pipes.join("pipe");
-        nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::from_bits_truncate(0o620)).unwrap();
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            &fifo,
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::from_raw_mode(0o620),
+            0,
+        )
+        .unwrap();
         let _both = OpenOptions::new()
             .read(true)
             .write(true)

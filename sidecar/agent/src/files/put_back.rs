@@ -1,4 +1,4 @@
-//! At a restore: each file as it was at the checkpoint, and nobody's work lost by it.
+//! The restore's part: puts each file back as it was at the checkpoint, without losing anybody's work.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions, Permissions};
@@ -18,18 +18,18 @@ use crate::{sparse, tree};
 /// What [`put_back`] did to a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// It was as it should be.
+    /// The file was as it should be.
     Nothing,
-    /// Its tail was saved and cut off.
+    /// Its tail, beyond the length at the checkpoint, was saved and cut off.
     Cut {
-        /// Where the tail is.
+        /// The path that the tail was saved at, if it was.
         saved: Option<PathBuf>,
-        /// Its length.
+        /// The length of the tail in bytes.
         bytes: u64,
     },
     /// It was written from the image; what was there is saved.
     Rewritten {
-        /// Where the old file is, if there was one.
+        /// The path that the old file was saved at, if there was one.
         saved: Option<PathBuf>,
     },
 }
@@ -125,7 +125,7 @@ pub fn put_back(record: &FileRecord, contents: &Path) -> Result<Action, FilesErr
     Ok(action)
 }
 
-/// A file of somebody else is not the job's, whatever it is called: who could put it there may want it changed.
+/// A file of another user is not the job's, whatever it is called: the user that could put it there may want it changed.
 ///
 /// # Errors
 /// [`FilesError::Owner`].
@@ -269,7 +269,7 @@ fn read_full(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
 /// name.
 ///
 /// # Errors
-/// The file system's.
+/// The error of the file system.
 pub(super) fn save_beside(
     entry: &Entry,
     found: &Found,

@@ -1,8 +1,8 @@
-//! Which directories hold what a job may have made for itself: temporary files and caches of compiled code.
+//! The directories that hold what a job may have made for itself: temporary files and caches of compiled code.
 //!
 //! A job maps files that it, or a compiler it called, made there: Triton's launchers, TorchInductor's kernels, extensions built
-//! at the start. They are not open for writing, so they look like the libraries of the image that another machine has too; and it
-//! has not. [`files::needed`](crate::files::needed) puts such files into the checkpoint.
+//! at the start. They are not open for writing, so they look like the libraries of the image, which another machine has too; but
+//! these files it does not have. [`files::needed`](crate::files::needed) puts such files into the checkpoint.
 //!
 //! The rule goes by place, not by age: a cache may be older than the job.
 
@@ -12,13 +12,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-/// Everybody's.
+/// Directories that everybody may write to.
 const EVERYBODYS: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 /// Below `$HOME`: the XDG base directory specification's, Triton's and the CUDA driver's defaults.
 const BELOW_HOME: [&str; 3] = [".cache", ".triton", ".nv"];
 /// How the names of variables end that name a cache (`TRITON_CACHE_DIR`, `CUDA_CACHE_PATH`, `XDG_CACHE_HOME`, …).
 const CACHE_NAMES: [&[u8]; 3] = [b"CACHE_DIR", b"CACHE_PATH", b"CACHE_HOME"];
-/// Others that do.
+/// Names of other variables that name such a directory.
 const NAMES: [&[u8]; 5] = [
     b"TMPDIR",
     b"TMP",
@@ -28,7 +28,7 @@ const NAMES: [&[u8]; 5] = [
 ];
 /// How Python's multiprocessing names the directory that each process makes once and remembers.
 const REMEMBERED: &str = "pymp-";
-/// Most of them that are noted.
+/// The most of them that are remembered.
 const MOST_REMEMBERED: usize = 256;
 
 /// The directories, by the environment that the processes were started with. Some may lie in others.
@@ -70,7 +70,7 @@ pub fn remembered(processes: &[u32], directories: &BTreeSet<PathBuf>) -> Vec<Pat
     directories.iter().cloned().chain(made).collect()
 }
 
-/// Of an environment as `/proc/PID/environ` has it.
+/// Adds the directories that an environment names, in the form of `/proc/PID/environ`.
 fn named(environment: &[u8], found: &mut BTreeSet<PathBuf>) {
     for variable in environment.split(|&b| b == 0) {
         let Some(at) = variable.iter().position(|&b| b == b'=') else {

@@ -2,7 +2,7 @@
 //!
 //! # Compatibility
 //!
-//! What a reader of before does not know is left out where it can be (`skip_serializing_if`), and what an image of before does not
+//! A field that older readers do not know is left out where it can be (`skip_serializing_if`), and one that older images do not
 //! have has a default. A format that is newer than [`FORMAT`] is refused by its head alone.
 
 use std::net::IpAddr;
@@ -17,39 +17,38 @@ use super::errors::ImageError;
 use super::files::{FileRecord, LinkedFile, NeededPath, Place};
 use super::paths;
 
-/// Format of [`AgentImage`]. A reader refuses a newer one.
-pub const FORMAT: u32 = 2;
-/// That of images without [`LinkedFile`]s, so that older readers take them.
-pub const WITHOUT_LINKED: u32 = 1;
+/// Format of [`AgentImage`]. A reader refuses a newer one. Before 3 a process was named by its PID alone, before 2 there were
+/// no [`LinkedFile`]s.
+pub const FORMAT: u32 = 3;
 
 /// A stdio stream of the job that is a pipe to the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StdioPipe {
-    /// 0, 1 or 2.
+    /// The number of the stream: 0, 1 or 2.
     pub stream: u8,
     /// Inode of the pipe when the image was taken: CRIU knows it by this number.
     pub inode: u64,
 }
 
-/// The shim's library inside the job.
+/// The shim's library, as the job had it mapped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShimImage {
-    /// Where the processes have mapped it from.
+    /// The path from which the processes have mapped it.
     pub path: PathBuf,
     /// BLAKE3 of its bytes, in hex.
     pub blake3: String,
-    /// Its bytes: a name in `files/`.
+    /// The name in `files/` of the library's bytes.
     pub content: String,
 }
 
 /// An allocation as the vault held it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VaultImage {
-    /// The allocation.
+    /// The allocation, by its key and size.
     pub allocation: Allocation,
-    /// Bytes asked for.
+    /// The number of bytes that the application asked for.
     pub requested: u64,
-    /// Whether its owner has given out handles of it. Of images of before this was noted: it may have.
+    /// Whether its owner has given out handles of it; `true` for older images, which did not note it, as it may have.
     #[serde(default = "yes")]
     pub shared: bool,
 }
@@ -61,66 +60,67 @@ fn yes() -> bool {
 /// What becomes of TCP connections at a restore.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Connections {
-    /// They come back as they were.
+    /// The connections come back as they were.
     Kept,
-    /// They come back closed.
+    /// The connections come back closed.
     Closed,
 }
 
-/// `agent.json`.
+/// The content of `agent.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentImage {
     /// [`FORMAT`] of the writer.
     pub format: u32,
-    /// The writer's phos-ft version.
+    /// The phos-ft version that wrote the image.
     pub phos_version: String,
-    /// CRIU's version.
+    /// The version of the CRIU that made the image.
     pub criu_version: String,
-    /// `uname -m`.
+    /// The machine's architecture at the checkpoint, as `uname -m` says it.
     pub arch: String,
-    /// `uname -r`.
+    /// The kernel's release at the checkpoint, as `uname -r` says it.
     pub kernel: String,
     /// `cuDriverGetVersion`, 0 when no process uses CUDA.
     pub driver_version: u32,
-    /// The job's name.
+    /// The name of the job.
     pub job: String,
     /// The attempt: shims of the image wait as `Detached(seq)`.
     pub seq: Sequence,
-    /// The job's main process.
+    /// The PID of the job's main process.
     pub root_pid: ProcessId,
-    /// Every process and thread of the tree.
+    /// The ids of every process and thread of the tree.
     pub ids: Vec<u32>,
     /// Processes with CUDA and a shim.
     pub processes: Vec<Process>,
     /// Processes with CUDA and no shim: the driver saved all of their memory.
     pub without_shim: Vec<ProcessId>,
-    /// The allocations.
+    /// The allocations that were in the vault.
     pub vault: Vec<VaultImage>,
-    /// Who imports what.
+    /// The allocations of others that each process imports.
     pub imports: Vec<(ProcessId, Vec<AllocationKey>)>,
-    /// The stdio pipes.
+    /// The stdio streams that are pipes to the agent.
     pub stdio: Vec<StdioPipe>,
-    /// The socket the shims look for.
+    /// The path of the socket that the shims look for.
     pub shim_socket: PathBuf,
-    /// The shim.
+    /// The library of the shim; `None` for a job without one.
     pub shim: Option<ShimImage>,
     /// Working directories of the processes.
     #[serde(with = "paths::many")]
     pub directories: Vec<PathBuf>,
     /// Files open for writing.
     pub files: Vec<FileRecord>,
-    /// Files used by names that were removed. Empty in images of before they could be restored.
+    /// Files used by names that were removed. Empty in images from before they could be restored.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub linked: Vec<LinkedFile>,
-    /// What the processes use without writing to it. Empty in images of before it was noted.
+    /// What the processes use without writing to it. Empty in older images, which did not note it.
     #[serde(default)]
     pub needed: Vec<NeededPath>,
-    /// Directories and named pipes around all that, those above others first. Empty in images of before they were noted.
+    /// Directories and named pipes around all that, those above others first. Empty in older images, which did not note them.
     #[serde(default)]
     pub places: Vec<Place>,
     /// TCP ports the tree listens on.
     pub listening: Vec<u16>,
-    /// Addresses of the machine that its TCP sockets are to be bound to at a restore. Empty in images of before they were noted.
+    /// Addresses of the machine that its TCP sockets are to be bound to at a restore. Empty in older images, which did not note
+    /// them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<IpAddr>,
     /// Whether TCP connections are in the image (else they come back closed).
@@ -128,7 +128,8 @@ pub struct AgentImage {
     /// GPU as the processes name it → the GPU it was, of a job that was moved: see [`moved`](crate::restore::gpus::moved).
     #[serde(default)]
     pub moved: Vec<(GpuUuid, GpuUuid)>,
-    /// Every GPU that the driver had, used or not: see [`complete`](crate::restore::gpus::complete). Empty in images of before it was noted.
+    /// Every GPU that the driver had, used or not: see [`complete`](crate::restore::gpus::complete). Empty in older images, which
+    /// did not note it.
     #[serde(default)]
     pub machine_gpus: Vec<GpuUuid>,
 }
@@ -175,7 +176,7 @@ impl AgentImage {
     }
 }
 
-/// `uname -m`.
+/// This machine's architecture, as `uname -m` says it.
 pub fn arch() -> String {
     rustix::system::uname()
         .machine()
@@ -183,7 +184,7 @@ pub fn arch() -> String {
         .into_owned()
 }
 
-/// `uname -r`.
+/// This machine's kernel release, as `uname -r` says it.
 pub fn kernel() -> String {
     rustix::system::uname()
         .release()
@@ -193,6 +194,8 @@ pub fn kernel() -> String {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use phos_protocol::types::MemberId;
+
     use super::*;
 
     pub(crate) fn sample() -> AgentImage {
@@ -238,6 +241,39 @@ pub(crate) mod tests {
         }
         let bytes = serde_json::to_vec(&json).unwrap();
         assert_eq!(AgentImage::parse(&bytes).unwrap(), sample());
+    }
+
+    #[test]
+    fn an_image_that_names_processes_by_their_pid_alone_is_read() {
+        let owner = MemberId::here(10_000);
+        let key = AllocationKey { owner, id: 4 };
+        let mut image = sample();
+        image.processes = vec![Process {
+            member: owner,
+            devices: vec![],
+        }];
+        image.vault = vec![VaultImage {
+            allocation: Allocation {
+                key,
+                device: 0,
+                bytes: 1 << 21,
+                kind: phos_protocol::types::AllocationKind::Plain,
+                rdma: false,
+            },
+            requested: 5,
+            shared: false,
+        }];
+        image.imports = vec![(10_001, vec![key])];
+        let now = serde_json::to_string(&image).unwrap();
+        let before = now
+            .replace(r#""member":[0,10000]"#, r#""pid":10000"#)
+            .replace(r#""owner":[0,10000]"#, r#""owner":10000"#);
+        let counts =
+            [r#""pid":10000"#, r#""owner":10000"#].map(|found| before.matches(found).count());
+        assert_eq!(counts, [1, 2], "{before}");
+        for json in [now, before] {
+            assert_eq!(AgentImage::parse(json.as_bytes()).unwrap(), image);
+        }
     }
 
     #[test]

@@ -16,17 +16,17 @@ use super::errors::ImageError;
 
 /// Name of [`AgentImage`] in the directory.
 pub const AGENT_FILE: &str = "agent.json";
-/// CRIU's images.
+/// The directory of CRIU's images, in that of the image.
 pub const CRIU_DIR: &str = "criu";
-/// File contents.
+/// The directory of the contents of files, in that of the image.
 pub const FILES_DIR: &str = "files";
 
 /// The size of the pages that an image in memory has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pages {
-    /// Those of the machine: for many small files.
+    /// The machine's own page size: for many small files.
     Small,
-    /// Of 2 MiB, where the kernel has them: a dump is a third faster, and every file takes a multiple of that.
+    /// Huge pages of 2 MiB, where the kernel has them: a dump is a third faster, and every file takes a multiple of that.
     Huge,
 }
 
@@ -67,7 +67,7 @@ impl ImageDirectory {
         })
     }
 
-    /// The directory.
+    /// The descriptor of the directory, by which everything in it is reached.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
@@ -109,12 +109,12 @@ impl ImageDirectory {
         .map_err(|e| ImageError::io(format!("open {name}/ of the image"))(e.into()))
     }
 
-    /// Bytes that can still be written.
+    /// The number of bytes that can still be written to the directory.
     pub fn free_bytes(&self) -> u64 {
         rustix::fs::fstatvfs(&self.fd).map_or(u64::MAX, |s| s.f_bavail.saturating_mul(s.f_frsize))
     }
 
-    /// Bytes of all files.
+    /// The number of bytes that all files in the directory have.
     pub fn used_bytes(&self) -> u64 {
         tree_bytes(&self.path_of(""))
     }

@@ -5,17 +5,17 @@ use std::io;
 /// Why an image cannot be used or written.
 #[derive(Debug, thiserror::Error)]
 pub enum ImageError {
-    /// The file system said no.
+    /// An operation of the file system failed.
     #[error("cannot {what}: {cause}{remedy}")]
     Io {
-        /// What was tried.
+        /// What was tried, and with which path.
         what: String,
-        /// Why it failed.
+        /// The error that the system call returned.
         cause: io::Error,
-        /// What to do.
+        /// What the user can do about it.
         remedy: &'static str,
     },
-    /// Not JSON, or not this JSON.
+    /// The description is not JSON, or not of this form.
     #[error(
         "agent.json of the image does not parse ({0}): the image is damaged; use the checkpoint before"
     )]
@@ -26,19 +26,19 @@ pub enum ImageError {
         env!("CARGO_PKG_VERSION")
     )]
     Newer {
-        /// In the image.
+        /// The format of the image.
         found: u32,
-        /// The writer's version.
+        /// The phos-ft version that wrote the image.
         by: String,
         /// The newest format that this program reads.
         reads: u32,
     },
-    /// Another machine type.
+    /// The image was made on another machine type.
     #[error("the image was taken on {image} and this machine is {here}: restore it on {image}")]
     Arch {
-        /// Of the image.
+        /// The architecture of the machine that the image was made on.
         image: String,
-        /// Of this machine.
+        /// The architecture of this machine.
         here: String,
     },
 }

@@ -9,16 +9,16 @@ use super::paths;
 /// A file as it was at the checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileRecord {
-    /// Absolute path.
+    /// The absolute path of the file.
     #[serde(with = "paths::one")]
     pub path: PathBuf,
-    /// Length in bytes.
+    /// The length of the file in bytes.
     pub length: u64,
-    /// Permission bits.
+    /// The permission bits of the file.
     pub mode: u32,
-    /// Owner.
+    /// The user that owns the file.
     pub uid: u32,
-    /// Group.
+    /// The group of the file.
     pub gid: u32,
     /// Name in `files/` of its content; `None` when it was over the size limit.
     pub content: Option<String>,
@@ -27,14 +27,14 @@ pub struct FileRecord {
 /// A file or directory that the job uses without writing to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NeededPath {
-    /// Absolute path.
+    /// The absolute path of the file or directory.
     #[serde(with = "paths::one")]
     pub path: PathBuf,
     /// Length in bytes; `None`: a directory.
     pub length: Option<u64>,
-    /// Permission bits.
+    /// The permission bits of the file or directory.
     pub mode: u32,
-    /// Owner; `None` in images of before it was noted.
+    /// The user that owns it; `None` in older images, which did not note it.
     #[serde(default)]
     pub uid: Option<u32>,
     /// What to make it from where it is missing; `None` of what any machine must have.
@@ -47,9 +47,9 @@ pub struct NeededPath {
 pub struct NeededCopy {
     /// Where its content begins in `files/others`, in bytes.
     pub offset: u64,
-    /// Owner.
+    /// The user that owns the file.
     pub uid: u32,
-    /// Group.
+    /// The group of the file.
     pub gid: u32,
 }
 
@@ -59,22 +59,22 @@ pub struct LinkedFile {
     /// The names that it has at the restore alone.
     #[serde(with = "paths::many")]
     pub remaps: Vec<PathBuf>,
-    /// Its others.
+    /// The file's own names, which it has beside those.
     #[serde(with = "paths::many")]
     pub names: Vec<PathBuf>,
-    /// Length in bytes.
+    /// The length of the file in bytes.
     pub length: u64,
-    /// Permission bits.
+    /// The permission bits of the file.
     pub mode: u32,
-    /// Owner.
+    /// The user that owns the file.
     pub uid: u32,
-    /// Group.
+    /// The group of the file.
     pub gid: u32,
     /// Name in `files/` of its content.
     pub content: String,
 }
 
-/// What a place is.
+/// Whether a place is a directory or a named pipe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -87,18 +87,18 @@ pub enum Kind {
 /// A directory or a named pipe as it was at the checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
-    /// Absolute path.
+    /// The absolute path of the place.
     #[serde(with = "paths::one")]
     pub path: PathBuf,
-    /// Which of the two.
+    /// Whether it is a directory or a named pipe.
     pub kind: Kind,
-    /// Permission bits.
+    /// The permission bits of the place.
     pub mode: u32,
-    /// Owner.
+    /// The user that owns the place.
     pub uid: u32,
-    /// Group.
+    /// The group of the place.
     pub gid: u32,
-    /// Whether a restore goes on without it.
+    /// Whether a restore continues without it.
     #[serde(default)]
     pub perhaps: bool,
 }

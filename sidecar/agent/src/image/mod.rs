@@ -6,9 +6,9 @@
 //! agent.json   everything a restore needs to know before it starts: AgentImage
 //! ```
 //!
-//! The directory is the root of a tmpfs of its own that is mounted nowhere: only its fd exists. So no path is
-//! shared with the sidecar, the job does not see it, and its memory is given back when the last fd is closed,
-//! whoever dies in whatever order.
+//! The directory is the root of a tmpfs of its own that is mounted nowhere: only its fd exists. So no path is shared with the
+//! sidecar, the job does not see it, and its memory is given back when the last fd is closed, in whatever order the processes
+//! die.
 //!
 //! | module | its reason to change |
 //! |---|---|
@@ -27,7 +27,7 @@ mod paths;
 #[cfg(test)]
 pub(crate) use description::tests;
 pub use description::{
-    AgentImage, Connections, FORMAT, ShimImage, StdioPipe, VaultImage, WITHOUT_LINKED, arch, kernel,
+    AgentImage, Connections, FORMAT, ShimImage, StdioPipe, VaultImage, arch, kernel,
 };
 pub use directory::{AGENT_FILE, CRIU_DIR, FILES_DIR, ImageDirectory, Pages};
 pub use errors::ImageError;

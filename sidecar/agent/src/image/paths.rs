@@ -1,4 +1,4 @@
-//! Paths in an image's description: text, or, as far as a path is no UTF-8, its bytes.
+//! Paths in an image's description: as text, or as bytes where a path is not UTF-8.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -35,12 +35,12 @@ impl Written {
 pub mod one {
     use super::*;
 
-    /// As text or bytes.
+    /// Writes a path as text, or as bytes where it is no UTF-8.
     pub fn serialize<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
         Written::of(path).serialize(to)
     }
 
-    /// Either.
+    /// Reads a path that was written as text or as bytes.
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<PathBuf, D::Error> {
         Written::deserialize(from).map(Written::path)
     }
@@ -50,12 +50,12 @@ pub mod one {
 pub mod many {
     use super::*;
 
-    /// As text or bytes.
+    /// Writes paths, each as text, or as bytes where it is no UTF-8.
     pub fn serialize<S: Serializer>(paths: &[PathBuf], to: S) -> Result<S::Ok, S::Error> {
         to.collect_seq(paths.iter().map(|path| Written::of(path)))
     }
 
-    /// Either.
+    /// Reads paths that were written as text or as bytes.
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<PathBuf>, D::Error> {
         let written = Vec::<Written>::deserialize(from)?;
         Ok(written.into_iter().map(Written::path).collect())

@@ -1,10 +1,11 @@
-//! What the machine of an attempt decides, carried out: the processes and the sidecar are told, the image's directory is made, the
+//! Carries out what the machine of an attempt decides: the processes and the sidecar are told, the image's directory is made, the
 //! dump is started.
 //!
 //! # Rules
 //!
-//! * Effects are carried out in their order and to the end before the next event is taken in. What comes of one (a connection that
-//!   turns out to be broken, say) is an event that waits its turn: so no process is told to go on and asked to stop after that.
+//! * Effects are carried out in their order and to the end before the next event is taken in. What comes of one (a connection
+//!   that turns out to be broken, say) is an event that waits its turn: so no process is told to continue and asked to stop after
+//!   that.
 //! * Nothing is decided here.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -15,7 +16,7 @@ use std::time::Instant;
 
 use phos_protocol::agent::{AttemptError, DumpFacts, JobState, QuiesceTime, ToSidecar};
 use phos_protocol::shim::{Refusal, Sequence, ShimState, TableEntry, ToShim, Usage};
-use phos_protocol::types::{AllocationKey, ProcessId};
+use phos_protocol::types::{AllocationKey, MemberId, ProcessId};
 
 use super::Init;
 use super::worker::Done;
@@ -72,8 +73,8 @@ impl Checkpoint {
     }
 }
 
-/// Turns are for a process alone: one that has fallen quiet would be held while another still takes them, and that may
-/// wait for it. And a shim of before, in a restored process, knows none. Then the job is held for the shorter of both times.
+/// Turns are for a process alone: one that has fallen quiet would be held while another still takes them, and that may wait for
+/// it. And an older shim, in a restored process, does not know turns. Then the job is held for the shorter of both times.
 fn granted(time: QuiesceTime, mut take_turns: impl Iterator<Item = bool>) -> QuiesceTime {
     match (take_turns.next(), take_turns.next()) {
         (Some(true), None) => time,
@@ -198,7 +199,7 @@ impl Init {
 
     // --------------------------------------------------------------------------------------- asked by the sidecar
 
-    /// `Quiesce`.
+    /// Begins an attempt at the sidecar's `Quiesce`, or answers why not.
     pub(super) fn begin_attempt(
         &mut self,
         seq: Sequence,
@@ -256,7 +257,10 @@ impl Init {
             ));
         }
         if let Some((pid, refusal)) = self.unsupported() {
-            return Err(AttemptError::Shim { pid, refusal });
+            return Err(AttemptError::Shim {
+                member: MemberId::here(pid),
+                refusal,
+            });
         }
         let unconnected: Vec<ProcessId> = self
             .processes
@@ -324,7 +328,7 @@ impl Init {
 
     // ------------------------------------------------------------------------------------------ said by the shims
 
-    /// A part of a table.
+    /// Takes in a part of a process's table, for the attempt or farewell that it belongs to.
     pub(super) fn attempt_table(
         &mut self,
         pid: ProcessId,
@@ -374,7 +378,7 @@ impl Init {
         }
     }
 
-    /// A process ended.
+    /// Tells the attempt that a process ended.
     pub(super) fn attempt_process_gone(&mut self, pid: ProcessId) {
         self.checkpoint.tables.remove(&pid);
         self.attempt(Input::ProcessEnded { pid });
@@ -388,7 +392,7 @@ impl Init {
             self.vault
                 .apply(pid, table)
                 .map_err(|e| AttemptError::Shim {
-                    pid,
+                    member: MemberId::here(pid),
                     refusal: Refusal::Other(e.to_string()),
                 })?;
         }
@@ -398,7 +402,10 @@ impl Init {
                 "it uses allocation {} of process {}, which the agent does not hold",
                 key.id, key.owner
             ));
-            return Err(AttemptError::Shim { pid, refusal });
+            return Err(AttemptError::Shim {
+                member: MemberId::here(pid),
+                refusal,
+            });
         }
         failpoint::hit("agent:after-quiesce");
         Ok(())

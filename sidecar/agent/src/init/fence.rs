@@ -6,9 +6,9 @@
 //!
 //! # Rules
 //!
-//! * The note is of one host name, which is the container's own identity: a container that was made anew (`docker compose
-//!   down` and `up`, another Pod) was started by somebody who wants the job here, and the note no longer counts. Where the
-//!   name is always the same, the message says which file to remove.
+//! * The note applies to one host name, which is the container's own identity: a container that was made anew (`docker compose
+//!   down` and `up`, another Pod) was started by somebody who wants the job here, and the note no longer counts. Where the name
+//!   is always the same, the message says which file to remove.
 //! * Failing to write it fails nothing: the job ends all the same.
 
 use std::io;
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use crate::AgentError;
 
-/// Where the note lies.
+/// The path of the note.
 pub(super) fn path(job_dir: &Path) -> PathBuf {
     job_dir.join("fenced")
 }
@@ -28,7 +28,7 @@ fn here() -> String {
         .into_owned()
 }
 
-/// Leaves the note.
+/// Writes the note that another node has the job, with the reason given.
 pub(super) fn note(job_dir: &Path, reason: &str) {
     let path = path(job_dir);
     if let Err(e) = std::fs::write(&path, format!("{}\n{reason}\n", here())) {
@@ -40,7 +40,7 @@ pub(super) fn note(job_dir: &Path, reason: &str) {
     }
 }
 
-/// Refuses to go on where a note of this host lies; removes one of another.
+/// Refuses to continue where a note of this host lies; removes a note of another host.
 ///
 /// # Errors
 /// [`AgentError::Fenced`]; [`AgentError::RunDir`] if the note cannot be read or removed.

@@ -1,12 +1,11 @@
-//! The life of the job: its start, its end, and who decides what comes then.
+//! The life of the job: its start, its end, and who decides what follows.
 
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use phos_protocol::agent::{Exit, JobState, ToSidecar};
 use phos_protocol::types::ProcessId;
 use phos_shared::run_dir;
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::Init;
 use super::restore::Restore;
@@ -143,7 +142,7 @@ impl Init {
         Ok(())
     }
 
-    /// Listens for shims.
+    /// Begins to listen for shims.
     pub(super) fn listen(&mut self) -> Result<(), AgentError> {
         let own = self.config.shim_socket();
         let paths = listen_paths(&own, self.job.other_socket.as_deref());
@@ -164,7 +163,8 @@ impl Init {
     /// SIGKILL to every process of the namespace but this one.
     pub(super) fn kill_everything(&mut self) {
         // No process to kill is no error here.
-        let _ = kill(Pid::from_raw(-1), Signal::SIGKILL);
+        // `kill(-1)`: the group of PID 1 is everybody.
+        let _ = kill_process_group(Pid::INIT, Signal::KILL);
         self.kill.until = Some(Instant::now() + self.config.timeouts.reap);
     }
 
@@ -200,7 +200,7 @@ impl Init {
         self.ending.failed = Some(AgentError::DriverHangs);
     }
 
-    /// The job cannot go on: ends it, so that it is resumed from a checkpoint like after a crash.
+    /// Ends a job that cannot continue, so that it is resumed from a checkpoint as after a crash.
     pub(super) fn job_is_lost(&mut self, why: &str) {
         tracing::error!(
             why,
@@ -227,7 +227,7 @@ impl Init {
         }
     }
 
-    /// The job's main process ended.
+    /// Does what follows from the end of the job's main process.
     pub(super) fn on_job_exit(&mut self, exit: Exit) {
         tracing::info!(code = exit.shell_code(), "the job's main process ended");
         self.job.root = None;

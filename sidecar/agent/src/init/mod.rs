@@ -18,8 +18,8 @@
 //!
 //! # Crash
 //!
-//! This process is PID 1: when it ends, however, the kernel ends every process of the job. Nothing has to be cleaned
-//! up then but the sockets' paths, which the next agent replaces.
+//! This process is PID 1: when it ends, in whatever way, the kernel ends every process of the job. Nothing has to be cleaned up
+//! then but the sockets' paths, which the next agent replaces.
 
 mod attempt;
 mod fence;
@@ -39,7 +39,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use nix::sys::signalfd::SignalFd;
 use phos_protocol::agent::{Exit, JobState};
 use phos_protocol::shim::Sequence;
 use phos_protocol::types::{GpuUuid, ProcessId};
@@ -61,7 +60,7 @@ use crate::control::Control;
 use crate::criu;
 use crate::image::ImageDirectory;
 use crate::job::namespace::PidCounter;
-use crate::job::signals;
+use crate::job::signals::{SignalDescriptor, Signals};
 use crate::job::spawn::{self, InstalledShim, NofileLimit};
 use crate::job::stdio::{Generation, Stdio};
 use crate::network::addresses;
@@ -69,19 +68,19 @@ use crate::survey::Survey;
 use crate::user::JobUser;
 use crate::vault::Vault;
 
-/// The job as a whole.
+/// What the agent knows of the job as a whole.
 #[derive(Debug)]
 struct Job {
     state: JobState,
-    /// Its main process.
+    /// The PID of the job's main process; `None` while none runs.
     root: Option<ProcessId>,
     /// Whether its present processes were restored.
     restored: bool,
-    /// How often it was brought back.
+    /// How often the job was brought back by this agent.
     restarts: u32,
-    /// Its streams.
+    /// The streams of the current generation, if there is one.
     streams: Option<Generation>,
-    /// The shim its processes have mapped.
+    /// The library of the shim that the job's processes have mapped.
     shim: Option<InstalledShim>,
     /// The socket its shims look for, when it is another than the agent's.
     other_socket: Option<PathBuf>,
@@ -92,7 +91,7 @@ struct Job {
 /// What jobs are started, looked at and brought back with.
 #[derive(Debug)]
 struct Tools {
-    /// The PIDs of the namespace.
+    /// The PID counter of the namespace.
     pids: Arc<PidCounter>,
     /// The limit of open files that the job gets.
     limit: NofileLimit,
@@ -114,7 +113,7 @@ pub(super) struct Init {
     config: AgentConfig,
     /// A random number by which a sidecar that connects again knows whether this is still the same agent.
     id: u64,
-    signals: SignalFd,
+    signals: SignalDescriptor,
     tools: Tools,
     worker: Worker,
     shims: ShimServer,
@@ -134,7 +133,7 @@ pub(super) struct Init {
     waiting_for_memory: Vec<ConnectionId>,
     /// What the sidecar was told of processes that rule checkpoints out.
     notice: Notice,
-    /// The number of the newest attempt, whoever made it.
+    /// The number of the newest attempt, whichever sidecar made it.
     last_seq: Sequence,
     /// Until the attempt begins that is to begin when a process waits for its work.
     watching: Option<Watching>,
@@ -184,7 +183,9 @@ impl Init {
     fn new(config: AgentConfig) -> Result<Self, AgentError> {
         let system =
             |what: &'static str| move |cause: std::io::Error| AgentError::System { what, cause };
-        let signals = signals::open().map_err(|e| system("open a signal descriptor")(e.into()))?;
+        let signals = Signals::block()
+            .and_then(|signals| signals.descriptor())
+            .map_err(system("open a signal descriptor"))?;
         let limit = NofileLimit::raise();
         let pids = Arc::new(PidCounter::open()?);
         let (dir, lock) = open_job_dir(&config)?;

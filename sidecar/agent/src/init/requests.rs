@@ -1,4 +1,4 @@
-//! What the sidecar asks for, and what it is told unasked.
+//! The requests of the sidecar, and what it is told without asking.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -23,27 +23,27 @@ const TOLD: usize = 16 << 10;
 /// What the sidecar is told of processes that rule checkpoints out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tell {
-    /// The reason, if there is one.
+    /// The reason, if checkpoints are ruled out; otherwise nothing.
     WhatIs,
-    /// The reason, or that there is none any more.
+    /// The reason, or that there no longer is one.
     AlsoNothing,
 }
 
 /// The sidecar wants to know when the job waits for its work.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Watching {
-    /// The attempt that is to begin then.
+    /// The number of the attempt that is to begin then.
     pub(super) seq: Sequence,
-    /// It knows.
+    /// Whether the sidecar was told of such a moment.
     pub(super) told: bool,
 }
 
 /// What the sidecar was told of processes that rule checkpoints out.
 #[derive(Debug, Default)]
 pub(super) struct Notice {
-    /// When it was told last.
+    /// When the sidecar was told last, if it was.
     pub(super) told: Option<Instant>,
-    /// When to tell it again.
+    /// When the sidecar is to be told again, if it is.
     pub(super) due: Option<Instant>,
 }
 
@@ -167,7 +167,7 @@ impl Init {
         }
     }
 
-    /// Nobody wants to know any more. Who has said that it waits is held for what does not come.
+    /// Ends the watch. A process that has said that it waits would be held for a request that does not come.
     pub(super) fn end_watch(&mut self) {
         if self.watching.take().is_none() {
             return;
@@ -238,8 +238,8 @@ impl Init {
     }
 }
 
-/// The command as the sidecar and the store hear of it, without [secrets](phos_shared::mask). Of a longer one the beginning, and a digest of all of it, so that
-/// another command is still known as another.
+/// The command as the sidecar and the store hear of it, without [secrets](phos_shared::mask). A longer one is cut to its
+/// beginning and a digest of all of it, so that another command is still told apart.
 fn told_command(command: &[std::ffi::OsString]) -> Vec<String> {
     let all: Vec<String> = command
         .iter()

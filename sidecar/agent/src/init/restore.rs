@@ -1,4 +1,4 @@
-//! Bringing the job back, as a state machine.
+//! Brings the job back, as a state machine.
 //!
 //! ```text
 //! Clearing ──▶ Reviving ──▶ Attaching ──▶ over: the job runs
@@ -12,7 +12,7 @@
 //! * A failure leaves the agent waiting, so that the sidecar can try an older checkpoint.
 //! * Every stage ends: one that hangs is killed, and a driver that hangs even then ends the agent, so that whoever
 //!   started it starts another.
-//! * The sidecar is not needed after `Restore`: should it vanish, the restore goes on.
+//! * The sidecar is not needed after `Restore`: if it vanishes, the restore continues.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
@@ -37,7 +37,7 @@ use crate::restore::{ReviveError, RevivePlan, revive};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// The old tree is ended.
+    /// The old tree is being ended.
     Clearing,
     /// A worker puts files back and runs CRIU.
     Reviving,
@@ -55,7 +55,7 @@ enum Phase {
 /// What the sidecar has brought for a restore.
 #[derive(Debug, Default)]
 pub(super) struct Incoming {
-    /// The directory that it fills.
+    /// The directory that the sidecar fills with the image.
     pub(super) directory: Option<Arc<ImageDirectory>>,
     /// The GPU memory of the image, with its contents.
     pub(super) memory: Vec<(Allocation, OwnedFd)>,
@@ -69,9 +69,9 @@ pub(super) struct Restore {
     stage_began: Instant,
     directory: Arc<ImageDirectory>,
     image: AgentImage,
-    /// Of the GPUs that the job uses: where each was, where it will be. Empty when it stays.
+    /// Old GPU → new GPU, for the GPUs that the job uses. Empty when the job stays where it was.
     gpus: Vec<(GpuUuid, GpuUuid)>,
-    /// What the driver is told.
+    /// Old GPU → new GPU, as the driver is told.
     pairs: Vec<(GpuUuid, GpuUuid)>,
     members: BTreeMap<ProcessId, Phase>,
     times: RestoreTimes,
@@ -96,10 +96,10 @@ impl Restore {
 /// Why a restore does not begin.
 #[derive(Debug, thiserror::Error)]
 enum Refused {
-    /// Not this image, or not now.
+    /// The image cannot be restored, or not now.
     #[error("{0}")]
     Image(String),
-    /// Not on this machine.
+    /// The job cannot be restored on this machine.
     #[error("{0}")]
     Move(#[from] MoveError),
 }
@@ -108,7 +108,7 @@ enum Refused {
 type Checked = (Arc<ImageDirectory>, AgentImage, Vec<(GpuUuid, GpuUuid)>);
 
 impl Init {
-    /// `Restore`.
+    /// Begins a restore at the sidecar's `Restore`, or answers why not.
     pub(super) fn begin_restore(&mut self, gpus: Vec<(GpuUuid, GpuUuid)>) {
         match self.check_restore(&gpus) {
             Ok((directory, image, pairs)) => {
@@ -121,7 +121,7 @@ impl Init {
                     members: image
                         .processes
                         .iter()
-                        .map(|p| (p.pid, Phase::Away))
+                        .map(|p| (p.member.process, Phase::Away))
                         .collect(),
                     directory,
                     image,
@@ -288,7 +288,7 @@ impl Init {
             })
     }
 
-    /// The worker is done.
+    /// Takes in the result of the worker that put files back and ran CRIU.
     pub(super) fn revive_ended(&mut self, outcome: Result<(ProcessId, RestoreTimes), ReviveError>) {
         let bound = self.config.timeouts.attach;
         let (root, times) = match outcome {
@@ -443,7 +443,7 @@ impl Init {
         }
     }
 
-    /// The job runs again, or has done so.
+    /// Ends a restore whose job runs again, or has run and ended.
     pub(super) fn restore_is_over(&mut self) {
         let Some(restore) = self.restore.take() else {
             return;

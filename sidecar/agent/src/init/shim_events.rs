@@ -1,4 +1,4 @@
-//! What the shims say, and the ends of their connections and processes.
+//! Handles what the shims say, and the ends of their connections and processes.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use phos_protocol::agent::{JobState, ToSidecar};
 use phos_protocol::shim::{HELD, Refusal, Sequence, ShimState, ToAgent as FromShim, ToShim, Usage};
-use phos_protocol::types::{Allocation, AllocationKey, Device, GpuUuid, ProcessId};
+use phos_protocol::types::{Allocation, AllocationKey, Device, GpuUuid, MemberId, ProcessId};
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::Init;
@@ -19,7 +19,7 @@ use crate::vault::Entry;
 
 /// How a process gives the agent memory that it shares.
 enum Handle {
-    /// It did so before.
+    /// The agent has it from before.
     Known,
     /// Beside the message.
     Brought(OwnedFd),
@@ -161,7 +161,7 @@ impl Init {
         }
     }
 
-    /// A process has waited for its own work. The first of them is who was waited for.
+    /// A process has waited for its own work. The first one that does is the one that was watched for.
     fn on_moment(&mut self, pid: ProcessId, seq: u64) {
         if let Some(watching) = &mut self.watching
             && watching.seq == seq
@@ -257,7 +257,7 @@ impl Init {
         // A PID may have been used again, and the number of an allocation with it.
         let same = self
             .processes
-            .get(&key.owner)
+            .get(&key.owner.process)
             .is_some_and(|p| p.instance == instance);
         let found = self.vault.get(&key);
         let found = found.filter(|_| same && self.vault.is_shared(&key));
@@ -302,7 +302,7 @@ impl Init {
         allocation: Allocation,
         handle: Handle,
     ) {
-        let answer = if allocation.key.owner != pid {
+        let answer = if allocation.key.owner != MemberId::here(pid) {
             Err(format!(
                 "process {pid} exports an allocation of process {}",
                 allocation.key.owner

@@ -1,20 +1,20 @@
-//! How the agent comes to its end: signals, the grace period of SIGTERM, and a job that another node has taken over.
+//! How the agent ends: signals, the grace period of SIGTERM, and a job that another node has taken over.
 
 use std::time::Instant;
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use phos_protocol::agent::{JobState, ToSidecar};
+use rustix::process::Signal;
 
 use super::Init;
 use crate::AgentError;
 use crate::attempt::Input;
 use crate::init::fence;
+use crate::job::signals;
 
 /// SIGTERM was received.
 #[derive(Debug)]
 pub(super) struct Stopping {
-    /// The sidecar may work until then.
+    /// The time until which the sidecar may work, if it is waited for.
     pub(super) sidecar_until: Option<Instant>,
     kill_at: Instant,
     pub(super) signalled: bool,
@@ -22,7 +22,7 @@ pub(super) struct Stopping {
 }
 
 impl Stopping {
-    /// When something is to be done next.
+    /// The next time at which something is to be done.
     pub(super) fn deadline(&self) -> Option<Instant> {
         if self.signalled {
             return (!self.killed).then_some(self.kill_at);
@@ -42,22 +42,22 @@ pub(super) struct Ending {
     pub(super) fenced: Option<String>,
     /// The code that the agent ends with, when it is to end.
     pub(super) exit: Option<i32>,
-    /// Why the agent ends, if it fails.
+    /// The error that the agent ends with, if it fails.
     pub(super) failed: Option<AgentError>,
 }
 
 impl Init {
     pub(super) fn on_signal(&mut self, signal: Signal) {
         match signal {
-            Signal::SIGCHLD => {}
-            Signal::SIGTERM => self.on_terminate(),
+            Signal::CHILD => {}
+            Signal::TERM => self.on_terminate(),
             other => {
                 if let Some(root) = self.job.root {
-                    if matches!(other, Signal::SIGINT | Signal::SIGQUIT) {
+                    if matches!(other, Signal::INT | Signal::QUIT) {
                         self.ending.interrupted = Some(Instant::now());
                     }
-                    let _ = kill(Pid::from_raw(root.cast_signed()), other);
-                } else if matches!(other, Signal::SIGINT | Signal::SIGQUIT | Signal::SIGHUP) {
+                    signals::send(root, other);
+                } else if matches!(other, Signal::INT | Signal::QUIT | Signal::HUP) {
                     // Nothing runs: the signal is for us.
                     self.ending.exit = Some(self.code_without_job(other));
                 }
@@ -68,7 +68,7 @@ impl Init {
     fn code_without_job(&self, signal: Signal) -> i32 {
         match self.job.state {
             JobState::Ended(exit) => exit.shell_code(),
-            _ => 128 + signal as i32,
+            _ => 128 + signal.as_raw(),
         }
     }
 
@@ -80,7 +80,7 @@ impl Init {
             return;
         }
         if self.job.root.is_none() && self.restore.is_none() {
-            self.ending.exit = Some(self.code_without_job(Signal::SIGTERM));
+            self.ending.exit = Some(self.code_without_job(Signal::TERM));
             return;
         }
         let now = Instant::now();
@@ -106,7 +106,7 @@ impl Init {
         };
         if let Some(root) = self.job.root {
             stopping.signalled = true;
-            let _ = kill(Pid::from_raw(root.cast_signed()), Signal::SIGTERM);
+            signals::send(root, Signal::TERM);
         }
     }
 
@@ -123,7 +123,7 @@ impl Init {
             if self.job.root.is_some() {
                 self.begin_kill();
             } else {
-                self.ending.exit = Some(self.code_without_job(Signal::SIGTERM));
+                self.ending.exit = Some(self.code_without_job(Signal::TERM));
             }
         } else if !stopping.signalled && stopping.sidecar_until.is_some_and(|u| now >= u) {
             stopping.sidecar_until = None;

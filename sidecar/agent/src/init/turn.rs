@@ -3,7 +3,6 @@
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::Signal;
 use phos_protocol::agent::JobState;
 use rustix::event::{PollFd, PollFlags, poll};
 
@@ -25,10 +24,8 @@ const SHIM_EVENTS: usize = 256;
 impl Init {
     pub(super) fn turn(&mut self) -> Result<(), AgentError> {
         self.wait()?;
-        while let Ok(Some(info)) = self.signals.read_signal() {
-            if let Ok(signal) = Signal::try_from(info.ssi_signo.cast_signed()) {
-                self.on_signal(signal);
-            }
+        while let Some(signal) = self.signals.next() {
+            self.on_signal(signal);
         }
         self.reap();
         while let Some(done) = self.worker.take() {

@@ -1,4 +1,4 @@
-//! Threads for what blocks, and how their results come back to the main loop.
+//! Threads for blocking work, and how their results come back to the main loop.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use super::Init;
 use crate::dump::DumpFailure;
 use crate::restore::ReviveError;
 
-/// What a worker brings back.
+/// A result that a worker brings back to the main loop.
 #[derive(Debug)]
 pub(super) enum Done {
     /// [`dump`](crate::dump::dump) ended.
     Dumped(Result<Box<DumpFacts>, DumpFailure>),
-    /// The dump of this attempt has saved the control state and goes on.
+    /// The dump of this attempt has saved the control state and continues.
     ControlSaved(Sequence),
     /// [`revive`](crate::restore::revive) ended.
     Revived(Result<(ProcessId, RestoreTimes), ReviveError>),
@@ -71,7 +71,7 @@ impl Worker {
         self.wake.as_fd()
     }
 
-    /// The next result, if there is one.
+    /// The next result, without waiting.
     pub(super) fn take(&self) -> Option<Done> {
         let mut count = [0_u8; 8];
         let _ = rustix::io::read(&*self.wake, &mut count);

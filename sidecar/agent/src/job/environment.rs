@@ -1,5 +1,5 @@
-//! What the job's environment is given so that what it does can be checkpointed: only variables that the user set nowhere,
-//! and only such as take nothing from a job on one machine.
+//! Variables that are added to the job's environment so that what it does can be checkpointed: only those that the user has not
+//! set anywhere, and that take nothing from a job on one machine.
 //!
 //! | variable | why |
 //! |---|---|
@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use phos_protocol::types::ProcessId;
 
 use crate::config::Tcp;
+use crate::proc;
 use crate::tree::TcpUse;
 
 /// See the module's table.
@@ -123,13 +124,10 @@ fn hopeless(environment: &[u8], driver: u32) -> Option<String> {
 /// Whether a process has communicators, as far as can be told from outside: a socket or a segment of NCCL's, or a thread that
 /// watches over one. A library that is only mapped tells nothing.
 fn has_communicators(pid: ProcessId, sockets: &[u64]) -> bool {
-    let segment = std::fs::read_to_string(format!("/proc/{pid}/maps"))
-        .is_ok_and(|maps| maps.contains("/dev/shm/nccl-"));
+    let segment = proc::text(pid, "maps").is_ok_and(|maps| maps.contains("/dev/shm/nccl-"));
     let thread = || {
-        let tasks = std::fs::read_dir(format!("/proc/{pid}/task"));
-        tasks.into_iter().flatten().flatten().any(|task| {
-            std::fs::read_to_string(task.path().join("comm"))
-                .is_ok_and(|name| name.starts_with("pt_nccl_") || name.starts_with("NCCL "))
+        proc::has_thread(pid, |name| {
+            name.starts_with("pt_nccl_") || name.starts_with("NCCL ")
         })
     };
     let socket = || {

@@ -13,15 +13,15 @@
 //!
 //! * The outer process dies → the inner one gets SIGKILL (parent death signal), and with PID 1 the kernel ends
 //!   everything in the namespace.
-//! * The inner process dies → the same, and the outer one exits with 128 + signal.
+//! * The inner process dies → the kernel ends everything in the namespace as well, and the outer process exits with 128 + signal.
 //!
 //! # /proc
 //!
-//! A fresh `/proc` has none of what a container runtime mounts over parts of it, and in a container it would undo that: root could
-//! write to `/proc/sys/kernel/core_pattern`, and the machine would run what stands there. So the same parts are [masked](mask). CRIU and
-//! the job are in the agent's mount namespace, where mounts are in no image. Neither the agent nor CRIU needs what is masked: PIDs are
-//! chosen by `clone3`, and by [a proc that is mounted nowhere](PidCounter). A job that is root could take the masks away if it had
-//! SYS_ADMIN: see [`forgo_ours`](crate::user::forgo_ours).
+//! A fresh `/proc` has none of what a container runtime mounts over parts of it, and in a container it would undo that: root
+//! could write to `/proc/sys/kernel/core_pattern`, and the machine would run what stands there. So the same parts are
+//! [masked](mask). CRIU and the job are in the agent's mount namespace, so that images contain no mounts. Neither the agent nor
+//! CRIU needs what is masked: PIDs are chosen by `clone3`, and by [a proc that is mounted nowhere](PidCounter). A job that is
+//! root could take the masks away if it had SYS_ADMIN: see [`forgo_ours`](crate::user::forgo_ours).
 //!
 //! # PIDs
 //!
@@ -33,13 +33,19 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 
-use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
-use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, pthread_sigmask};
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-use nix::unistd::{ForkResult, Pid, fork, getpid, setsid};
+use nix::unistd::{ForkResult, fork};
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, mount, mount_bind, mount_bind_recursive, mount_change,
+    mount_remount,
+};
+use rustix::process::{
+    Pid, Signal, WaitOptions, getpid, kill_process, set_parent_process_death_signal, setsid,
+    waitpid,
+};
 
-use crate::job::signals;
+use crate::job::signals::{self, Signals};
+use crate::proc;
 
 /// The job starts at one of so many PIDs from here on.
 const FIRST_JOB_PID: u32 = 10_000;
@@ -74,19 +80,19 @@ pub enum NamespaceError {
     System {
         /// What was tried.
         what: &'static str,
-        /// Why it failed.
+        /// The error that the system call returned.
         cause: io::Error,
     },
 }
 
-fn system(what: &'static str) -> impl Fn(nix::Error) -> NamespaceError {
+fn system<E: Into<io::Error>>(what: &'static str) -> impl Fn(E) -> NamespaceError {
     move |e| NamespaceError::System {
         what,
         cause: e.into(),
     }
 }
 
-/// Who the calling process is after [`enter`].
+/// Which process the caller is after [`enter`].
 #[derive(Debug)]
 pub enum Entered {
     /// PID 1 of the job's namespace.
@@ -121,10 +127,8 @@ fn effective_capabilities() -> u64 {
 
 /// A field of this process's `/proc/self/status`.
 pub fn own_status(name: &str) -> Option<String> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let mut fields = status.lines().filter_map(|line| line.split_once(':'));
-    let (_, value) = fields.find(|(field, _)| *field == name)?;
-    Some(value.trim().to_owned())
+    let status = proc::text(std::process::id(), "status").ok()?;
+    proc::field(&status, name).map(str::to_owned)
 }
 
 /// Whether this process has a seccomp filter: a container's profile.
@@ -147,8 +151,7 @@ pub fn missing_capabilities() -> Vec<&'static str> {
         .collect()
 }
 
-/// Becomes PID 1 of a namespace, making one if need be. The caller must be single-threaded (it forks and goes
-/// on in the child).
+/// Becomes PID 1 of a namespace, making one if need be. The caller must be single-threaded (it forks and continues in the child).
 ///
 /// # Errors
 /// [`NamespaceError`]; nothing was started.
@@ -157,26 +160,20 @@ pub fn enter() -> Result<Entered, NamespaceError> {
     if !missing.is_empty() {
         return Err(NamespaceError::Capabilities(missing));
     }
-    if getpid().as_raw() == 1 {
+    if getpid().is_init() {
         return Ok(Entered::Init);
     }
     unshare(CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNS)
         .map_err(system("make a PID and a mount namespace"))?;
     // Blocked before the fork, so that no signal is lost in either process.
-    let handled = signals::handled();
-    pthread_sigmask(SigmaskHow::SIG_BLOCK, Some(&handled), None)
-        .map_err(system("block signals"))?;
-    let (watch, held) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(|e| {
-        NamespaceError::System {
-            what: "make a pipe",
-            cause: e.into(),
-        }
-    })?;
+    let handled = Signals::block().map_err(system("block signals"))?;
+    let (watch, held) =
+        rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(system("make a pipe"))?;
     // SAFETY: the caller is single-threaded, so the child may go on as a normal program.
     match unsafe { fork() }.map_err(system("fork"))? {
         ForkResult::Parent { child } => {
             drop(watch);
-            let code = outer(child, &handled);
+            let code = outer(child.as_raw(), &handled);
             drop(held);
             Ok(Entered::Outer(code))
         }
@@ -190,7 +187,7 @@ pub fn enter() -> Result<Entered, NamespaceError> {
 
 /// The child's set-up: dies with its parent, has its own session and `/proc`.
 fn inner(watch: OwnedFd) -> Result<(), NamespaceError> {
-    nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)
+    set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(system("tie the agent to its parent"))?;
     // The parent may have died before: then its end of the pipe is closed.
     let mut fds = [rustix::event::PollFd::new(
@@ -205,24 +202,16 @@ fn inner(watch: OwnedFd) -> Result<(), NamespaceError> {
         std::process::exit(137);
     }
     setsid().map_err(system("make a session"))?;
-    mount(
-        None::<&str>,
-        "/",
-        None::<&str>,
-        MsFlags::MS_REC | MsFlags::MS_SLAVE,
-        None::<&str>,
-    )
-    .map_err(system("make mounts private"))?;
-    mount(
-        Some("proc"),
-        "/proc",
-        Some("proc"),
-        MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC,
-        None::<&str>,
-    )
-    .map_err(system("mount a fresh /proc"))?;
+    let below = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
+    mount_change("/", below).map_err(system("make mounts private"))?;
+    mount("proc", "/proc", "proc", NOTHING, None).map_err(system("mount a fresh /proc"))?;
     mask()
 }
+
+/// No devices, no programs, no set-user-ID.
+const NOTHING: MountFlags = MountFlags::NOSUID
+    .union(MountFlags::NODEV)
+    .union(MountFlags::NOEXEC);
 
 /// What container runtimes let be read only (`runc`, `containerd`), and `/proc/scsi` hidden with the rest.
 const READ_ONLY: [&str; 5] = [
@@ -247,17 +236,14 @@ const HIDDEN: [&str; 10] = [
 
 /// Makes parts of `/proc` read-only and hides others, as container runtimes do. What this kernel does not have needs nothing.
 fn mask() -> Result<(), NamespaceError> {
-    let nothing = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
-    let over =
-        |from: &str, at: &str, flags| mount(Some(from), at, None::<&str>, flags, None::<&str>);
     for path in READ_ONLY {
         if !std::path::Path::new(path).exists() {
             continue;
         }
-        over(path, path, MsFlags::MS_BIND | MsFlags::MS_REC)
+        mount_bind_recursive(path, path)
             .and_then(|()| {
-                let again = MsFlags::MS_BIND | MsFlags::MS_REMOUNT | MsFlags::MS_RDONLY;
-                over(path, path, again | nothing)
+                let again = MountFlags::BIND | MountFlags::RDONLY;
+                mount_remount(path, again | NOTHING, c"")
             })
             .map_err(system("make parts of /proc read-only"))?;
     }
@@ -266,15 +252,10 @@ fn mask() -> Result<(), NamespaceError> {
             continue;
         };
         if found.is_dir() {
-            mount(
-                Some("tmpfs"),
-                path,
-                Some("tmpfs"),
-                MsFlags::MS_RDONLY | nothing,
-                Some("size=0k"),
-            )
+            let flags = MountFlags::RDONLY | NOTHING;
+            mount("tmpfs", path, "tmpfs", flags, Some(c"size=0k"))
         } else {
-            over("/dev/null", path, MsFlags::MS_BIND)
+            mount_bind("/dev/null", path)
         }
         .map_err(system("hide parts of /proc"))?;
     }
@@ -282,21 +263,24 @@ fn mask() -> Result<(), NamespaceError> {
 }
 
 /// The process outside: forwards signals, waits, returns the exit code.
-fn outer(child: Pid, handled: &SigSet) -> i32 {
+fn outer(child: i32, handled: &Signals) -> i32 {
+    let child = Pid::from_raw(child);
     loop {
-        let signal = match handled.wait() {
-            Ok(signal) => signal,
-            Err(_) => continue,
+        let Ok(signal) = handled.wait() else {
+            continue;
         };
-        if signal != Signal::SIGCHLD {
+        if signal != Signal::CHILD {
             // An error means that the child is gone; the wait below will say so.
-            let _ = kill(child, signal);
+            let _ = child.map(|child| kill_process(child, signal));
             continue;
         }
-        match waitpid(child, Some(WaitPidFlag::WNOHANG)) {
-            Ok(WaitStatus::Exited(_, code)) => return code,
-            Ok(WaitStatus::Signaled(_, signal, _)) => return 128 + signal as i32,
-            Ok(_) => {}
+        match waitpid(child, WaitOptions::NOHANG) {
+            Ok(Some((_, status))) => {
+                if let Some(exit) = signals::exit_of(status) {
+                    return exit.shell_code();
+                }
+            }
+            Ok(None) => {}
             Err(_) => return 1,
         }
     }
@@ -394,14 +378,7 @@ pub fn all_ids() -> io::Result<std::collections::BTreeSet<u32>> {
         };
         ids.insert(pid);
         // A process that ended meanwhile has no threads.
-        let Ok(tasks) = std::fs::read_dir(format!("/proc/{pid}/task")) else {
-            continue;
-        };
-        for task in tasks.flatten() {
-            if let Some(tid) = task.file_name().to_str().and_then(|s| s.parse().ok()) {
-                ids.insert(tid);
-            }
-        }
+        ids.extend(proc::threads(pid));
     }
     Ok(ids)
 }

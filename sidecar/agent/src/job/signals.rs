@@ -1,51 +1,97 @@
 //! Signals as file descriptors, and reaping.
 //!
-//! Every signal the agent handles is blocked in all its threads from the start and read from a signalfd by the
-//! main loop: nothing runs in a handler. PID 1 must reap everything that is reparented to it; exit statuses of
-//! processes nobody asked about are dropped.
+//! Every signal the agent handles is blocked in all its threads from the start and read from a signalfd by the main loop: nothing
+//! runs in a handler. PID 1 must reap everything that is reparented to it; exit statuses of processes that nobody asked about are
+//! dropped.
 //!
 //! `std::process::Command::spawn` waits for its child by itself when `exec` fails. [`children`] keeps the reaper
 //! out meanwhile.
 
 use std::collections::BTreeSet;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use nix::sys::signal::{SigSet, SigmaskHow, Signal, pthread_sigmask};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal as Mask, pthread_sigmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-use nix::unistd::Pid;
 use phos_protocol::agent::Exit;
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, wait};
 
-/// Signals that are passed on to the job's main process as they come.
-pub const FORWARDED: [Signal; 7] = [
-    Signal::SIGHUP,
-    Signal::SIGINT,
-    Signal::SIGQUIT,
-    Signal::SIGUSR1,
-    Signal::SIGUSR2,
-    Signal::SIGWINCH,
-    Signal::SIGCONT,
+/// All signals the agent handles. Those but SIGTERM and SIGCHLD are passed on to the job's main process as they come.
+const HANDLED: [Mask; 9] = [
+    Mask::SIGHUP,
+    Mask::SIGINT,
+    Mask::SIGQUIT,
+    Mask::SIGUSR1,
+    Mask::SIGUSR2,
+    Mask::SIGWINCH,
+    Mask::SIGCONT,
+    Mask::SIGTERM,
+    Mask::SIGCHLD,
 ];
 
-/// All signals the agent handles.
-pub fn handled() -> SigSet {
-    let mut set = SigSet::empty();
-    for signal in FORWARDED {
-        set.add(signal);
-    }
-    set.add(Signal::SIGTERM);
-    set.add(Signal::SIGCHLD);
-    set
+/// The handled signals, blocked and waited for.
+#[derive(Debug)]
+pub struct Signals {
+    set: SigSet,
 }
 
-/// Blocks the handled signals and opens their descriptor.
-///
-/// # Errors
-/// The system calls'.
-pub fn open() -> nix::Result<SignalFd> {
-    let set = handled();
-    pthread_sigmask(SigmaskHow::SIG_BLOCK, Some(&set), None)?;
-    SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
+impl Signals {
+    /// Blocks them: from now on none is lost.
+    ///
+    /// # Errors
+    /// The error that the system call returns.
+    pub fn block() -> io::Result<Self> {
+        let set = HANDLED.into_iter().collect();
+        pthread_sigmask(SigmaskHow::SIG_BLOCK, Some(&set), None)?;
+        Ok(Self { set })
+    }
+
+    /// Waits for the next.
+    ///
+    /// # Errors
+    /// The error that the system call returns.
+    pub fn wait(&self) -> io::Result<Signal> {
+        named(self.set.wait()? as i32)
+    }
+
+    /// A descriptor from which they are read.
+    ///
+    /// # Errors
+    /// The error that the system call returns.
+    pub fn descriptor(&self) -> io::Result<SignalDescriptor> {
+        let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
+        Ok(SignalDescriptor(SignalFd::with_flags(&self.set, flags)?))
+    }
+}
+
+fn named(number: i32) -> io::Result<Signal> {
+    Signal::from_named_raw(number).ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+/// The descriptor from which the handled signals are read.
+#[derive(Debug)]
+pub struct SignalDescriptor(SignalFd);
+
+impl SignalDescriptor {
+    /// The next signal that has arrived, without waiting.
+    pub fn next(&self) -> Option<Signal> {
+        let info = self.0.read_signal().ok()??;
+        named(info.ssi_signo.cast_signed()).ok()
+    }
+}
+
+impl AsFd for SignalDescriptor {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// Sends a signal. It is no error if the process has gone: the reaper will say so.
+pub fn send(pid: u32, signal: Signal) {
+    if let Some(pid) = Pid::from_raw(pid.cast_signed()) {
+        let _ = rustix::process::kill_process(pid, signal);
+    }
 }
 
 /// The agent's own helpers that have not been reaped.
@@ -60,44 +106,46 @@ pub fn children() -> MutexGuard<'static, BTreeSet<u32>> {
 /// Ends the helpers of this process (CRIU): what they were doing cannot succeed any more.
 pub fn kill_children() {
     for &pid in children().iter() {
-        let pid = i32::try_from(pid)
-            .ok()
-            .and_then(rustix::process::Pid::from_raw);
-        if let Some(pid) = pid {
-            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
-        }
+        send(pid, Signal::KILL);
     }
 }
 
-/// What the reaper found.
+/// What the reaper found in one pass.
 #[derive(Debug, Default)]
 pub struct Reaped {
-    /// Who ended, and how.
+    /// The PIDs that ended, and how each did.
     pub ended: Vec<(u32, Exit)>,
     /// No child is left at all.
     pub none_left: bool,
 }
+
+/// How a process ended, if that is what `waitpid` says of it.
+pub fn exit_of(status: WaitStatus) -> Option<Exit> {
+    let exited = status.exit_status().map(Exit::Code);
+    exited.or_else(|| status.terminating_signal().map(Exit::Signal))
+}
+
+/// `__WALL`: children that `clone` made without SIGCHLD as well.
+const WALL: WaitOptions = WaitOptions::from_bits_retain(libc::__WALL.cast_unsigned());
 
 /// Reaps all children that have ended.
 pub fn reap() -> Reaped {
     let mut helpers = children();
     let mut reaped = Reaped::default();
     loop {
-        let (pid, exit) = match waitpid(
-            Pid::from_raw(-1),
-            Some(WaitPidFlag::WNOHANG | WaitPidFlag::__WALL),
-        ) {
-            Ok(WaitStatus::Exited(pid, code)) => (pid, Exit::Code(code)),
-            Ok(WaitStatus::Signaled(pid, signal, _)) => (pid, Exit::Signal(signal as i32)),
-            Ok(WaitStatus::StillAlive) => return reaped,
-            Ok(_) => continue,
-            Err(nix::Error::EINTR) => continue,
+        let (pid, status) = match wait(WaitOptions::NOHANG | WALL) {
+            Ok(Some(ended)) => ended,
+            Ok(None) => return reaped,
+            Err(rustix::io::Errno::INTR) => continue,
             Err(_) => {
                 reaped.none_left = true;
                 return reaped;
             }
         };
-        let pid = pid.as_raw().unsigned_abs();
+        let Some(exit) = exit_of(status) else {
+            continue;
+        };
+        let pid = pid.as_raw_nonzero().get().unsigned_abs();
         if !helpers.remove(&pid) {
             reaped.ended.push((pid, exit));
         }
@@ -107,7 +155,7 @@ pub fn reap() -> Reaped {
 /// For a child between `fork` and `exec`: no signal blocked.
 ///
 /// # Errors
-/// The system call's.
+/// The error that the system call returns.
 pub fn unblock_all() -> std::io::Result<()> {
     pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None).map_err(Into::into)
 }

@@ -1,10 +1,10 @@
-//! Starting CMD.
+//! Starts CMD.
 //!
-//! The job gets a session of its own, the shim preloaded, pipes as its standard streams, and a seccomp filter
-//! that answers `ENOSYS` to io_uring: rings cannot be dumped, and programs that find none fall back. The same to `clone3`, whose
-//! flags no filter can see: CRIU needs it, so a container's profile lets it through, and the job would get a user namespace by it. It
-//! inherits no other descriptors: what somebody else opened belongs to another mount namespace or process and cannot be in an
-//! image. Nor does it get the capabilities that are there for the agent and CRIU.
+//! The job gets a session of its own, the shim preloaded, pipes as its standard streams, and a seccomp filter that answers
+//! `ENOSYS` to io_uring: rings cannot be dumped, and programs that find none fall back. It answers the same to `clone3`, whose
+//! flags no filter can see: CRIU needs the call, so a container's profile lets it through, and the job could make a user
+//! namespace with it. The job inherits no other descriptors: what somebody else opened belongs to another mount namespace or
+//! process and cannot be in an image. Nor does it get the capabilities that are there for the agent and CRIU.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{OpenOptions, Permissions};
@@ -26,22 +26,22 @@ use crate::user::{JobUser, Privileges, forgo_ours};
 /// Why CMD could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
-    /// The program.
+    /// The program cannot be started.
     #[error("cannot start {}: {cause}{}", .program.display(), remedy(.cause))]
     Program {
-        /// CMD's first word.
+        /// The first word of CMD.
         program: PathBuf,
-        /// Why.
+        /// The error of looking for it or starting it.
         cause: io::Error,
     },
     /// The library could not be put where the job finds it.
     #[error("cannot copy the shim {} to {}: {cause}. The run directory must be writable", .from.display(), .to.display())]
     Shim {
-        /// As installed.
+        /// The path at which the library is installed.
         from: PathBuf,
-        /// In the run directory.
+        /// The path of the copy in the run directory.
         to: PathBuf,
-        /// Why.
+        /// The error of the file system.
         cause: io::Error,
     },
 }
@@ -69,7 +69,7 @@ fn remedy(cause: &io::Error) -> &'static str {
 /// exact bytes back beside another version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstalledShim {
-    /// The copy.
+    /// The path of the copy.
     pub path: PathBuf,
     /// BLAKE3 of its bytes, in hex.
     pub blake3: String,
@@ -96,13 +96,13 @@ pub fn install_shim(from: &Path, job_dir: &Path) -> Result<InstalledShim, SpawnE
     Ok(InstalledShim { path, blake3: hash })
 }
 
-/// How the names of such copies begin.
+/// The prefix of the names of such copies.
 const SHIM_NAME: &str = "libphos_shim-";
 
 /// Puts a copy back that an image has, where it was. Its directory must be there.
 ///
 /// # Errors
-/// The file system's; a link of another user on the way; the name of something else.
+/// The error of the file system; a link of another user on the way; the name of something else.
 pub fn put_back_shim(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let name = path.file_name().and_then(OsStr::to_str);
     if !name.is_some_and(|name| name.starts_with(SHIM_NAME)) {

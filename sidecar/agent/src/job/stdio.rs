@@ -1,5 +1,5 @@
-//! The job's standard streams: pipes whose other ends the agent holds, so that a restored job can get fresh
-//! ones and its output goes on where the agent's goes.
+//! The job's standard streams: pipes whose other ends the agent holds, so that a restored job can get fresh ones and its output
+//! continues to go where the agent's goes.
 //!
 //! # Rules
 //!
@@ -7,9 +7,9 @@
 //!   which ends when the last writer has gone.
 //! * Input is copied by one thread for the agent's whole life; it writes to the pipe of the current generation.
 //!   With `/dev/null` (or nothing) as its own standard input, the agent gives the job `/dev/null`.
-//! * When the reader of the agent's output goes away, the job's pipe is closed: the job gets SIGPIPE, as it would
-//!   without phos-ft. A job that ends of that has ended itself ([`Generation::ended_for_want_of_a_reader`]): brought
-//!   back it would end again, for ever. SIGPIPE while somebody reads is of a pipe or socket inside the job: a crash.
+//! * When the reader of the agent's output goes away, the job's pipe is closed: the job gets SIGPIPE, as it would without
+//!   phos-ft. A job that ends of that has ended by itself ([`Generation::ended_for_want_of_a_reader`]): if it were brought back,
+//!   it would end again, for ever. A SIGPIPE while somebody reads comes from a pipe or socket inside the job, and is a crash.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -33,7 +33,7 @@ const LAST_WORDS: usize = 4;
 /// How soon after its output was closed a job ends of that, where it cannot say so.
 const SOON: Duration = Duration::from_secs(60);
 
-/// The job's ends of its streams.
+/// The ends of a generation's streams that the job gets.
 #[derive(Debug)]
 pub struct JobEnds {
     /// Standard input: the reading end, or `/dev/null`.
@@ -47,7 +47,7 @@ pub struct JobEnds {
 /// The streams of one generation of the job, the agent's side.
 #[derive(Debug)]
 pub struct Generation {
-    /// The pipes as the kernel numbers them.
+    /// The pipes, by the inodes that the kernel gave them.
     pub pipes: Vec<StdioPipe>,
     done: Receiver<()>,
     pumps: usize,
@@ -131,7 +131,7 @@ impl Generation {
 struct Input {
     /// The writing end of the current generation.
     target: Option<Arc<OwnedFd>>,
-    /// The agent's own input has ended.
+    /// Whether the agent's own input has ended.
     ended: bool,
 }
 

@@ -6,9 +6,10 @@
 //!
 //! # Rules
 //!
-//! * Only what no interface here has is added, and only what was added is removed.
-//! * Meanwhile whoever else has that address cannot be reached from this network namespace: that is said.
-//! * Of an agent that was killed it stays until the machine, or the container, restarts; its job's next restore finds it there.
+//! * An address is added only if no interface here has it, and only what was added is removed.
+//! * Meanwhile another machine with that address cannot be reached from this network namespace; the agent says so.
+//! * If the agent is killed, the address stays until the machine, or the container, restarts; the next restore of the job finds
+//!   it there.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -42,7 +43,7 @@ fn is_here(address: IpAddr) -> io::Result<bool> {
 /// Makes sure that sockets can be bound to it.
 ///
 /// # Errors
-/// The kernel's.
+/// The error that the kernel returns.
 pub fn provide(address: IpAddr) -> io::Result<()> {
     if is_here(address)? {
         return Ok(());

@@ -1,9 +1,9 @@
 //! Sockets that outlive a killed tree.
 //!
-//! The kernel keeps closed TCP connections in `TIME_WAIT` for a minute, at whichever end closed first. A restore that binds
-//! their port fails meanwhile with "Address already in use", one that brings the connection back with "Cannot assign requested
-//! address". They are destroyed through `SOCK_DESTROY` where the kernel has it; where
-//! not, CRIU's error says what to do.
+//! The kernel keeps closed TCP connections in `TIME_WAIT` for a minute, at whichever end closed first. A restore that binds their
+//! port fails meanwhile with "Address already in use", and one that brings the connection back fails with "Cannot assign
+//! requested address". They are destroyed through `SOCK_DESTROY` where the kernel has it; where not, CRIU's error says what to
+//! do.
 
 use std::io;
 use std::net::IpAddr;

@@ -19,7 +19,7 @@ impl Netlink {
     /// Opens it. Answers are waited for one second at most: the kernel answers at once or never.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The error that the kernel returns.
     pub fn open(protocol: i32) -> io::Result<Self> {
         // SAFETY: a plain socket call; the result is checked before it is owned.
         let fd = unsafe {
@@ -45,7 +45,7 @@ impl Netlink {
     /// Sends one or more messages.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The error that the kernel returns.
     pub fn send(&self, messages: &[u8]) -> io::Result<()> {
         // SAFETY: a buffer and its length.
         let sent = unsafe {

@@ -1,9 +1,9 @@
 //! What a CRIU that died leaves in the firewall.
 //!
-//! While it dumps a tree whose TCP connections are kept, CRIU holds their packets back by an nftables table of its own,
-//! `inet CRIU-…`, and deletes it at the end. If it is killed before (by the kernel for lack of memory, or for hanging),
-//! the table stays, and the connections stand still for ever, in the job that goes on and in one restored beside it. The
-//! tables are deleted here, by netlink: the program `nft` is not on every machine.
+//! While it dumps a tree whose TCP connections are kept, CRIU holds their packets back by an nftables table of its own, `inet
+//! CRIU-…`, and deletes it at the end. If it is killed before (by the kernel for lack of memory, or for hanging), the table
+//! stays, and the connections stand still for ever, in the job that continues and in one that is restored beside it. The tables
+//! are deleted here, by netlink: the program `nft` is not on every machine.
 //!
 //! Layout of the messages: the kernel's `include/uapi/linux/netfilter/nf_tables.h` and `nfnetlink.h`.
 
@@ -22,10 +22,10 @@ const BATCH_END: u16 = 0x11;
 const TABLE_NAME: u16 = 1;
 const INET: u8 = 1;
 
-/// How CRIU's tables begin.
+/// The prefix of the names of CRIU's tables.
 const PREFIX: &str = "CRIU-";
 
-/// The tables there are.
+/// The names of CRIU's tables that the firewall has.
 pub fn tables() -> BTreeSet<String> {
     list().unwrap_or_else(|e| {
         // A kernel without nftables has none.
@@ -73,7 +73,7 @@ fn list() -> io::Result<BTreeSet<String>> {
     Ok(found)
 }
 
-/// The name among a table's attributes.
+/// The name among the attributes of a table, if it has one.
 fn name_of(mut attributes: &[u8]) -> Option<String> {
     loop {
         let length = usize::from(u16::from_ne_bytes(*attributes.first_chunk()?));
@@ -97,7 +97,7 @@ fn with_name(name: &str) -> Vec<u8> {
     payload
 }
 
-/// One change, as a transaction.
+/// Makes one change to the firewall, as a transaction.
 fn change(kind: u16, name: &str) -> io::Result<()> {
     let socket = Netlink::open(NETLINK_NETFILTER)?;
     let mut batch = message(BATCH_BEGIN, REQUEST, &head(0, NFTABLES));

@@ -1,11 +1,12 @@
-//! What an image may make, where the job is not root: CRIU is, and does what the image says.
+//! What an image may make where the job is not root: CRIU is root, and does what the image says.
 //!
 //! # Rules
 //!
-//! * The processes of an image are the job's user's, in no group that this user is not in, and have no capability. Whoever took it,
-//!   or can write to the store, may have meant something else.
-//! * Its paths lead where they led, so that the job does not get by a restore what it may not open itself: no link on the way but
-//!   root's, and at its end what the user may open in the way that the job had it open ([`rights`](crate::user::rights)).
+//! * The processes of an image are the job's user's, in no group that this user is not in, and have no capability. Anyone who
+//!   took the checkpoint, or can write to the store, may have put something else into it.
+//! * Its paths lead where they led, so that a restore does not give the job what it may not open itself: there is no link on the
+//!   way but root's, and at its end is what the user may open in the way that the job had it open
+//!   ([`rights`](crate::user::rights)).
 //! * Sockets have the names that the program gave, in which there may be links of its user's as well; they are bound where this
 //!   user could bind them.
 //! * What the agent makes of an image (files, directories, named pipes) is the user's, where this user could make it. A directory of
@@ -33,15 +34,15 @@ use crate::user::way::{self, Found};
 /// An image that is not brought back for this user.
 #[derive(Debug, thiserror::Error)]
 pub enum BoundaryError {
-    /// It has other users' processes.
+    /// The image has processes of other users.
     #[error(
         "the checkpoint has a process of user {found}, and --user is {user}: start the job with the user that it had when the \
          checkpoint was taken, or begin it anew with --start-fresh"
     )]
     User {
-        /// In the image.
+        /// The user that the process has in the image.
         found: u32,
-        /// The job's.
+        /// The user of the job.
         user: u32,
     },
     /// It has processes in groups that are not the user's.
@@ -50,7 +51,7 @@ pub enum BoundaryError {
          when the checkpoint was taken, or begin it anew with --start-fresh"
     )]
     Group(u32),
-    /// It has privileges.
+    /// A process of the image has capabilities.
     #[error(
         "the checkpoint has a process with capabilities, and --user has none: start the job as it was when the checkpoint was \
          taken, or begin it anew with --start-fresh"
@@ -59,23 +60,23 @@ pub enum BoundaryError {
     /// A path cannot be followed.
     #[error("{} does not lead where it led at the checkpoint: {cause}", .path.display())]
     Path {
-        /// Which one.
+        /// The path that cannot be followed.
         path: PathBuf,
-        /// Why.
+        /// The error of following it.
         cause: io::Error,
     },
-    /// What is there now is not for this user.
+    /// What is there now is not the user's, or not for this use.
     #[error(
         "{} belongs to user {owner}, and the job's user may not {what} it, as it could at the checkpoint: put the file back that was \
          there, or give the user that right again",
         .path.display()
     )]
     Access {
-        /// The path.
+        /// The path of what is there.
         path: PathBuf,
-        /// Whose it is.
+        /// The user that owns it.
         owner: u32,
-        /// What the user may not.
+        /// What the user may not do with it, in words.
         what: &'static str,
     },
     /// What the agent would make is not for this user to make.
@@ -85,9 +86,9 @@ pub enum BoundaryError {
         .path.display()
     )]
     Made {
-        /// The path.
+        /// The path that would be made.
         path: PathBuf,
-        /// Whose it would be.
+        /// The user that it would belong to.
         owner: u32,
     },
     /// A socket would be bound where the user may not.
@@ -97,9 +98,9 @@ pub enum BoundaryError {
         .path.display()
     )]
     Bound {
-        /// Its name.
+        /// The path of the socket.
         path: PathBuf,
-        /// Whose the directory is.
+        /// The user that owns the directory.
         found: u32,
     },
     /// Somebody changed a directory while the job was brought back.
@@ -124,7 +125,7 @@ impl BoundaryError {
     }
 }
 
-/// What was seen before CRIU was let in.
+/// What was seen of paths before CRIU was let in, to be compared afterwards.
 #[derive(Debug, Default)]
 pub struct Look {
     /// Directories in which there will be sockets, with their names and, for people, their paths.
@@ -227,7 +228,7 @@ impl Look {
     }
 }
 
-/// What the agent makes of an image.
+/// Checks what the agent itself would make for an image.
 struct Making<'a> {
     rights: &'a Rights<'a>,
     places: BTreeMap<&'a Path, &'a Place>,
@@ -349,7 +350,7 @@ impl<'a> Making<'a> {
         })
     }
 
-    /// Nobody comes by a group through a program.
+    /// Checks that no program gives the job a group that its user is not in.
     fn groups(
         &self,
         path: &Path,

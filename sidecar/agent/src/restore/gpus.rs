@@ -5,16 +5,16 @@ use phos_protocol::types::GpuUuid;
 /// Why the driver cannot move the job to the GPUs that were chosen.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MoveError {
-    /// Not a GPU for each.
+    /// There are fewer GPUs than the job had.
     #[error(
         "the driver had {had} GPUs at the checkpoint and has {here} here: it moves a process only where it has as many. Give \
          this container or machine {had} GPUs; to keep GPUs that a job does not use out of its checkpoints, hide them from its \
          container (NVIDIA_VISIBLE_DEVICES, --gpus), not from CUDA (CUDA_VISIBLE_DEVICES)"
     )]
     Fewer {
-        /// At the checkpoint.
+        /// The number of GPUs at the checkpoint.
         had: usize,
-        /// Now.
+        /// The number of GPUs here.
         here: usize,
     },
 }
@@ -59,8 +59,8 @@ pub fn complete(
     Ok(pairs)
 }
 
-/// What processes call their GPUs → where these are, after a restore of an image with `before` onto `pairs` (old GPU →
-/// new GPU, or empty). A process goes on naming the GPU that it saw first, however often it is moved.
+/// What processes call their GPUs → where these are, after a restore of an image with `before` onto `pairs` (old GPU → new GPU,
+/// or empty). A process continues to name the GPU that it saw first, however often it is moved.
 pub fn moved(
     before: &[(GpuUuid, GpuUuid)],
     pairs: &[(GpuUuid, GpuUuid)],

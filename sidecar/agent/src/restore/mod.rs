@@ -1,7 +1,7 @@
 //! The middle of a restore, when nothing of the old tree is left: files, CRIU, control state.
 //!
-//! Runs in a thread of its own. A failure leaves processes for the caller to kill and files put back (which a
-//! later try finds as they should be).
+//! Runs in a thread of its own. A failure leaves processes, which the caller has to kill, and files that were put back, which a
+//! later try finds as they should be.
 
 mod boundary;
 pub mod gpus;
@@ -35,24 +35,24 @@ use crate::network::netlock;
 use crate::tree;
 use crate::user::JobUser;
 
-/// What a restore needs to know.
+/// Everything that the middle of a restore needs to know.
 #[derive(Debug)]
 pub struct RevivePlan {
-    /// The image.
+    /// The directory of the image.
     pub directory: Arc<ImageDirectory>,
-    /// Its description.
+    /// The description of the image.
     pub image: AgentImage,
     /// Old GPU → new GPU, of every GPU that the driver had, or empty.
     pub pairs: Vec<(GpuUuid, GpuUuid)>,
-    /// `--criu`.
+    /// The CRIU program of `--criu`; `None`: one is looked for.
     pub criu: Option<PathBuf>,
     /// How long CRIU may take.
     pub criu_patience: Duration,
-    /// The driver.
+    /// The driver's calls to bring control state back.
     pub control: Control,
-    /// The fresh streams.
+    /// The job's ends of the new generation's streams.
     pub ends: JobEnds,
-    /// To lift the PID counter above the image's.
+    /// The namespace's PID counter, which is lifted above the image's PIDs.
     pub pids: Arc<PidCounter>,
     /// The user that the job runs as, if it is another than the agent's.
     pub user: Option<JobUser>,
@@ -60,10 +60,10 @@ pub struct RevivePlan {
     pub job_dir: PathBuf,
 }
 
-/// Why a restore failed.
+/// Why the middle of a restore failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReviveError {
-    /// PIDs are taken.
+    /// A PID of the image is in use in this namespace.
     #[error(
         "PID {0} of the image is in use in this namespace: run the job under `phos-ft run`, which gives it a namespace of its own"
     )]
@@ -77,12 +77,12 @@ pub enum ReviveError {
     /// A directory or named pipe cannot be made.
     #[error("files of the job: {0}")]
     Place(#[from] PlaceError),
-    /// The shim cannot be put back.
+    /// The library of the shim cannot be put back.
     #[error("cannot put the shim's library back at {}: {cause}", .path.display())]
     Shim {
-        /// Where it was.
+        /// The path that the library had.
         path: PathBuf,
-        /// Why.
+        /// The error of the file system.
         cause: std::io::Error,
     },
     /// The machine lacks an address that the job's sockets are bound to.
@@ -92,18 +92,18 @@ pub enum ReviveError {
          NCCL_SOCKET_IFNAME=lo GLOO_SOCKET_IFNAME=lo"
     )]
     Address {
-        /// Of the machine that it was on.
+        /// The address, of the machine that the job was on.
         address: IpAddr,
-        /// Why.
+        /// The error of the system call.
         cause: std::io::Error,
     },
     /// The image would give the job more than its user may have.
     #[error("{0}")]
     Boundary(#[from] BoundaryError),
-    /// CRIU.
+    /// CRIU failed to restore the processes.
     #[error("CRIU: {0}")]
     Criu(#[from] CriuError),
-    /// The driver.
+    /// The driver failed to restore the control state.
     #[error("GPU control state: {0}")]
     Control(#[from] ControlError),
     /// A pipe cannot be made.
@@ -146,7 +146,7 @@ pub fn revive(plan: RevivePlan) -> Result<(ProcessId, RestoreTimes), ReviveError
     let pids: Vec<ProcessId> = image
         .processes
         .iter()
-        .map(|p| p.pid)
+        .map(|p| p.member.process)
         .chain(image.without_shim.iter().copied())
         .collect();
     // Before anything is changed: a machine without the driver cannot run this image.

@@ -11,14 +11,16 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use phos_protocol::types::ProcessId;
 
+use crate::proc::{self, Mapping};
 use crate::tree;
 
-/// What a device is to a checkpoint.
+/// How a device stands to a checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Plain,
@@ -95,11 +97,11 @@ const DEVICES: &[(&str, &str, &str)] = &[
 /// A device that is in the way of a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InTheWay {
-    /// The process.
+    /// The PID of the process that has it.
     pub pid: ProcessId,
-    /// Its name.
+    /// The name of that process.
     pub process: String,
-    /// The device.
+    /// The path of the device.
     pub device: PathBuf,
     /// The library through which it is used, if one is suspected: the beginning of its file's name.
     pub library: Option<&'static str>,
@@ -149,7 +151,7 @@ impl fmt::Display for InTheWay {
     }
 }
 
-/// What one process has.
+/// The devices and libraries that one process has.
 #[derive(Debug, Default)]
 struct Sight {
     /// Where each device is. A mapping before a file: it is what CRIU stumbles over first.
@@ -158,20 +160,18 @@ struct Sight {
 }
 
 /// Devices and libraries of a process's maps.
-fn read_maps(maps: &str, sight: &mut Sight) {
-    for line in maps.lines() {
-        let Some(path) = line.find('/').and_then(|at| line.get(at..)) else {
+fn read_maps(maps: impl IntoIterator<Item = Mapping>, sight: &mut Sight) {
+    for mapping in maps {
+        let Some(path) = mapping.path() else {
             continue;
         };
-        let start = line.split('-').next();
-        if path.starts_with("/dev/") && !path.ends_with(" (deleted)") {
-            if let Some(start) = start.and_then(|hex| u64::from_str_radix(hex, 16).ok()) {
-                sight
-                    .devices
-                    .insert((Place::Mapped(start), PathBuf::from(path)));
+        if path.starts_with("/dev/") && mapping.removed().is_none() {
+            if let Some(start) = mapping.start() {
+                (sight.devices).insert((Place::Mapped(start), path.to_owned()));
             }
-        } else if let Some((_, file)) = path.rsplit_once('/')
-            && let Some((library, ..)) = LIBRARIES.iter().find(|(l, ..)| file.starts_with(l))
+        } else if let Some(file) = path.file_name()
+            && let Some((library, ..)) =
+                (LIBRARIES.iter()).find(|(l, ..)| file.as_bytes().starts_with(l.as_bytes()))
         {
             sight.libraries.insert(library);
         }
@@ -180,8 +180,8 @@ fn read_maps(maps: &str, sight: &mut Sight) {
 
 fn look(pid: ProcessId) -> Sight {
     let mut sight = Sight::default();
-    if let Ok(maps) = std::fs::read_to_string(format!("/proc/{pid}/maps")) {
-        read_maps(&maps, &mut sight);
+    if let Ok(maps) = proc::mappings(pid) {
+        read_maps(maps, &mut sight);
     }
     for file in tree::open_files(pid) {
         if file.link.starts_with("/dev") {
@@ -302,7 +302,7 @@ mod tests {
                     7f40-7f50 r-xp 00000000 08:01 43 /usr/lib/libcupti.so.13\n\
                     7f60-7f70 rw-p 00000000 00:00 0 \n";
         let mut sight = Sight::default();
-        read_maps(maps, &mut sight);
+        read_maps(proc::mappings_in(maps.as_bytes()), &mut sight);
         assert_eq!(
             sight.devices.into_iter().collect::<Vec<_>>(),
             [(Place::Mapped(0x2_0000_0000), PathBuf::from("/dev/nvidia0"))]

@@ -2,10 +2,11 @@
 //!
 //! # Rules
 //!
-//! * What it goes by is up to a second old: only what stays for [`PATIENCE`] is a refusal.
-//! * What the shims say of their own tables is so. What NVML says is an estimate, which may be too high (stacks of GPU threads that a
-//!   kernel made large): it refuses what the schedule asks for, and after waits that grow it lets a stop tell. If that stop succeeds,
-//!   the estimate is not asked again while the job has these processes. Who insists on a checkpoint has a stop tell at once.
+//! * Its data is up to a second old: only what stays for [`PATIENCE`] is a refusal.
+//! * What the shims say of their own tables is exact. What NVML says is an estimate, which may be too high (stacks of GPU threads
+//!   that a kernel made large): it refuses what the schedule asks for, and after waits that grow it lets a stop tell. If that
+//!   stop succeeds, the estimate is not asked again while the job has these processes. A caller that insists on a checkpoint has
+//!   a stop tell at once.
 
 use std::time::Instant;
 
@@ -15,18 +16,18 @@ use super::held::{Held, Said};
 use super::room::{self, Need};
 use super::{Job, PATIENCE, Urgency, again};
 
-/// What looks saw of late.
+/// What the looks of late saw of too little room.
 #[derive(Debug)]
 struct Tight {
     since: Instant,
     last: Instant,
 }
 
-/// That the estimate was against a checkpoint.
+/// A checkpoint that the estimate was against.
 #[derive(Debug)]
 struct Against {
     times: u32,
-    /// When a stop is to tell.
+    /// Until then checkpoints are refused; after it a stop is to tell.
     until: Instant,
 }
 
@@ -41,7 +42,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Looks whether there is room, besides `resident` bytes of host memory. `is_shown`: a stop showed that there is none.
+    /// Looks whether there is room, besides `resident` bytes of host memory. `is_shown`: a stop showed that there is no room.
     ///
     /// # Errors
     /// There is none, or it seems so: look again.
@@ -116,12 +117,12 @@ impl Estimate {
         }
     }
 
-    /// A dump succeeded.
+    /// Notes that a dump succeeded: an estimate that was against it is wrong.
     pub fn dumped(&mut self) {
         self.is_wrong |= self.against.take().is_some();
     }
 
-    /// The job's processes are others now.
+    /// Forgets what was seen of processes that are gone.
     pub fn forget_processes(&mut self) {
         *self = Self::default();
     }

@@ -1,7 +1,7 @@
 //! How much device memory the driver would save into the job's processes: at least, while the job runs.
 //!
-//! What NVML says that the processes hold, less what goes before the driver saves anything: memory that was taken over, and what
-//! the stacks of GPU threads may take. Stacks that a kernel made larger than that count as if they were saved.
+//! It is what the processes hold by NVML, less what is released before the driver saves anything: memory that was taken over, and
+//! what the stacks of GPU threads may take. Stacks that a kernel made larger than that count as if they were saved.
 //!
 //! # Rules
 //!
@@ -17,7 +17,7 @@ use phos_protocol::types::ProcessId;
 
 use crate::control::Control;
 
-/// How long a look waits.
+/// How long a look waits for the answers of all processes.
 const TOGETHER: Duration = Duration::from_millis(60);
 /// After so long an answer is about another job than the one that is looked at.
 const LATE: Duration = Duration::from_secs(1);
@@ -31,28 +31,28 @@ type Answer = Option<Vec<(ProcessId, u64)>>;
 #[derive(Debug)]
 struct Question {
     answer: Receiver<Answer>,
-    /// What the processes had said until then.
+    /// What the processes had said of their memory when the question was put.
     usage: BTreeMap<ProcessId, Usage>,
     since: Instant,
 }
 
-/// What is known.
+/// What is known of the bytes that the driver would save.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Said {
-    /// So many bytes at least.
+    /// The driver would save at least so many bytes.
     AtLeast(u64),
-    /// Not yet, since then.
+    /// No answer has come since then.
     NotYet(Instant),
-    /// It cannot be told here.
+    /// The number cannot be told on this machine.
     Nothing,
 }
 
-/// The question that is open.
+/// The question to NVML that is open, if one is.
 #[derive(Debug, Default)]
 pub struct Held(Option<Question>);
 
 impl Held {
-    /// What the driver would save at least.
+    /// The least that the driver would save of the processes, as far as it is known.
     pub fn native_at_least(
         &mut self,
         control: &Control,

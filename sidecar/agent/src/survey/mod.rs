@@ -1,13 +1,13 @@
-//! What is looked at before a checkpoint stops anything: whatever would make it fail, or make its image useless, and can be
-//! seen while the job runs.
+//! The survey before a checkpoint stops anything: it looks for whatever would make the checkpoint fail, or its image useless, and
+//! can be seen while the job runs.
 //!
 //! # Rules
 //!
 //! * A refusal names the process, what it has and what helps, and costs the job nothing.
 //! * What may be over in a moment (a helper that ends, a process that is about to use CUDA) is first asked to be looked at
 //!   again, [`AttemptError::Soon`]; only what stays for [`PATIENCE`] is refused.
-//! * What could only be found by a dump that failed is remembered: while it is there, no checkpoint stops the job for it
-//!   again, but for a try after waits that grow, and for one that somebody asks for or that is the last.
+//! * An obstacle that only a failed dump could find is remembered: while it is there, no checkpoint stops the job for it again,
+//!   except for a try after waits that grow, and for a checkpoint that somebody asks for or that is the last.
 
 pub mod devices;
 mod estimate;
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use phos_protocol::agent::AttemptError;
 use phos_protocol::shim::{Refusal, Usage};
-use phos_protocol::types::ProcessId;
+use phos_protocol::types::{MemberId, ProcessId};
 
 use self::devices::InTheWay;
 use self::estimate::Estimate;
@@ -40,14 +40,14 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// After a dump that failed for a device: how long until the next is tried although the device is there, at first and at most.
 const AGAIN: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(3600));
 
-/// Of a process with a shim that the agent does not hear of.
+/// What is said of a process with a shim that the agent does not hear of.
 const UNCONNECTED: &str = "it uses CUDA, and its shim has not connected to the agent: $PHOS_SHIM_SOCKET must lead to the agent's \
                            socket in every process of the job (see its own messages for what it looked for)";
 
 /// What is known of the job before a checkpoint.
 #[derive(Debug)]
 pub struct Job<'a> {
-    /// Its main process.
+    /// The PID of the job's main process.
     pub root: ProcessId,
     /// Processes whose shims are connected.
     pub with_shim: &'a BTreeSet<ProcessId>,
@@ -55,19 +55,19 @@ pub struct Job<'a> {
     pub instrumented: &'a [ProcessId],
     /// What those that have said so have on their GPUs.
     pub usage: &'a BTreeMap<ProcessId, Usage>,
-    /// The driver.
+    /// The driver's checkpoint calls.
     pub control: &'a Control,
     /// `--image-limit`, in bytes.
     pub image_limit: Option<u64>,
-    /// `--tcp`.
+    /// What becomes of TCP connections of the job.
     pub tcp: Tcp,
     /// `--user`, if that is another than the agent's.
     pub user: Option<&'a JobUser>,
-    /// Who wants the checkpoint.
+    /// Who wants the checkpoint: what is worth trying again depends on it.
     pub urgency: Urgency,
 }
 
-/// Who wants a checkpoint.
+/// The urgency of a checkpoint: whether it waits for what a stop showed before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Urgency {
     /// The schedule: what a stop showed before is waited for.
@@ -94,7 +94,7 @@ pub enum Lasting {
     Process(ProcessId),
 }
 
-/// That a stop showed such a thing.
+/// A stop showed that something like this was in the way.
 #[derive(Debug)]
 struct Shown {
     what: Lasting,
@@ -125,7 +125,7 @@ pub struct Survey {
 
 fn refused(pid: ProcessId, why: impl std::fmt::Display) -> AttemptError {
     AttemptError::Shim {
-        pid,
+        member: MemberId::here(pid),
         refusal: Refusal::Unsupported(why.to_string()),
     }
 }
@@ -201,7 +201,7 @@ impl Survey {
         }
     }
 
-    /// Why the job cannot go on, if a look has made it so.
+    /// Why the job cannot continue, if a look has made it so.
     pub fn take_lost(&mut self) -> Option<String> {
         self.lost.take()
     }
@@ -244,14 +244,14 @@ impl Survey {
         });
     }
 
-    /// A dump succeeded.
+    /// Notes that a dump succeeded.
     pub fn dumped(&mut self) {
         self.estimate.dumped();
         self.blocked = None;
         self.shown = None;
     }
 
-    /// The job's processes are others now.
+    /// Forgets what was seen of processes that are gone.
     pub fn forget_processes(&mut self) {
         self.passing.clear();
         self.estimate.forget_processes();
@@ -266,7 +266,7 @@ impl Survey {
 
 /// What may be over in a moment, as one look sees it.
 struct Seen<'a> {
-    /// What looks before saw, and since when.
+    /// What earlier looks saw, by process, and since when.
     before: &'a BTreeMap<ProcessId, Instant>,
     now: Instant,
     passing: BTreeMap<ProcessId, Instant>,

@@ -1,7 +1,7 @@
-//! Asking the driver, of processes that run, whether it would refuse to checkpoint them: by a lock that is given back at once.
+//! Asks the driver whether it would refuse to checkpoint processes that run: by a lock that is given back at once.
 //!
 //! Measured on driver 580: a process with a profiler is refused within 0.5 ms and notices nothing; any other is held for 14 ms at
-//! most. So only processes are asked about in which a tool has attached itself to the driver.
+//! most. So the driver is asked only about processes in which a tool has attached itself to the driver.
 //!
 //! # Rules
 //!
@@ -30,23 +30,23 @@ const UNLOCK: (Duration, u32) = (Duration::from_millis(10), 100);
 /// Most questions that are open: no job has more processes with a profiler, and of others the checkpoint itself says it.
 const MOST: usize = 32;
 
-/// What the driver said of a process.
+/// The driver's answer to a question about a process.
 #[derive(Debug)]
 enum Answer {
     /// Nothing against it, or something that may be over when it is asked again.
     Fine,
     /// It uses what the driver does not checkpoint.
     Refused(ControlError),
-    /// It stays locked.
+    /// The process stays locked.
     Lost(ControlError),
 }
 
-/// Why no checkpoint is to begin.
+/// Why no checkpoint is to begin, by what the driver says.
 #[derive(Debug)]
 pub enum Against {
-    /// The driver would refuse.
+    /// The driver would refuse to checkpoint the process.
     Refused(ControlError),
-    /// This process stays locked: it cannot go on.
+    /// This process stays locked: it cannot continue.
     Lost(ControlError),
     /// The driver has not said yet, since then.
     Silent(ProcessId, Instant),
@@ -58,14 +58,14 @@ struct Question {
     since: Instant,
 }
 
-/// The questions that have no answer yet.
+/// The questions that the driver has not answered yet.
 #[derive(Debug, Default)]
 pub struct Questions {
     open: BTreeMap<ProcessId, Question>,
 }
 
 impl Questions {
-    /// Asks about these processes, and hears what became of questions of before.
+    /// Asks about these processes, and hears the answers to earlier questions.
     ///
     /// # Errors
     /// [`Against`].

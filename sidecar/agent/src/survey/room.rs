@@ -3,7 +3,7 @@
 use phos_protocol::agent::AttemptError;
 use phos_shared::host_memory;
 
-/// What an image needs room for.
+/// What an image needs room for, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Need {
     /// Memory of the tree's processes, in bytes.

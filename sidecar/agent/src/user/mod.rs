@@ -1,7 +1,7 @@
 //! The user that the job runs as, when it is another than the agent's: `--user`.
 //!
-//! The agent needs root (CRIU does), the job must not get it for that. Names are looked up as Docker does for `user:`, in
-//! `/etc/passwd` and `/etc/group` of the image itself: a file, no shell and no name service, and a number needs neither.
+//! The agent needs root, since CRIU does; the job must not get root because of that. Names are looked up as Docker does for
+//! `user:`, in `/etc/passwd` and `/etc/group` of the image itself, without a shell or a name service. A number needs no look-up.
 //!
 //! # Rules
 //!
@@ -9,7 +9,8 @@
 //!   drops them all when the last root id goes.
 //! * Nor does it get any by a program that it runs (a set-user-ID one, one with capabilities of its own), unless that was asked
 //!   for: `no_new_privs`, and an empty bounding set. Both are inherited, and are in its checkpoints.
-//! * A job that is root as the agent is has what else the container has, but not what the container has for the agent.
+//! * A job that is root, as the agent is, has the other capabilities of the container, but not those that the container has for
+//!   the agent.
 //! * Its standard streams belong to it, so that `/dev/stdout` may be opened again.
 //! * A restored job has the user of the image, since CRIU brings it back; an image of another user is
 //!   [refused](crate::restore::boundary).
@@ -27,7 +28,7 @@ use std::path::{Path, PathBuf};
 pub enum Privileges {
     /// It cannot, nor does a job that is root have what is there for the agent alone.
     Forgone,
-    /// It can, as outside of phos-ft.
+    /// The job can get them, as it could without phos-ft.
     Allowed,
 }
 
@@ -66,7 +67,7 @@ const OURS: [u32; 4] = [12, 19, 21, 25];
 /// would else mount a proc of its own and write to the machine's settings. Between `fork` and `exec`: system calls only.
 ///
 /// # Errors
-/// The system calls'.
+/// The error of the system call that failed.
 pub fn forgo_ours() -> io::Result<()> {
     let zero: libc::c_ulong = 0;
     let mut ours = 0_u32;
@@ -100,7 +101,7 @@ pub fn forgo_ours() -> io::Result<()> {
     Ok(())
 }
 
-/// Why there is no such user.
+/// Why the user of `--user` cannot be had.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum UserError {
     /// A name without an entry.
@@ -108,14 +109,14 @@ pub enum UserError {
         "--user {given}: {file} has no {name:?}. Give its number, as in --user 1000:1000, or add it to the image"
     )]
     Unknown {
-        /// As given.
+        /// The text that was given for the user.
         given: String,
-        /// What was looked for.
+        /// The name that was looked for.
         name: String,
-        /// Where.
+        /// The file in which it was looked for.
         file: &'static str,
     },
-    /// Not USER or USER:GROUP,….
+    /// The text is not of the form USER or USER:GROUP,….
     #[error("--user {0:?} is not USER, USER:GROUP or USER:GROUP,GROUP,…, each a name or a number")]
     Form(String),
 }
@@ -208,17 +209,17 @@ impl JobUser {
         })
     }
 
-    /// Its number.
+    /// The uid of the user.
     pub fn uid(&self) -> u32 {
         self.uid
     }
 
-    /// Its first group.
+    /// The gid of the user's main group.
     pub fn gid(&self) -> u32 {
         self.gid
     }
 
-    /// All its groups.
+    /// The gids of all of the user's groups.
     pub fn groups(&self) -> impl Iterator<Item = u32> {
         self.groups.iter().copied()
     }
@@ -252,7 +253,7 @@ impl JobUser {
     /// Gives one of the job's streams to it.
     ///
     /// # Errors
-    /// The system call's.
+    /// The error that the system call returns.
     pub fn own(&self, stream: impl AsFd) -> io::Result<()> {
         use rustix::fs::{FileType, Gid, Uid, fchown, fstat};
         // `/dev/null` is everybody's.
@@ -270,7 +271,7 @@ impl JobUser {
     /// Makes the calling process this user's, for good; without a way to more, unless privileges are allowed. Between `fork` and `exec`: system calls only.
     ///
     /// # Errors
-    /// The system calls'.
+    /// The error of the system call that failed.
     pub fn become_it(&self, privileges: Privileges) -> io::Result<()> {
         if privileges == Privileges::Forgone && self.is_another() {
             forgo_privileges()?;

@@ -1,22 +1,26 @@
-//! What the job's user may have of a file: asked before CRIU, which is root, opens files in its name, and after.
+//! Which access to a file the job's user may have: asked before CRIU, which is root, opens files in that user's name, and
+//! afterwards.
 //!
 //! # Rules
 //!
-//! * What belongs to the user it may have, whatever the mode says: it could change that.
-//! * Of other files what their mode says, and where that is not enough, what the kernel says to this user (access-control lists,
-//!   file systems of other machines); and only where the user may go to their directory.
-//! * A program that the user may run it may have mapped.
-//! * A file that has no name any more was got to by none: what it holds is from the image.
+//! * The user may have what belongs to it, whatever the mode says: it could change the mode.
+//! * For other files their mode decides, and where that is not enough, the kernel's answer to this user (access-control lists,
+//!   file systems of other machines); and the user must be able to get to their directory.
+//! * The user may have a program mapped that it may run.
+//! * A file that no longer has a name was not reached by one: its content comes from the image.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, AtFlags, FileType, Stat};
 use rustix::process::{Gid, Uid};
 
+use crate::proc::{self, DELETED};
 use crate::tree;
 use crate::user::JobUser;
 use crate::user::way::{self, Found};
@@ -24,15 +28,15 @@ use crate::user::way::{self, Found};
 /// A file that a process has and its user may not have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Beyond {
-    /// Its path.
+    /// The path of the file.
     pub path: PathBuf,
-    /// Whose it is.
+    /// The user that owns the file.
     pub owner: u32,
-    /// What the user may not.
+    /// What the user may not do with the file, in words.
     pub what: &'static str,
 }
 
-/// Bits of a mode: whoever runs such a file is somebody else, or in another group.
+/// Bits of a mode: a process that runs such a file becomes another user, or gets another group.
 pub const SET_IDS: u32 = 0o6000;
 
 /// Access for what an open file's flags say (`O_ACCMODE`).
@@ -46,7 +50,7 @@ pub fn of_flags(flags: u32) -> Access {
     }
 }
 
-/// In words.
+/// The access in a word, for messages: to write, or else to read.
 pub fn in_words(access: Access) -> &'static str {
     match access.contains(Access::WRITE_OK) {
         true => "write",
@@ -62,7 +66,7 @@ pub struct Rights<'a> {
 }
 
 impl<'a> Rights<'a> {
-    /// Of this user.
+    /// The rights of this user.
     pub fn of(user: &'a JobUser) -> Self {
         Self {
             user,
@@ -70,12 +74,12 @@ impl<'a> Rights<'a> {
         }
     }
 
-    /// Whose they are.
+    /// The user whose rights they are.
     pub fn user(&self) -> &'a JobUser {
         self.user
     }
 
-    /// Whether the user may have a file in this way, once it is there. `through` leads to it, for whoever has to ask the kernel.
+    /// Whether the user may have a file in this way, once it is there. `through` leads to it, in case the kernel has to be asked.
     pub fn may_have(&self, stat: &Stat, through: &Path, access: Access) -> bool {
         let owner = (stat.st_uid, stat.st_gid);
         if stat.st_uid == self.user.uid() || may_by_mode(self.user, owner, stat.st_mode, access) {
@@ -120,7 +124,11 @@ impl<'a> Rights<'a> {
     /// The first file that has no name any more and could not be made again where it was.
     fn without_way(&self, pid: u32) -> Option<Beyond> {
         let named = |link: &Path| {
-            let path = PathBuf::from(link.to_str()?.strip_suffix(tree::DELETED)?);
+            let had = link
+                .as_os_str()
+                .as_bytes()
+                .strip_suffix(DELETED.as_bytes())?;
+            let path = PathBuf::from(OsStr::from_bytes(had));
             (path.is_absolute() && !is_memory(&path)).then_some(path)
         };
         let open = tree::open_files(pid).into_iter().filter_map(|file| {
@@ -320,7 +328,7 @@ fn named(through: &Path) -> Option<Stat> {
 
 /// What a process is that one of this user without privileges is not, for a message; `None`: nothing.
 pub fn more_than(pid: u32, user: &JobUser) -> Option<String> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let status = proc::text(pid, "status").ok()?;
     status.lines().find_map(|line| {
         let (field, value) = line.split_once(':')?;
         match field {
@@ -411,6 +419,18 @@ mod tests {
             rustix::process::geteuid().is_root(),
             "this thread is who it was"
         );
+    }
+
+    #[test]
+    fn a_process_whose_name_is_no_text_is_looked_at_as_any_other() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut child = proc::tests::strangely_named(dir.path());
+        let user = JobUser::find("12345:12345").unwrap();
+        let more = more_than(child.id(), &user).unwrap();
+        let uid = rustix::process::getuid().as_raw();
+        assert_eq!(more, format!("is user {uid}"));
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 
     #[test]

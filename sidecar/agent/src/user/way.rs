@@ -2,7 +2,7 @@
 //!
 //! # Rules
 //!
-//! * A path is walked part by part, from descriptor to descriptor: whoever may rename a directory on the way while this happens
+//! * A path is walked part by part, from descriptor to descriptor: a process that renames a directory on the way meanwhile
 //!   changes nothing about what was opened before.
 //! * No symbolic link is followed but those of root and of the agent's own user, on the way as well as where such a link leads. The
 //!   last part is never one.
@@ -21,7 +21,7 @@ use rustix::io::Errno;
 
 use crate::user::JobUser;
 
-/// As many links as the kernel follows.
+/// The most links that are followed on one way, as many as the kernel follows.
 const MOST_LINKS: u32 = 40;
 
 const DIRECTORY: OFlags = OFlags::PATH
@@ -33,7 +33,7 @@ const ITSELF: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXE
 /// A descriptor of the directory at an absolute path.
 ///
 /// # Errors
-/// The file system's; a link of another user.
+/// The error of the file system; a link of another user.
 pub fn directory(path: &Path) -> io::Result<OwnedFd> {
     walk(path, None, &root_or_own, &mut |_, _| Ok(()))
 }
@@ -58,7 +58,7 @@ fn parts(path: &Path) -> io::Result<VecDeque<OsString>> {
         .collect()
 }
 
-/// Whose links are followed unless more is said.
+/// The users whose links are followed unless others are given: root, and the agent's own.
 fn root_or_own(owner: u32) -> bool {
     owner == 0 || owner == rustix::process::geteuid().as_raw()
 }
@@ -149,10 +149,10 @@ pub fn find_for(path: &Path, user: u32) -> io::Result<Found> {
     Found::of(walk(path, None, &trusts, &mut |_, _| Ok(()))?)
 }
 
-/// Every directory on the way to the one at an absolute path, and that one, whoever's links lead there.
+/// Every directory on the way to the one at an absolute path, and that one, no matter whose links lead there.
 ///
 /// # Errors
-/// The file system's; what `each` says.
+/// The error of the file system, or the one that `each` returns.
 pub fn directories(
     path: &Path,
     each: &mut dyn FnMut(&OwnedFd) -> io::Result<()>,
@@ -161,11 +161,11 @@ pub fn directories(
     each(&last)
 }
 
-/// The first directory on the way to an absolute path in which this user may put something else in place of what lies there:
-/// whoever goes by such a path goes where the user likes. Access-control lists count as far as the group's bits show them.
+/// The first directory on the way to an absolute path in which this user may put something else in place of what lies there: a
+/// process that follows such a path goes where the user likes. Access-control lists count as far as the group's bits show them.
 ///
 /// # Errors
-/// The file system's; something on the way is missing.
+/// The error of the file system; something on the way is missing.
 pub fn changeable_by(path: &Path, user: &JobUser) -> io::Result<Option<PathBuf>> {
     let mut first = None;
     walk(path, None, &|_| true, &mut |at, name| {
@@ -183,7 +183,7 @@ pub fn changeable_by(path: &Path, user: &JobUser) -> io::Result<Option<PathBuf>>
 /// `shim/criu-limits` has it: what others may write to counts, also where a list of rights might keep this user out.
 ///
 /// # Errors
-/// The file system's; something on the way is missing.
+/// The error of the file system; something on the way is missing.
 pub fn is_kept_from(directory: &Path, user: &JobUser) -> io::Result<bool> {
     const BY_ALL: u32 = 0o002;
     const BY_GROUP: u32 = 0o020;
@@ -254,11 +254,11 @@ pub struct Entry {
     name: OsString,
 }
 
-/// What an entry is.
+/// An entry that was found, held open by a descriptor.
 #[derive(Debug)]
 pub struct Found {
     fd: OwnedFd,
-    /// What the kernel says of it.
+    /// What the kernel says of the entry: its type, mode, owner and length.
     pub stat: Stat,
 }
 
@@ -268,17 +268,17 @@ impl Found {
         Ok(Self { fd, stat })
     }
 
-    /// What kind of file it is.
+    /// The type of the file.
     pub fn kind(&self) -> FileType {
         FileType::from_raw_mode(self.stat.st_mode)
     }
 
-    /// Its owner and group.
+    /// The user and group that own the entry.
     pub fn owner(&self) -> (u32, u32) {
         (self.stat.st_uid, self.stat.st_gid)
     }
 
-    /// Length in bytes.
+    /// The length of the file in bytes.
     pub fn length(&self) -> u64 {
         u64::try_from(self.stat.st_size).unwrap_or(0)
     }
@@ -292,7 +292,7 @@ impl Found {
     /// Opens this very file, which must be a regular one.
     ///
     /// # Errors
-    /// The file system's.
+    /// The error of the file system.
     pub fn open(&self, options: &OpenOptions) -> io::Result<File> {
         if self.kind() != FileType::RegularFile {
             return Err(Errno::INVAL.into());
@@ -332,7 +332,7 @@ impl Entry {
         Ok(Self { above, name })
     }
 
-    /// The last part of its path.
+    /// The last part of the entry's path.
     pub fn name(&self) -> &OsStr {
         &self.name
     }
@@ -340,7 +340,7 @@ impl Entry {
     /// What has the name, if anything. A link is found itself.
     ///
     /// # Errors
-    /// The file system's.
+    /// The error of the file system.
     pub fn find(&self) -> io::Result<Option<Found>> {
         match rustix::fs::openat(&self.above, &self.name, ITSELF, Mode::empty()) {
             Ok(fd) => Found::of(fd).map(Some),
@@ -352,7 +352,7 @@ impl Entry {
     /// A new file, for its owner alone.
     ///
     /// # Errors
-    /// The file system's; something has the name.
+    /// The error of the file system; something has the name.
     pub fn create(&self) -> io::Result<File> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR;
@@ -362,7 +362,7 @@ impl Entry {
     /// Takes the name away, if something has it, which must not be a directory.
     ///
     /// # Errors
-    /// The file system's.
+    /// The error of the file system.
     pub fn remove(&self) -> io::Result<()> {
         match rustix::fs::unlinkat(&self.above, &self.name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
@@ -373,7 +373,7 @@ impl Entry {
     /// Gives this name to a file, also.
     ///
     /// # Errors
-    /// The file system's; something has the name.
+    /// The error of the file system; something has the name.
     pub fn link_to(&self, file: &Found) -> io::Result<()> {
         let through = format!("/proc/self/fd/{}", file.fd.as_raw_fd());
         let here = rustix::fs::CWD;
@@ -390,7 +390,7 @@ impl Entry {
     /// Gives what has this name that of `to`, in the same directory, whatever had it before.
     ///
     /// # Errors
-    /// The file system's.
+    /// The error of the file system.
     pub fn rename_over(&self, to: &Self) -> io::Result<()> {
         let (from, above) = (self.above.as_fd(), to.above.as_fd());
         Ok(rustix::fs::renameat(from, &self.name, above, &to.name)?)

@@ -1,4 +1,5 @@
-//! Which allocation an open file description is: looked up in the kernel's order of them, not compared with each.
+//! Finds the allocation that an open file description stands for: looked up in the kernel's order of descriptions, not compared
+//! with each.
 //!
 //! Nothing is compared before somebody asks: a job that shares no memory pays nothing.
 
@@ -14,7 +15,7 @@ type Known = (Weak<OwnedFd>, AllocationKey);
 /// See the module's documentation.
 #[derive(Debug, Default)]
 pub struct Descriptions {
-    /// In the kernel's order.
+    /// The known descriptions, in the kernel's order.
     sorted: Vec<Known>,
     /// Came since the last question.
     fresh: Vec<Known>,

@@ -1,6 +1,6 @@
 //! The vault: one fd for every live allocation of the job.
 //!
-//! Device memory lives as long as anyone holds its fd, and between detach and attach nobody in the job does.
+//! Device memory lives as long as anyone holds its fd, and between detach and attach no process of the job does.
 //!
 //! # Rules
 //!
@@ -8,8 +8,9 @@
 //!   `Freed`, or its newer complete table does not list it) or ended, **and** no live process imports it.
 //! * A process imports what its last complete table says and what it was told or given since, less what it let go since. What it was
 //!   told just before a table need not be in that: the thread that asked may have been held back meanwhile, so it counts until the next.
-//! * A table names no memory of others but what its process was told or given at any time: otherwise a process would be given such
-//!   for the asking. Letting go does not end that, since another thread may have been told of the same memory before.
+//! * A table names no memory of others except what its process was told or given at any time: otherwise a process would be given
+//!   any memory that it asks for. Letting go does not end that, since another thread may have been told of the same memory
+//!   before.
 //! * A handle opens what its owner has shared.
 //! * A part of a table changes nothing: [`Vault::apply`] takes it whole.
 //! * Every entry has a serial number, so that a key used again (a PID used twice) is not taken for the entry
@@ -22,16 +23,16 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use phos_protocol::shim::TableEntry;
-use phos_protocol::types::{Allocation, AllocationId, AllocationKey, ProcessId};
+use phos_protocol::types::{Allocation, AllocationId, AllocationKey, MemberId, ProcessId};
 
 use crate::vault::descriptions::Descriptions;
 
 /// An allocation and the fd that keeps it alive.
 #[derive(Debug)]
 pub struct Entry {
-    /// The allocation.
+    /// The allocation that the fd keeps alive.
     pub allocation: Allocation,
-    /// Bytes of it the application asked for.
+    /// The number of bytes that the application asked for.
     pub requested: u64,
     /// Distinguishes entries that had the same key one after the other.
     pub serial: u64,
@@ -39,7 +40,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// The fd.
+    /// The fd that keeps the allocation alive.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
@@ -57,15 +58,15 @@ pub struct Table {
     imported: BTreeSet<AllocationKey>,
 }
 
-/// What is wrong with a table.
+/// Why a process's table cannot be used.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TableError {
     /// A packet with another number of fds than its entries announce.
     #[error("a table of the shim announces {announced} fds and brought {received}")]
     Fds {
-        /// By the entries.
+        /// The number of fds that the entries announce.
         announced: usize,
-        /// Beside the packet.
+        /// The number of fds that were beside the packet.
         received: usize,
     },
     /// No fd, and none from before.
@@ -74,9 +75,9 @@ pub enum TableError {
     /// An allocation of somebody else.
     #[error("process {pid} lists an allocation of process {owner} as its own")]
     Owner {
-        /// Whose table.
+        /// The process that sent the table.
         pid: ProcessId,
-        /// What it says.
+        /// The owner that the entry names.
         owner: ProcessId,
     },
     /// More than a job has.
@@ -88,9 +89,9 @@ pub enum TableError {
         .key.id, .key.owner
     )]
     NotGiven {
-        /// Whose table.
+        /// The process that sent the table.
         pid: ProcessId,
-        /// What it says.
+        /// The key of the allocation that the table names.
         key: AllocationKey,
     },
 }
@@ -139,7 +140,7 @@ pub struct Vault {
     news: BTreeMap<ProcessId, BTreeSet<AllocationKey>>,
     /// What each was ever told or given, of owners that live.
     given: BTreeMap<ProcessId, BTreeSet<AllocationKey>>,
-    /// What its owner gave out handles of.
+    /// The allocations whose owners have given out handles of them.
     shared: BTreeSet<AllocationKey>,
     /// Owners that have ended while somebody imported memory of theirs.
     gone: BTreeSet<ProcessId>,
@@ -150,7 +151,7 @@ pub struct Vault {
 }
 
 impl Vault {
-    /// Drops everything. Serial numbers go on: an entry made later is never taken for one of before.
+    /// Drops everything. Serial numbers continue: an entry made later is never taken for an earlier one.
     pub fn clear(&mut self) {
         self.entries.clear();
         self.imports.clear();
@@ -186,10 +187,10 @@ impl Vault {
     pub fn apply(&mut self, pid: ProcessId, table: Table) -> Result<(), TableError> {
         for (entry, fd) in &table.entries {
             let key = entry.allocation.key;
-            if key.owner != pid {
+            if key.owner != MemberId::here(pid) {
                 return Err(TableError::Owner {
                     pid,
-                    owner: key.owner,
+                    owner: key.owner.process,
                 });
             }
             if fd.is_none() && !self.entries.contains_key(&key) {
@@ -241,7 +242,7 @@ impl Vault {
     pub fn keep(&mut self, pid: ProcessId, table: Table) {
         for (entry, fd) in table.entries {
             if let Some(fd) = fd
-                && entry.allocation.key.owner == pid
+                && entry.allocation.key.owner == MemberId::here(pid)
             {
                 self.insert(entry.allocation, entry.requested, fd);
             }
@@ -250,7 +251,10 @@ impl Vault {
 
     /// Keys of the entries that `pid` owns or owned.
     fn owned(&self, pid: ProcessId) -> impl Iterator<Item = AllocationKey> {
-        let key = |id| AllocationKey { owner: pid, id };
+        let key = |id| AllocationKey {
+            owner: MemberId::here(pid),
+            id,
+        };
         self.entries
             .range(key(0)..=key(AllocationId::MAX))
             .map(|(&key, _)| key)
@@ -259,7 +263,7 @@ impl Vault {
     /// `pid` was given that allocation, or told that a descriptor of its is it: it counts as imported, and so outlives a free by its
     /// owner, until its next table but one.
     pub fn note_import(&mut self, pid: ProcessId, key: AllocationKey) {
-        if key.owner != pid && self.entries.contains_key(&key) {
+        if key.owner != MemberId::here(pid) && self.entries.contains_key(&key) {
             for noted in [&mut self.imports, &mut self.news, &mut self.given] {
                 noted.entry(pid).or_default().insert(key);
             }
@@ -289,7 +293,7 @@ impl Vault {
         let gone: Vec<AllocationKey> = keys.iter().copied().filter(|k| imports.remove(k)).collect();
         gone.into_iter()
             .filter(|key| {
-                let unowned = self.freed.contains(key) || self.gone.contains(&key.owner);
+                let unowned = self.freed.contains(key) || self.gone.contains(&key.owner.process);
                 let dropped = unowned && !self.is_imported(key);
                 if dropped {
                     self.freed.remove(key);
@@ -317,7 +321,7 @@ impl Vault {
         self.drop_orphans();
         // The number of a process is used again, and those of its allocations are.
         for keys in self.given.values_mut() {
-            keys.retain(|key| key.owner != pid || self.entries.contains_key(key));
+            keys.retain(|key| key.owner != MemberId::here(pid) || self.entries.contains_key(key));
         }
     }
 
@@ -325,7 +329,10 @@ impl Vault {
     pub fn free(&mut self, pid: ProcessId, ids: &[AllocationId]) -> Vec<AllocationKey> {
         let mut dropped = Vec::new();
         for &id in ids {
-            let key = AllocationKey { owner: pid, id };
+            let key = AllocationKey {
+                owner: MemberId::here(pid),
+                id,
+            };
             if self.is_imported(&key) {
                 self.freed.insert(key);
             } else if self.entries.remove(&key).is_some() {
@@ -348,12 +355,12 @@ impl Vault {
     fn drop_orphans(&mut self) {
         let imported = self.all_imports();
         self.entries.retain(|key, _| {
-            let unowned = self.gone.contains(&key.owner) || self.freed.contains(key);
+            let unowned = self.gone.contains(&key.owner.process) || self.freed.contains(key);
             !unowned || imported.contains(key)
         });
         self.freed.retain(|key| self.entries.contains_key(key));
         self.shared.retain(|key| self.entries.contains_key(key));
-        let owners: BTreeSet<ProcessId> = self.entries.keys().map(|k| k.owner).collect();
+        let owners: BTreeSet<ProcessId> = self.entries.keys().map(|k| k.owner.process).collect();
         self.gone.retain(|pid| owners.contains(pid));
     }
 
@@ -368,7 +375,7 @@ impl Vault {
         let imported = self.imports.get(&pid).unwrap_or(&none);
         self.entries
             .iter()
-            .filter(|(key, _)| key.owner == pid || imported.contains(key))
+            .filter(|(key, _)| key.owner == MemberId::here(pid) || imported.contains(key))
             .map(|(_, entry)| entry)
             .collect()
     }
@@ -385,17 +392,17 @@ impl Vault {
         self.imports.insert(pid, keys);
     }
 
-    /// One entry.
+    /// The entry of an allocation, if the vault has it.
     pub fn get(&self, key: &AllocationKey) -> Option<&Entry> {
         self.entries.get(key)
     }
 
-    /// All entries in the order of their keys.
+    /// All entries of the vault, in the order of their keys.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
         self.entries.values()
     }
 
-    /// Whether there is none.
+    /// Whether the vault holds no allocation.
     #[cfg(test)]
     fn is_empty(&self) -> bool {
         self.entries.is_empty()
@@ -422,7 +429,10 @@ mod tests {
     fn entry(owner: ProcessId, id: AllocationId, with_fd: bool) -> TableEntry {
         TableEntry {
             allocation: Allocation {
-                key: AllocationKey { owner, id },
+                key: AllocationKey {
+                    owner: MemberId::here(owner),
+                    id,
+                },
                 device: 0,
                 bytes: 2 << 20,
                 kind: AllocationKind::Plain,
@@ -462,7 +472,10 @@ mod tests {
     #[test]
     fn a_table_names_no_memory_that_its_process_was_not_given() {
         let mut vault = Vault::default();
-        let key = AllocationKey { owner: 1, id: 1 };
+        let key = AllocationKey {
+            owner: MemberId::here(1),
+            id: 1,
+        };
         vault
             .apply(1, table(vec![entry(1, 1, true)], vec![]))
             .unwrap();
@@ -483,7 +496,10 @@ mod tests {
     #[test]
     fn what_a_thread_was_told_counts_whatever_others_do_meanwhile() {
         let mut vault = Vault::default();
-        let key = AllocationKey { owner: 1, id: 1 };
+        let key = AllocationKey {
+            owner: MemberId::here(1),
+            id: 1,
+        };
         vault
             .apply(1, table(vec![entry(1, 1, true)], vec![]))
             .unwrap();
@@ -511,7 +527,10 @@ mod tests {
     #[test]
     fn what_was_shared_is_known_as_long_as_it_is_there() {
         let mut vault = Vault::default();
-        let [key, other] = [1, 2].map(|id| AllocationKey { owner: 1, id });
+        let [key, other] = [1, 2].map(|id| AllocationKey {
+            owner: MemberId::here(1),
+            id,
+        });
         vault.note_shared(key);
         assert!(!vault.is_shared(&key), "nobody has it");
         vault
@@ -526,7 +545,10 @@ mod tests {
     #[test]
     fn imported_memory_outlives_its_owner_and_not_its_importer() {
         let mut vault = Vault::default();
-        let key = AllocationKey { owner: 1, id: 1 };
+        let key = AllocationKey {
+            owner: MemberId::here(1),
+            id: 1,
+        };
         vault
             .apply(1, table(vec![entry(1, 1, true), entry(1, 2, true)], vec![]))
             .unwrap();
@@ -551,7 +573,10 @@ mod tests {
     #[test]
     fn what_is_freed_goes_unless_somebody_imports_it() {
         let mut vault = Vault::default();
-        let key = AllocationKey { owner: 1, id: 1 };
+        let key = AllocationKey {
+            owner: MemberId::here(1),
+            id: 1,
+        };
         vault
             .apply(1, table(vec![entry(1, 1, true), entry(1, 2, true)], vec![]))
             .unwrap();
@@ -559,7 +584,10 @@ mod tests {
         vault.apply(2, table(vec![], vec![key])).unwrap();
         assert_eq!(
             vault.free(1, &[1, 2, 3]),
-            [AllocationKey { owner: 1, id: 2 }]
+            [AllocationKey {
+                owner: MemberId::here(1),
+                id: 2
+            }]
         );
         assert_eq!(vault.held(1), [1]);
     }
@@ -584,8 +612,14 @@ mod tests {
     #[test]
     fn what_was_given_to_another_process_lives_until_that_lets_go() {
         let mut vault = Vault::default();
-        let key = AllocationKey { owner: 1, id: 1 };
-        let kept = AllocationKey { owner: 1, id: 2 };
+        let key = AllocationKey {
+            owner: MemberId::here(1),
+            id: 1,
+        };
+        let kept = AllocationKey {
+            owner: MemberId::here(1),
+            id: 2,
+        };
         vault
             .apply(1, table(vec![entry(1, 1, true), entry(1, 2, true)], vec![]))
             .unwrap();
@@ -607,7 +641,10 @@ mod tests {
     #[test]
     fn an_import_that_nobody_could_give_back_is_found() {
         let mut vault = Vault::default();
-        let key = AllocationKey { owner: 1, id: 1 };
+        let key = AllocationKey {
+            owner: MemberId::here(1),
+            id: 1,
+        };
         // As an image says it.
         vault.set_imports(2, [key]);
         vault.apply(2, table(vec![], vec![key])).unwrap();
@@ -627,7 +664,10 @@ mod tests {
         let missing = vault.apply(1, table(vec![entry(1, 9, false)], vec![]));
         assert_eq!(
             missing,
-            Err(TableError::NoFd(AllocationKey { owner: 1, id: 9 }))
+            Err(TableError::NoFd(AllocationKey {
+                owner: MemberId::here(1),
+                id: 9
+            }))
         );
         assert!(matches!(
             vault.apply(1, table(vec![entry(2, 1, true)], vec![])),
@@ -647,7 +687,10 @@ mod tests {
     #[test]
     fn a_replaced_entry_has_another_serial() {
         let mut vault = Vault::default();
-        let key = AllocationKey { owner: 1, id: 1 };
+        let key = AllocationKey {
+            owner: MemberId::here(1),
+            id: 1,
+        };
         vault
             .apply(1, table(vec![entry(1, 1, true)], vec![]))
             .unwrap();

@@ -129,7 +129,7 @@ impl Api {
     }
 }
 
-/// What a result means for the caller.
+/// Sorts a `CUresult` by what it means for the caller.
 fn kind_of(code: u32) -> CallKind {
     match code {
         2 => CallKind::OutOfMemory,

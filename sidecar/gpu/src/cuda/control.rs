@@ -21,7 +21,7 @@ const LOCK: &str = "cuCheckpointProcessLock";
 const RESTORE: &str = "cuCheckpointProcessRestore";
 /// `CUDA_ERROR_NOT_SUPPORTED`.
 const NOT_SUPPORTED: u32 = 801;
-/// Of a restore: without memory for it, or without a GPU that is ready, another try may succeed.
+/// Results of a restore after which another try may succeed: it lacked memory, or a GPU that is ready.
 const MAY_PASS: [u32; 4] = [2, 46, 100, 802];
 
 fn meaning(call: &str, result: u32) -> ControlMeaning {
@@ -57,7 +57,7 @@ struct GpuPair {
     new: [u8; 16],
 }
 
-/// The driver's calls.
+/// The driver's entry points for checkpoints, loaded from `libcuda.so.1`.
 pub(crate) struct Control {
     version: u32,
     get_error_name: Option<unsafe extern "C" fn(Code, *mut *const c_char) -> Code>,

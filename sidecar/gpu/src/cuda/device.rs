@@ -23,7 +23,7 @@ use crate::error::GpuError;
 use crate::platform::{DeviceMemory, Digester, Gpu, GpuInfo, MemoryInfo, PinnedMemory, Platform};
 use crate::stream::Stream;
 
-/// The initialised driver.
+/// The driver, loaded and initialised in this process.
 #[derive(Clone, Copy)]
 pub struct Driver {
     api: &'static Api,
@@ -154,7 +154,7 @@ impl Platform for Driver {
 /// Whether memory that is created can be given to another process.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Export {
-    /// It cannot.
+    /// It cannot be exported.
     None,
     /// By a file descriptor; and network cards reach it.
     Fd { rdma: bool },
@@ -187,7 +187,7 @@ impl std::fmt::Debug for CudaGpu {
 }
 
 impl CudaGpu {
-    /// Its UUID.
+    /// The GPU's UUID.
     pub(super) fn uuid(&self) -> GpuUuid {
         self.info.uuid
     }

@@ -43,9 +43,9 @@ struct KernelKey {
     flags: u32,
 }
 
-/// The flag of BLAKE3's keyed mode.
+/// The flag that BLAKE3's compression function is given in keyed mode.
 const KEYED_HASH: u32 = 16;
-/// BLAKE3's initialisation vector: what stands for a key where there is none.
+/// BLAKE3's initialisation vector, which stands for a key where none is used.
 const IV: [u32; 8] = [
     0x6A09_E667,
     0xBB67_AE85,

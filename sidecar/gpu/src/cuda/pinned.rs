@@ -16,10 +16,10 @@ use crate::platform::PinnedMemory;
 /// CU_MEMHOSTREGISTER_PORTABLE: usable with all GPUs.
 const PORTABLE: u32 = 1;
 
-/// Bytes of a huge page.
+/// The size of a huge page in bytes.
 const HUGE: usize = 2 << 20;
 
-/// Most threads that touch memory.
+/// The most threads that touch memory at once.
 const MOST_THREADS: usize = 8;
 
 /// Host memory that the driver pinned, for what is small.
@@ -130,7 +130,7 @@ impl Mapping {
         Ok(mapping)
     }
 
-    /// The first huge page in it.
+    /// The address of the first huge page in the mapping.
     fn base(&self) -> *mut c_void {
         let misaligned = self.whole.addr() % HUGE;
         self.whole.wrapping_byte_add((HUGE - misaligned) % HUGE)

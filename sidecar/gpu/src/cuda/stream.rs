@@ -13,7 +13,7 @@ const NON_BLOCKING: u32 = 1;
 /// CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING.
 const EVENT_FLAGS: u32 = 3;
 
-/// The driver's stream. Lives as long as whoever may issue to it, and its events.
+/// The driver's stream. Lives as long as anything that may issue to it, and its events.
 struct Handle {
     gpu: Arc<CudaGpu>,
     raw: sys::CUstream,
@@ -63,12 +63,12 @@ impl CudaStream {
         })))
     }
 
-    /// The GPU.
+    /// The GPU on which the stream issues its copies.
     pub(super) fn gpu(&self) -> &Arc<CudaGpu> {
         &self.0.gpu
     }
 
-    /// As the driver knows it.
+    /// The stream as the driver knows it.
     pub(super) fn raw(&self) -> sys::CUstream {
         self.0.raw
     }

@@ -1,8 +1,8 @@
 //! How much device memory processes hold, as NVML says: the library of `nvidia-smi`, which comes with the driver.
 //!
-//! Of a process whose memory is detached that is what the driver will save: its contexts, the variables and code of its modules,
-//! arrays, pools, and everything of a process without the shim. NVML answers in 0.15 ms (H200, 580.159.04), and names processes as the
-//! caller's PID namespace does.
+//! For a process whose memory is detached, that is what the driver will save: its contexts, the variables and code of its
+//! modules, arrays, pools, and everything of a process without the shim. NVML answers in 0.15 ms (H200, 580.159.04), and names
+//! processes as the caller's PID namespace does.
 
 use std::ffi::OsStr;
 

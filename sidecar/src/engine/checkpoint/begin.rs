@@ -1,5 +1,5 @@
-//! The beginning of a checkpoint: whether this job may have one, the tier that it goes to, its writer there; and once more
-//! at once where it came at a bad moment.
+//! The beginning of a checkpoint: whether this job may have one, the tier that it goes to, its writer there; and another try at
+//! once where it came at a bad moment.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -3,10 +3,10 @@
 //! # Rules
 //!
 //! * It grows before the job is held, never during a stop, and a checkpoint waits a minute at most for that.
-//! * The host's memory is the job's first: that it is short is noticed within a second, and all but the least is given back as
+//! * The job comes first for the host's memory: a shortage is noticed within a second, and all but the least is given back as
 //!   soon as it is not in use.
-//! * After a checkpoint that the agent refused or could not make it is at the least until one succeeds: it may have had the
-//!   memory that was missing.
+//! * After a checkpoint that the agent refused or could not make, the buffer stays at the least until one succeeds: it may have
+//!   held the memory that was missing.
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -27,20 +27,20 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How often the host's memory is looked at while the buffer has more of it than the least.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// See the module.
+/// Decides how large the pinned buffer is to be, and has it grow between checkpoints: see the module's documentation.
 #[derive(Debug)]
 pub(in crate::engine) struct Buffer {
     bounds: Bounds,
-    /// That it is too small, people were told.
+    /// Whether people were told that the buffer is too small.
     told: bool,
-    /// Somebody looks whether the host has memory.
+    /// Whether somebody looks whether the host has memory.
     watched: bool,
     /// The agent refused or could not make a checkpoint since the last one.
     failed: bool,
 }
 
 impl Buffer {
-    /// One that keeps to these bounds.
+    /// A buffer that keeps to these bounds.
     pub(in crate::engine) const fn new(bounds: Bounds) -> Buffer {
         Buffer {
             bounds,

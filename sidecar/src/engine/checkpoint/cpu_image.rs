@@ -23,7 +23,7 @@ const AVERAGE_CHUNK: usize = 256 << 10;
 const MAX_CHUNK: usize = 1 << 20;
 const WINDOW: usize = 8 << 20;
 
-/// Why the image could not be read.
+/// Why the CPU image could not be read.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::engine) enum ImageError {
     #[error("cannot read {path} of the CPU image: {source}")]
@@ -98,7 +98,7 @@ fn open_at(directory: BorrowedFd<'_>, path: &Path, extra: OFlags) -> rustix::io:
     )
 }
 
-/// Cuts a file into chunks, names each and hands it to `take`, which says whether to go on.
+/// Cuts a file into chunks, names each and hands it to `take`, which says whether to continue.
 pub(in crate::engine) fn chunk_file(
     directory: BorrowedFd<'_>,
     entry: &Entry,

@@ -7,7 +7,7 @@
 //!                                                                  CPU image, manifest, commit, Finish
 //! ```
 //!
-//! * [`begin`]: the tier it goes to and its writer; again at once where it came at a bad moment;
+//! * [`begin`]: the tier it goes to and its writer; another try at once where it came at a bad moment;
 //! * [`quiesce`]: the job falls quiet, in short tries;
 //! * [`stop`]: everything while the job is held, in which it is [`name`]d and [`drain`]ed;
 //! * [`store`]: the rest, while the job runs, through the [`pipeline`];
@@ -23,7 +23,7 @@
 //!
 //! # Crash consistency
 //!
-//! Whatever dies, the agent brings the job back by itself; nothing is visible before the commit.
+//! Whichever process dies, the agent brings the job back by itself; nothing is visible before the commit.
 //!
 //! # Cancellation
 //!
@@ -93,7 +93,7 @@ impl InProgress {
         storing.chain(&self.held)
     }
 
-    /// Waits until the one that is being stored is visible or has failed; for ever where there is none. Cancel safe.
+    /// Waits until the checkpoint that is being stored is visible or has failed; for ever if none is being stored. Cancel safe.
     pub(super) async fn landed(&mut self) -> Result<Stored, Failed> {
         let Some(flight) = &mut self.flight else {
             return std::future::pending().await;
@@ -162,7 +162,7 @@ impl Engine {
 }
 
 impl Session<'_> {
-    /// Takes a checkpoint up to the moment the job runs again; the rest goes on beside it.
+    /// Takes a checkpoint up to the moment the job runs again; the rest continues beside it.
     pub(super) async fn checkpoint(&mut self, trigger: Trigger) -> Result<(), Stop> {
         self.engine.busy(Busy::Holding);
         let begun = self.begin_checkpoint(trigger).await;

@@ -15,17 +15,17 @@ use crate::engine::memory::gpus::Gpus;
 use crate::engine::memory::registry::{Registry, Table};
 use crate::engine::session::Session;
 
-/// What the job has on its GPUs, by name.
+/// The job's device memory with the name of every chunk.
 pub(super) struct Named {
-    /// As the manifest has it.
+    /// The allocations as the manifest has them.
     pub(super) memory: Vec<Described>,
-    /// Every chunk.
+    /// Every chunk of the job's device memory.
     pub(super) items: Vec<Item>,
     /// How long it took to import what is new.
     pub(super) import: Duration,
-    /// The digests alone.
+    /// How long computing the digests alone took.
     pub(super) digest: Duration,
-    /// The digests and what is made of them.
+    /// How long the digests, and what is made of them, took.
     pub(super) name: Duration,
 }
 
@@ -52,7 +52,7 @@ impl Session<'_> {
     }
 }
 
-/// Blocks.
+/// Names every chunk of the job's device memory. Blocks.
 fn name(
     registry: &mut Registry,
     table: Table,

@@ -1,4 +1,4 @@
-//! How a checkpoint ends: stored, or failed for a [`Cause`], of which something may follow.
+//! How a checkpoint ends: stored, or failed for a [`Cause`], which may have consequences.
 //!
 //! A checkpoint may fail at any of its steps, held or not. What matters afterwards is the same for all of them: what people
 //! are told, when the schedule tries again, how long the job stood still for nothing, and whether something else has to
@@ -24,11 +24,11 @@ use crate::engine::{CheckpointId, Engine, EngineError, utc};
 /// A checkpoint that is visible.
 pub(in crate::engine) struct Stored {
     pub(in crate::engine) report: CheckpointReport,
-    /// The tier that it is in.
+    /// The tier in which the checkpoint is visible.
     pub(in crate::engine) tier: Tier,
     pub(in crate::engine) trigger: Trigger,
     pub(in crate::engine) created: UnixMillis,
-    /// How long the job was held.
+    /// How long the job was held by the stop.
     pub(in crate::engine) stop: Duration,
     pub(in crate::engine) measured: Measured,
 }
@@ -43,33 +43,33 @@ pub(in crate::engine) struct Measured {
     pub(in crate::engine) link: Option<u64>,
     /// Bytes of device memory that were stored nowhere.
     pub(in crate::engine) changed: u64,
-    /// Bytes of the image of the job's processes.
+    /// The size of the image of the job's processes, in bytes.
     pub(in crate::engine) cpu_image: u64,
 }
 
 /// A checkpoint that was not made.
 pub(in crate::engine) struct Failed {
-    /// Why, for people.
+    /// Why the checkpoint failed, in words for people.
     pub(in crate::engine) message: String,
-    /// When to try again.
+    /// What the schedule is told: when another try may succeed.
     pub(in crate::engine) kind: FailureKind,
     /// How long the job was held for it, all tries together.
     pub(in crate::engine) stop: Duration,
-    /// What has to change before the next one.
+    /// What follows from the failure beside another try.
     pub(in crate::engine) then: Consequence,
 }
 
 /// What follows from a checkpoint that failed, beside another one at its time.
 pub(in crate::engine) enum Consequence {
-    /// Nothing.
+    /// Nothing but another checkpoint at its time.
     Nothing,
     /// The next one goes to the other tier: this one could not be stored where it was to go.
     OtherTier,
     /// The tier on this machine is given up: its log does not say any more that the job is ours.
     LocalTierLost,
-    /// The connection to the agent is made anew.
+    /// The connection to the agent is set up again.
     Reconnect(WaitError),
-    /// This process ends.
+    /// The sidecar ends with this error.
     End(EngineError),
 }
 
@@ -78,17 +78,17 @@ pub(in crate::engine) enum Consequence {
 pub(in crate::engine) enum Canceller {
     /// Something that failed: the store, a disk, a GPU.
     Fault,
-    /// The job, or whoever ends it: they needed what the checkpoint took.
+    /// The job, or what ends it: they needed what the checkpoint took.
     Job,
 }
 
-/// Why a checkpoint failed.
+/// What made a checkpoint fail.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::engine) enum Cause {
     /// GPUs that were not open. Once they are, it is worth beginning again at once.
     #[error("GPUs had to be opened first")]
     Closed(Vec<GpuUuid>),
-    /// They cannot be opened.
+    /// GPUs cannot be opened.
     #[error("{0}")]
     Opening(GpuError),
     /// The agent ended the attempt itself; the job runs.
@@ -102,21 +102,21 @@ pub(in crate::engine) enum Cause {
     Table(TableError),
     #[error("{0}")]
     Gpu(#[from] GpuError),
-    /// Somebody ended it.
+    /// The checkpoint was cancelled: by whom, and why.
     #[error("{reason}")]
     Cancelled { reason: String, by: Canceller },
-    /// What must leave the GPU before the job may go on did not leave in time.
+    /// What must leave the GPU before the job may continue did not leave in time.
     #[error(
         "changed memory could not be drained within {HOLD:?}: the store is too slow; give more --host-buffer"
     )]
     Late,
-    /// Another node has the job.
+    /// Another node has taken the job over.
     #[error("{0}")]
     Fenced(EngineError),
-    /// Not while the job is as it is.
+    /// It will not succeed while the job is as it is.
     #[error("{0}")]
     Refused(String),
-    /// The job did not fall quiet, and runs.
+    /// The job did not fall quiet, for this reason, and runs on.
     #[error("{0}")]
     Unquiet(String),
     /// The store does not take a new checkpoint.
@@ -128,10 +128,10 @@ pub(in crate::engine) enum Cause {
         reason: String,
         broken: Option<GpuError>,
     },
-    /// It could not be described.
+    /// The checkpoint could not be described in a manifest.
     #[error("{0}")]
     Manifest(serde_json::Error),
-    /// It could not be made visible.
+    /// The checkpoint could not be made visible.
     #[error("{error}")]
     Commit { error: CommitError, tier: Tier },
     /// A part of the work ended without a result; it may succeed another time.

@@ -2,8 +2,8 @@
 //!
 //! # Cancellation
 //!
-//! [`Control`] is shared by everything that works on one checkpoint's bytes. Whoever fails sets it with
-//! its reason; everybody else ends soon after. The first reason wins.
+//! [`Control`] is shared by everything that works on one checkpoint's bytes. A worker that fails sets it with its reason, and all
+//! others end soon after. The first reason wins.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -22,18 +22,18 @@ use tokio::task::JoinHandle;
 /// Chunks of the CPU image waiting for the store, beside those in flight.
 const QUEUE: usize = 16;
 
-/// What one checkpoint's workers share.
+/// The state that all workers of one checkpoint share: whether it was cancelled, and what it has moved.
 #[derive(Default)]
 pub(in crate::engine) struct Control {
     cancelled: AtomicBool,
     reason: Mutex<Option<String>>,
     /// It was not the store, the disk or a GPU that failed.
     for_others: AtomicBool,
-    /// The job could go on: what is left must be got out of the way.
+    /// Whether the job could continue: what is left must then be moved out of the way.
     due: AtomicBool,
     /// Device memory held by snapshots, per GPU, in bytes.
     snapshot: Mutex<BTreeMap<GpuUuid, u64>>,
-    /// Bytes copied off the GPUs.
+    /// The number of bytes that were copied off the GPUs.
     copied: AtomicU64,
 }
 
@@ -63,17 +63,17 @@ impl Control {
         self.cancelled.load(Ordering::Acquire)
     }
 
-    /// The job could go on now.
+    /// Notes that the job could continue: the workers get what is left out of its way.
     pub(in crate::engine) fn set_due(&self) {
         self.due.store(true, Ordering::Release);
     }
 
-    /// Whether the job could go on.
+    /// Whether the job could continue but for the work that is left.
     pub(in crate::engine) fn is_due(&self) -> bool {
         self.due.load(Ordering::Acquire)
     }
 
-    /// Why.
+    /// Why the work was cancelled; `None` if it was not.
     pub(in crate::engine) fn reason(&self) -> Option<String> {
         self.reason
             .lock()
@@ -112,7 +112,7 @@ impl Control {
         self.copied.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Bytes copied off the GPUs so far.
+    /// The number of bytes that were copied off the GPUs so far.
     pub(in crate::engine) fn copied(&self) -> u64 {
         self.copied.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! What checkpoints before have shown, and the next one is planned with.
+//! What earlier checkpoints have shown, for the plan of the next one.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,7 +12,7 @@ const LINK: u64 = 10_000_000_000;
 /// Where nothing was measured yet: how long a dump holds the job back.
 const DUMP: Duration = Duration::from_secs(1);
 
-/// See the module.
+/// What earlier checkpoints have shown: how much changed and how long each step took. See the module's documentation.
 #[derive(Debug)]
 pub(in crate::engine) struct Planning {
     /// Device memory that the driver needs to bring the control state back, per GPU, in bytes: the most that
@@ -20,7 +20,7 @@ pub(in crate::engine) struct Planning {
     pub(super) reserve: BTreeMap<GpuUuid, u64>,
     /// How long the last dump held the job back.
     pub(super) expected_dump: Duration,
-    /// Bytes per second over the link of one GPU.
+    /// The rate of the link of one GPU, in bytes per second.
     pub(super) link_rate: u64,
     /// Bytes that the last checkpoint had to copy, if there was one.
     pub(super) changed: Option<u64>,

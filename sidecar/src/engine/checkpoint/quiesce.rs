@@ -20,7 +20,7 @@ const MARGIN: Duration = Duration::from_secs(10);
 pub(super) enum Insist {
     /// Somebody asked for this checkpoint, or it is the last.
     Yes,
-    /// The schedule's.
+    /// It does not: the schedule asked for the checkpoint.
     No,
 }
 

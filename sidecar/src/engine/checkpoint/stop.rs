@@ -1,7 +1,7 @@
 //! The stop: everything from the moment the job falls quiet until it runs again.
 //!
-//! The dump (control state and CRIU, by the agent) and the drain (what must leave the GPU, by us) run beside each other; the
-//! job may go on when both are done.
+//! The dump (control state and CRIU, by the agent) and the drain (what must leave the GPU, by the sidecar) run beside each other;
+//! the job may continue when both are done.
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -29,14 +29,14 @@ use crate::engine::session::{Session, WaitError};
 pub(super) const DUMP: Duration = Duration::from_secs(600);
 /// Attach, all processes.
 const ATTACH: Duration = Duration::from_secs(150);
-/// What must leave the GPU before the job may go on. Below the agent's own patience.
+/// The time for what must leave the GPU before the job may continue. Below the agent's own patience.
 pub(super) const HOLD: Duration = Duration::from_secs(100);
 /// Fewer bytes drained in a stop say nothing about the link.
 const TELLING: u64 = 64 << 20;
 
 /// What the agent dumped, and how it went beside the drain.
 struct Dumped {
-    /// The CPU image.
+    /// The fd of the directory in which the CPU image lies.
     directory: OwnedFd,
     facts: Box<DumpFacts>,
     /// From the beginning of the drain until the dump was there.
@@ -241,7 +241,7 @@ impl Session<'_> {
         }
     }
 
-    /// The job gets its memory back and runs.
+    /// Lets the job have its memory back and run, and waits for the agent to say so.
     async fn attach(&mut self) -> Result<Resumed, Cause> {
         let seq = self.attempt.seq;
         failpoint::reach(Step::BeforeAttach);
@@ -283,7 +283,7 @@ impl Session<'_> {
     }
 }
 
-/// Why somebody ended it.
+/// The cause of a failure whose work was cancelled: who ended it, and why.
 pub(super) fn cancelled(control: &Control) -> Cause {
     Cause::Cancelled {
         reason: control.reason().unwrap_or_default(),

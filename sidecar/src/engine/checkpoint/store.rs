@@ -24,10 +24,10 @@ use crate::engine::image::{self, Described, Parts};
 use crate::engine::memory::gpus::Gpus;
 use crate::engine::{cpu, unix_millis};
 
-/// What the stop hands on.
+/// Everything that the stop hands on to be stored while the job runs.
 pub(super) struct Work {
     pub(super) trigger: Trigger,
-    /// When it was begun.
+    /// When the checkpoint began.
     pub(super) began: Instant,
     pub(super) writer: CheckpointWriter,
     pub(super) control: Arc<Control>,
@@ -35,9 +35,9 @@ pub(super) struct Work {
     /// Ends when all that was put into the sink is stored.
     pub(super) puts: JoinHandle<Result<(), String>>,
     pub(super) drains: Drains,
-    /// The job's device memory.
+    /// The job's device memory as the manifest will describe it.
     pub(super) memory: Vec<Described>,
-    /// The CPU image.
+    /// The fd of the directory in which the CPU image lies.
     pub(super) directory: OwnedFd,
     pub(super) facts: Box<DumpFacts>,
     /// Device memory that the driver needs at a restore, per GPU, in bytes.
@@ -49,7 +49,7 @@ pub(super) struct Work {
     pub(super) rates: BTreeMap<String, f64>,
     /// Bytes of device memory that were stored nowhere.
     pub(super) changed: u64,
-    /// How long the job was held.
+    /// How long the stop held the job.
     pub(super) stop: Duration,
     pub(super) measured: Measured,
     pub(super) seq: u64,

@@ -1,4 +1,4 @@
-//! Threads for what a stop waits for.
+//! Threads for the work that a stop waits for.
 
 use tokio::sync::oneshot;
 

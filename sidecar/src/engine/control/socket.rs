@@ -27,7 +27,7 @@ const MAX_CLIENTS: usize = 16;
 /// File name of the socket below the job's run directory.
 pub const SOCKET_FILE: &str = "sidecar.sock";
 
-/// Somebody wants a checkpoint now.
+/// The channel on which a client that wants a checkpoint now is answered.
 pub(in crate::engine) type Wanted = oneshot::Sender<Result<CheckpointReport, String>>;
 
 /// How often a lock that another sidecar holds is tried.
@@ -70,7 +70,7 @@ fn bind(path: &Path, lock: File) -> io::Result<(UnixListener, Bound)> {
     Ok((listener, bound))
 }
 
-/// The lock, if nobody else holds it.
+/// Takes the lock, unless somebody else holds it.
 fn try_lock(path: &Path) -> io::Result<Option<File>> {
     let mut options = File::options();
     options.create(true).truncate(false).write(true);

@@ -9,15 +9,15 @@ use serde::{Deserialize, Serialize};
 /// A finished checkpoint.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CheckpointReport {
-    /// Its number.
+    /// The checkpoint's number, in the log of its tier.
     pub id: u64,
-    /// Whether that is its number on this machine (`L5`): it goes on to the store at its time.
+    /// Whether that is its number on this machine (`L5`): it is copied to the store at its time.
     #[serde(default)]
     pub local: bool,
     /// What it survives. `None`: a sidecar of an older release did not say.
     #[serde(default)]
     pub durability: Option<Durability>,
-    /// Why it was taken.
+    /// Why the checkpoint was taken, as the schedule names it.
     pub trigger: String,
     /// How long the job was held, in ms.
     pub stop_ms: f64,
@@ -26,13 +26,13 @@ pub struct CheckpointReport {
     /// Naming and copying off the GPUs while the job was held, in GB/s (10^9 bytes).
     #[serde(default)]
     pub rates: BTreeMap<String, f64>,
-    /// Bytes of the whole image.
+    /// The size of the whole image, in bytes.
     pub total_bytes: u64,
     /// Bytes of GPU memory whose content was not stored yet.
     pub changed_bytes: u64,
-    /// Bytes copied off the GPUs.
+    /// The number of bytes that were copied off the GPUs.
     pub copied_bytes: u64,
-    /// Bytes that the store grew by.
+    /// The number of bytes that the store grew by.
     pub stored_bytes: u64,
     /// From the trigger until it was visible, in seconds.
     pub seconds: f64,
@@ -43,9 +43,9 @@ pub struct CheckpointReport {
 pub struct CollectionReport {
     /// Checkpoints that retention removed.
     pub removed: u64,
-    /// Packs deleted.
+    /// The number of packs that were deleted.
     pub packs: u64,
-    /// Their bytes.
+    /// The bytes of the deleted packs.
     pub pack_bytes: u64,
     /// Bytes that were written again to empty packs of which little was needed.
     pub repacked_bytes: u64,
@@ -56,36 +56,36 @@ pub struct CollectionReport {
 /// The newest checkpoint that was copied from this machine to the store.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RemoteReport {
-    /// Its number in the store.
+    /// The checkpoint's number in the store.
     pub id: u64,
-    /// Its number on this machine.
+    /// The checkpoint's number on this machine.
     pub local: u64,
     /// When it became visible on this machine, in ms since 1970.
     pub taken_ms: u64,
-    /// Bytes sent.
+    /// Bytes that the copy sent to the store.
     pub sent_bytes: u64,
     /// How long the copy took, in seconds.
     pub seconds: f64,
 }
 
-/// That the job's progress is not protected, since its checkpoints fail.
+/// Says that the job's progress is not protected, since its checkpoints fail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unprotected {
     /// What was done since then would be lost: when the last checkpoint was stored, or the job began to run if that was
     /// later, in ms since 1970.
     pub since_ms: u64,
-    /// Why the last attempt failed.
+    /// Why the last attempt failed, in words for people.
     pub because: String,
 }
 
-/// The sidecar's state.
+/// Everything that `phos-ft status` shows of a sidecar.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// Job name.
+    /// The name of the job.
     pub job: String,
-    /// Where it is stored.
+    /// The address of the store.
     pub store: String,
-    /// What is going on, in words.
+    /// What the sidecar is doing, in words for people.
     pub state: String,
     /// The job's command, once the agent has told it.
     pub command: Vec<String>,
@@ -95,9 +95,9 @@ pub struct Report {
     pub checkpoints: u64,
     /// Attempts that failed since this sidecar started.
     pub failures: u64,
-    /// The last stored one.
+    /// The last checkpoint that was stored by this sidecar; `None` before the first.
     pub last: Option<CheckpointReport>,
-    /// Why the last failed attempt failed.
+    /// Why the last failed attempt failed; `None` if none has.
     pub last_failure: Option<String>,
     /// From an attempt that failed until a checkpoint is stored.
     #[serde(default)]
@@ -106,9 +106,9 @@ pub struct Report {
     /// older copy, another store.
     #[serde(default)]
     pub history_away: Option<String>,
-    /// Why checkpoints are ruled out now.
+    /// What rules checkpoints out at present, in the agent's words; `None` if nothing does.
     pub unsupported: Option<String>,
-    /// How often the job was brought back.
+    /// How often the job was brought back under its agent.
     pub restarts: u32,
     /// The checkpoint that the job was resumed from.
     pub resumed_from: Option<u64>,
@@ -142,15 +142,15 @@ pub enum Request {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// The state.
+    /// The state of the sidecar, in answer to a request for it.
     Status(Box<Report>),
     /// A checkpoint is stored.
     Checkpoint(Box<CheckpointReport>),
-    /// It did not work; why.
+    /// The request failed, for this reason.
     Error(String),
 }
 
-/// The state, shared.
+/// The sidecar's report, shared between what changes it and the control socket.
 #[derive(Clone, Default)]
 pub(in crate::engine) struct Shared(Arc<Mutex<Report>>);
 

@@ -12,16 +12,16 @@ use phos_storage::{
 use crate::engine::Tier;
 use crate::engine::{CheckpointId, unix_millis};
 
-/// To what the job goes back.
+/// The point that the job goes back to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::engine) enum GoBack {
-    /// Its first step.
+    /// The job begins with its first step again.
     Beginning,
-    /// A checkpoint.
+    /// The job resumes from a checkpoint.
     To {
-        /// Which one.
+        /// Which checkpoint the job resumes from.
         id: CheckpointId,
-        /// When it was taken.
+        /// When that checkpoint was taken.
         created: UnixMillis,
         /// Whether it is of the current run, so that what is older in the other place belongs to it.
         current: bool,

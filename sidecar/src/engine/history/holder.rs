@@ -1,8 +1,8 @@
 //! Who has the job, as the records of the log say it.
 //!
-//! Which agent the job runs under tells a sidecar that it follows one of its own, and the tier which checkpoints on this machine
-//! belong to that holder. Both are fields of the record of a take-over. Those of releases before the fields have them in the
-//! name alone, which is made for people:
+//! The agent that the job runs under tells a sidecar that it follows one of its own, and the tier tells which checkpoints on this
+//! machine belong to that holder. Both are fields of the record of a take-over. Records of releases without these fields have
+//! them in the name alone, which is made for people:
 //!
 //! ```text
 //! HOST (pid PID, agent AGENT[, tier TIER])
@@ -26,13 +26,13 @@ pub(in crate::engine) fn this_process(agent: u64, tier: Option<&str>) -> Holder 
     }
 }
 
-/// The agent whose job a holder had.
+/// The random number of the agent under which a holder had the job; `None` if the record names none.
 pub(in crate::engine) fn agent_of(holder: &Holder) -> Option<u64> {
     let text = || u64::from_str_radix(in_name(&holder.name, "agent")?, 16).ok();
     holder.agent.or_else(text)
 }
 
-/// The tier on a holder's machine.
+/// The id of the tier on a holder's machine; `None` if it had none.
 pub(in crate::engine) fn tier_of(holder: &Holder) -> Option<&str> {
     let text = || in_name(&holder.name, "tier");
     holder.tier.as_deref().or_else(text)

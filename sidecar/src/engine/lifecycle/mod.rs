@@ -23,9 +23,9 @@ use super::session::{Ended, Session, Stop};
 use super::tiers::{Tiers, replicate};
 use super::{Engine, EngineError, LAST_STORE, LINGER, stop_wanted, unix_millis};
 
-/// Why a session ended.
+/// Why a session with the agent ended.
 pub(super) enum SessionEnd {
-    /// Connect again.
+    /// The connection was lost, for this reason: connect again.
     Lost(String),
     /// The job is over; nothing is left to do.
     Over,
@@ -34,13 +34,13 @@ pub(super) enum SessionEnd {
 /// What became of a job that was started, or that had ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
-    /// It runs.
+    /// The job runs.
     Runs,
-    /// It is over; nothing is left to do.
+    /// The job is over, and nothing is left to do.
     Over,
 }
 
-/// What woke the loop.
+/// The event that woke the session's loop.
 enum Wake {
     Packet(Result<Packet, LinkError>),
     Timer,
@@ -190,7 +190,7 @@ impl Session<'_> {
         }
     }
 
-    /// The job runs from now on.
+    /// Notes that the job runs from now on.
     fn job_runs(&mut self) {
         self.running = true;
         let now = self.engine.now();

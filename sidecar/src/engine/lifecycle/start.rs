@@ -34,7 +34,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// The job begins with its first step.
+    /// Has the agent start the job with its first step.
     pub(super) async fn start_afresh(&mut self) -> Result<Outcome, Stop> {
         self.take_over().await?;
         self.link.send(&ToAgent::Start)?;

@@ -20,7 +20,7 @@ use phos_storage::Naming;
 pub(in crate::engine) struct OpenGpu {
     gpu: Arc<dyn Gpu>,
     digester: Mutex<Box<dyn Digester>>,
-    /// For copies.
+    /// The stream for copies to and from this GPU.
     pub(in crate::engine) stream: Stream,
 }
 
@@ -36,7 +36,7 @@ impl OpenGpu {
         })
     }
 
-    /// The GPU itself.
+    /// The GPU and its context.
     pub(in crate::engine) fn gpu(&self) -> &Arc<dyn Gpu> {
         &self.gpu
     }
@@ -57,7 +57,7 @@ impl OpenGpu {
 /// Places in the caller's list, and the digests that belong there.
 type Numbered = (Vec<usize>, Vec<Digest>);
 
-/// See the module.
+/// The GPUs of this sidecar, those that are open, and the host memory they share: see the module's documentation.
 #[derive(Clone)]
 pub(in crate::engine) struct Gpus {
     driver: Result<Arc<dyn Platform>, GpuError>,
@@ -103,27 +103,27 @@ impl Gpus {
         }
     }
 
-    /// After a restore.
+    /// Sets the GPU that stands for each one that processes name, after a restore.
     pub(in crate::engine) fn set_aliases(&mut self, aliases: Vec<(GpuUuid, GpuUuid)>) {
         self.aliases = aliases.into_iter().collect();
     }
 
-    /// For the manifest.
+    /// The GPU that stands for each one that processes name, for the manifest.
     pub(in crate::engine) fn aliases(&self) -> Vec<(GpuUuid, GpuUuid)> {
         self.aliases.iter().map(|(a, b)| (*a, *b)).collect()
     }
 
-    /// What the driver lists.
+    /// Every GPU that the driver lists, open or not.
     pub(in crate::engine) fn infos(&self) -> &[GpuInfo] {
         &self.infos
     }
 
-    /// The driver.
+    /// The driver, or why it cannot be used.
     pub(in crate::engine) fn driver(&self) -> Result<Arc<dyn Platform>, GpuError> {
         self.driver.clone()
     }
 
-    /// Which of these GPUs are not open.
+    /// Which of the wanted GPUs are not open yet.
     pub(in crate::engine) fn missing(
         &self,
         wanted: impl IntoIterator<Item = GpuUuid>,
@@ -159,12 +159,12 @@ impl Gpus {
         Ok(())
     }
 
-    /// An open GPU.
+    /// The open GPU with this UUID.
     pub(in crate::engine) fn get(&self, uuid: GpuUuid) -> Result<&Arc<OpenGpu>, GpuError> {
         self.open.get(&uuid).ok_or(GpuError::NoSuchGpu(uuid))
     }
 
-    /// Every open GPU.
+    /// Every open GPU with its UUID.
     pub(in crate::engine) fn all(&self) -> impl Iterator<Item = (&GpuUuid, &Arc<OpenGpu>)> {
         self.open.iter()
     }

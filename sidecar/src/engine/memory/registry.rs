@@ -2,11 +2,11 @@
 //!
 //! # Rules
 //!
-//! * After [`Registry::apply`] the registry equals the table: what the job freed is unmapped, what is
-//!   new is imported. An allocation that came without its fd and is not held is an error: the link is
-//!   then made anew, and the agent sends every fd again.
-//! * A key that comes with an fd replaces what was held under it: after a restore the numbers go on
-//!   from the checkpoint's, so a key may name other memory than before.
+//! * After [`Registry::apply`] the registry equals the table: what the job freed is unmapped, what is new is imported. An
+//!   allocation that came without its fd and is not held is an error: the link is then set up again, and the agent sends every fd
+//!   once more.
+//! * A key that comes with an fd replaces what was held under it: after a restore the numbers continue from the checkpoint's, so
+//!   a key may name other memory than before.
 
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::OwnedFd;
@@ -19,7 +19,7 @@ use phos_protocol::types::{Allocation, AllocationKey, GpuUuid};
 
 use crate::engine::memory::gpus::Gpus;
 
-/// One allocation.
+/// One allocation of the job, mapped in this process.
 #[derive(Debug, Clone)]
 pub(in crate::engine) struct Held {
     pub(in crate::engine) allocation: Allocation,
@@ -52,7 +52,7 @@ pub(in crate::engine) struct Table {
 }
 
 impl Table {
-    /// Takes one packet.
+    /// Takes in the entries of one packet and the fds beside it.
     pub(in crate::engine) fn add(
         &mut self,
         entries: Vec<TableEntry>,
@@ -73,7 +73,7 @@ impl Table {
         Ok(())
     }
 
-    /// Bytes in all.
+    /// The bytes of all allocations in the table.
     pub(in crate::engine) fn bytes(&self) -> u64 {
         self.entries
             .iter()
@@ -86,14 +86,14 @@ impl Table {
 pub(in crate::engine) fn gpu_of(processes: &[Process], allocation: &Allocation) -> Option<GpuUuid> {
     processes
         .iter()
-        .find(|p| p.pid == allocation.key.owner)?
+        .find(|p| p.member == allocation.key.owner)?
         .devices
         .iter()
         .find(|d| d.ordinal == allocation.device)
         .map(|d| d.uuid)
 }
 
-/// See the module.
+/// The job's device memory, by allocation: see the module's documentation.
 #[derive(Default)]
 pub(in crate::engine) struct Registry {
     held: BTreeMap<AllocationKey, Held>,
@@ -145,12 +145,12 @@ impl Registry {
             .extend(fds.filter_map(|(entry, fd)| Some((entry.allocation.key, fd?))));
     }
 
-    /// Every allocation, by key.
+    /// Every allocation of the job, in the order of their keys.
     pub(in crate::engine) fn iter(&self) -> impl Iterator<Item = &Held> {
         self.held.values()
     }
 
-    /// The allocation of this key.
+    /// The allocation of this key, if the job has it.
     pub(in crate::engine) fn get(&self, key: &AllocationKey) -> Option<&Held> {
         self.held.get(key)
     }
@@ -161,7 +161,7 @@ impl Registry {
         self.held = held.into_iter().map(|h| (h.allocation.key, h)).collect();
     }
 
-    /// The job freed these: they must not stay allocated because of us.
+    /// Releases allocations that the job freed: they must not stay allocated because of the sidecar.
     pub(in crate::engine) fn remove(&mut self, keys: &[AllocationKey]) {
         for key in keys {
             self.held.remove(key);

@@ -3,10 +3,10 @@
 //! # Rules
 //!
 //! * It is a courtesy. The store's log alone says who may write; a lease that cannot be renewed costs the job nothing.
-//! * Whoever renews looks at the log as well. So a node that lost the job hears of it within a third of the lease, also where
-//!   it stores nothing for a long time.
-//! * Nobody waits for itself: what starts on the machine that has the lease takes the job over at once.
-//! * It is given up when the job ended, not when the sidecar does: the next sidecar goes on with a job that runs.
+//! * Each renewal looks at the log as well. So a node that lost the job hears of it within a third of the lease, even if it
+//!   stores nothing for a long time.
+//! * A node does not wait for itself: a sidecar that starts on the machine that has the lease takes the job over at once.
+//! * It is given up when the job has ended, not when the sidecar ends: the next sidecar continues with a job that runs.
 
 use std::time::Duration;
 
@@ -25,13 +25,13 @@ const LOOK: Duration = Duration::from_secs(20);
 const BEATS: u32 = 3;
 /// Most time for giving it up: what is not given up runs out.
 const RELEASE: Duration = Duration::from_secs(2);
-/// Who waits looks this often.
+/// How often a node that waits for a lease looks at it.
 const WATCH: Duration = Duration::from_secs(2);
 
-/// The machine that this runs on.
+/// The name under which this machine appears in leases.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::engine) struct Node {
-    /// As people call it.
+    /// The machine's name, as people call it.
     host: String,
     /// The same for all containers on it, another after each start of it.
     boot: String,
@@ -57,7 +57,7 @@ impl Node {
         format!("{} {}", self.host, self.boot)
     }
 
-    /// Whether a lease is of this machine, before or after it was started anew.
+    /// Whether a lease belongs to this machine, before or after a restart of it.
     fn has(&self, lease: &Lease) -> bool {
         let mut names = lease.node.split(' ');
         let (host, boot) = (names.next(), names.next());
@@ -199,14 +199,14 @@ pub(in crate::engine) async fn lost(keeper: &mut Option<Keeper>) -> JobError {
 
 /// Another node that has the job, and may be well.
 pub(in crate::engine) struct Holder {
-    /// Who, for people.
+    /// The name of the holder, for people.
     pub(in crate::engine) name: String,
     /// Its lease runs out after this time, if it is not renewed.
     pub(in crate::engine) left: Duration,
 }
 
 impl Holder {
-    /// When to look again.
+    /// How long to wait before the next look at the lease.
     pub(in crate::engine) fn look_again(&self) -> Duration {
         self.left.min(WATCH)
     }

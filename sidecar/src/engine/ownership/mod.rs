@@ -23,13 +23,13 @@ use crate::known_history::{KnownHistory, Remembered};
 
 /// What this process knows of who has the job.
 pub(super) struct Ownership {
-    /// Our epoch in the store's log; none: the job is not ours yet.
+    /// The epoch of this sidecar in the store's log; `None`: it has not taken the job over yet.
     pub(super) epoch: Option<Epoch>,
-    /// How long the lease is; zero: there is none.
+    /// The length of the lease; zero: no lease is kept.
     pub(super) lease: Duration,
     /// This machine, as leases name it.
     pub(super) node: Node,
-    /// Renews the lease once the job is ours.
+    /// Renews the lease once the job was taken over.
     pub(super) keeper: Option<Keeper>,
     /// What this machine remembers of the job's history.
     pub(super) history: KnownHistory,

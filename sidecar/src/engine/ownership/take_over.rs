@@ -19,17 +19,17 @@ use crate::engine::session::Session;
 use crate::engine::tiers::local::{LocalTier, LocalTierError};
 use crate::engine::{Engine, EngineError, no_local_tier};
 
-/// What was found before a take-over.
+/// What was found in the store and on this machine before the take-over.
 struct Before {
-    /// To what the job goes back.
+    /// The point that the job goes back to, if it does.
     back: Option<GoBack>,
     /// The store's log, where there is a tier on this machine.
     state: Option<JobState>,
 }
 
 impl Session<'_> {
-    /// Who else has the job: the holder of the epoch in force, if it is neither the one that the job here belongs to nor
-    /// one that a sidecar of this agent began and died before it could say so.
+    /// Who else has the job: the holder of the epoch in force, if it is neither the one that the job here belongs to nor one that
+    /// was begun by a sidecar of this agent that died before it could say so.
     pub(in crate::engine) async fn other_holder(&self) -> Result<Option<(u64, String)>, JobError> {
         let job = &self.engine.job;
         let Some(now) = job.state().await?.epoch else {
@@ -159,7 +159,7 @@ impl Engine {
         })
     }
 
-    /// It is ours in the store.
+    /// The job is taken over in the store.
     async fn taken(&mut self, taken: TakenOver, holder: &str) -> Result<(), EngineError> {
         let keeps_history = !self.job.store().is_discarding();
         if keeps_history {
@@ -183,7 +183,7 @@ impl Engine {
         Ok(())
     }
 
-    /// What a sidecar before us left on this machine goes on to the store, and what comes later is later.
+    /// Checkpoints that an earlier sidecar left on this machine are copied to the store; what comes later is newer.
     async fn look_at_both(&mut self) -> Result<(), EngineError> {
         let listed = self.job.list().await.map_err(EngineError::Job)?;
         let newest = listed.checkpoints.iter().map(|c| c.created).max();

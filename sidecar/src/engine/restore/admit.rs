@@ -1,5 +1,5 @@
 //! Whether this machine can take a checkpoint, looked at before anything is fetched or changed: the machine, its GPUs, the files
-//! that the image does not carry, room. What cannot get better by an older checkpoint ends the attempt to resume.
+//! that the image does not carry, room. A lack that an older checkpoint would not cure ends the attempt to resume.
 
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::OwnedFd;
@@ -28,9 +28,9 @@ use crate::engine::{CheckpointId, EngineError, Tier, cpu, store_options};
 pub(super) const RECLAIM: Duration = Duration::from_secs(20);
 /// How long looking at the files of an image may take, of a slow network file system.
 const FILES: Duration = Duration::from_secs(120);
-/// Most bytes of an image's description.
+/// The most bytes that an image's description may have.
 const DESCRIPTION: u64 = 256 << 20;
-/// How often room is looked for again.
+/// How often a restore that waits for room looks for it again.
 const LOOK: Duration = Duration::from_millis(250);
 
 impl Session<'_> {
@@ -104,7 +104,7 @@ impl Session<'_> {
         Err(EngineError::Restore(reason).into())
     }
 
-    /// A checkpoint on this machine that others went on without, or may have, is not resumed, and neither deleted nor set
+    /// A checkpoint on this machine that others continued without, or may have, is not resumed, and neither deleted nor set
     /// aside: taking the job over would do that.
     async fn refuse_stale(&mut self, id: CheckpointId) -> Result<(), Stop> {
         let state = self.engine.job.state().await?;

@@ -13,14 +13,14 @@ use crate::size::human;
 /// Why this machine cannot take the image. Another one can; nothing was changed here.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CheckError {
-    /// Another CPU architecture.
+    /// The machine has another CPU architecture than the one that the image was made on.
     #[error(
         "the image was made on {image}, this machine is {here}: restore it on a machine of that architecture"
     )]
     Architecture {
-        /// Of the image.
+        /// The architecture that the image was made on.
         image: String,
-        /// Of this machine.
+        /// The architecture of this machine.
         here: String,
     },
     /// The CPU lacks what the job's processes found at their start.
@@ -30,43 +30,43 @@ pub enum CheckError {
          OPENBLAS_CORETYPE, …) can be resumed here with --without-cpu-features {}", .missing.join(", "), .missing.join(",")
     )]
     CpuFeatures {
-        /// As /proc/cpuinfo calls it.
+        /// The missing features, as /proc/cpuinfo calls them.
         missing: Vec<String>,
     },
-    /// The driver is older.
+    /// The driver here is older than the one that the image was made with.
     #[error(
         "the image was made with a {image} driver, this machine has {here}: update the NVIDIA driver \
          here, or restore where it is at least as new"
     )]
     Driver {
-        /// Of the image.
+        /// The driver's version at the checkpoint.
         image: String,
-        /// Of this machine.
+        /// The driver's version on this machine.
         here: String,
     },
-    /// No driver at all.
+    /// The image uses a GPU, and no driver can be used here.
     #[error("the image uses a GPU: {0}")]
     NoDriver(String),
-    /// Too few GPUs.
+    /// Fewer GPUs are visible here than the image needs.
     #[error(
         "the image needs {needed} GPU(s) ({models}), {here} are visible here: give the sidecar and \
          the job more GPUs (--gpus, CUDA_VISIBLE_DEVICES) or restore elsewhere"
     )]
     TooFewGpus {
-        /// The image's.
+        /// The number of GPUs that the image needs.
         needed: usize,
-        /// Their models.
+        /// The models of those GPUs.
         models: String,
-        /// Visible here.
+        /// The number of GPUs that are visible here.
         here: usize,
     },
-    /// Other models.
+    /// No GPU of a model that the image needs is free here.
     #[error(
         "the image needs a GPU of model {needed}, free here are: {here}; the driver restores only on \
          the same model: restore on such a machine"
     )]
     Model {
-        /// The image's.
+        /// The model that the image needs.
         needed: String,
         /// Unassigned ones here.
         here: String,
@@ -84,13 +84,13 @@ pub enum CheckError {
         human(*free), human(*allocations + *reserve), human(*allocations), human(*reserve)
     )]
     DeviceMemory {
-        /// The GPU here.
+        /// The GPU of this machine that has too little free.
         gpu: GpuUuid,
-        /// Free there.
+        /// Bytes that are free on that GPU.
         free: u64,
-        /// Still to be made.
+        /// Bytes of allocations that are still to be made on it.
         allocations: u64,
-        /// For the driver.
+        /// Bytes that the driver needs beside the allocations.
         reserve: u64,
     },
     /// Too small a GPU, whatever else uses it.
@@ -100,13 +100,13 @@ pub enum CheckError {
         human(*total), human(*allocations + *reserve), human(*allocations), human(*reserve)
     )]
     GpuSize {
-        /// The GPU here.
+        /// The GPU of this machine that is too small.
         gpu: GpuUuid,
-        /// All of its memory.
+        /// All bytes that the GPU has.
         total: u64,
-        /// To be made.
+        /// Bytes of allocations that are to be made on it.
         allocations: u64,
-        /// For the driver.
+        /// Bytes that the driver needs beside the allocations.
         reserve: u64,
     },
     /// Too little room for the CPU image.
@@ -116,9 +116,9 @@ pub enum CheckError {
         human(*needed), human(*room)
     )]
     HostMemory {
-        /// Bytes of the image.
+        /// The size of the image in bytes.
         needed: u64,
-        /// Bytes there.
+        /// Bytes that there is room for.
         room: u64,
     },
     /// Files that the job uses and its image does not carry are not here, or are not what they were.
@@ -131,24 +131,24 @@ pub enum CheckError {
          go back to an older checkpoint with `phos-ft restore ID`"
     )]
     Newer {
-        /// The checkpoint.
+        /// The number of the checkpoint.
         checkpoint: u64,
-        /// The image's version.
+        /// The version of its image.
         version: u32,
     },
-    /// The image is of another program.
+    /// The checkpoint was made of another command.
     #[error(
         "checkpoint {checkpoint} of job {job} was made by `{image}`, this job runs `{here}`: choose \
          another name for the new job with --job, or run the old command to resume it"
     )]
     Command {
-        /// The checkpoint.
+        /// The number of the checkpoint.
         checkpoint: u64,
-        /// The job.
+        /// The job that the checkpoint belongs to.
         job: String,
-        /// The image's command.
+        /// The command that the image was made of.
         image: String,
-        /// This job's.
+        /// The command that this job runs.
         here: String,
     },
 }

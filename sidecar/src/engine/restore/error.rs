@@ -9,10 +9,10 @@ use crate::engine::image::{Image, ImageError};
 use crate::engine::session::link::LinkError;
 use crate::engine::session::{Stop, WaitError};
 
-/// Why a checkpoint was not restored.
+/// Why a checkpoint was not restored, and so whether another try may help.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::engine) enum RestoreError {
-    /// Not here, and an older one would not either.
+    /// It cannot be restored here, and neither can an older one.
     #[error("{0}")]
     Check(#[from] CheckError),
     /// Part of it is damaged.
@@ -21,7 +21,7 @@ pub(in crate::engine) enum RestoreError {
     /// Files that the job uses are not here as they were; an older checkpoint may do without.
     #[error("{0}")]
     Files(String),
-    /// It cannot be understood.
+    /// The image cannot be understood.
     #[error("{0}")]
     Image(String),
     /// There are checkpoints, and what was found before any was read rules all of them out.

@@ -35,18 +35,18 @@ enum Place {
 
 /// A checkpoint whose bytes are all in place.
 pub(super) struct Filled {
-    /// The job's device memory.
+    /// The job's device memory, filled and mapped here.
     pub(super) held: Vec<Held>,
-    /// Bytes that were not there yet.
+    /// The number of bytes that had to be fetched.
     pub(super) fetched: u64,
 }
 
-/// Where a checkpoint goes.
+/// The places that a checkpoint's bytes go to.
 pub(super) struct Target<'a> {
     /// A GPU here for each of the image.
     pub(super) assigned: &'a BTreeMap<GpuUuid, GpuUuid>,
     pub(super) gpus: &'a Gpus,
-    /// The agent's, for the CPU image.
+    /// The fd of the agent's directory for the CPU image.
     pub(super) directory: OwnedFd,
     pub(super) progress: &'a Progress,
 }

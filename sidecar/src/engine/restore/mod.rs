@@ -1,4 +1,4 @@
-//! Bringing the job back: which checkpoint, the checks, the memory, the CPU image, the agent's part.
+//! Brings the job back: which checkpoint, the checks, the memory, the CPU image, the agent's part.
 //!
 //! ```text
 //!  newest restorable ─▶ checks (nothing changed yet) ─▶ image directory, allocations
@@ -16,17 +16,18 @@
 //!
 //! * Memory of the job that the vault still holds is used again where it is the same allocation: its
 //!   chunks are digested first, and what matches is not fetched.
-//! * Each chunk comes from the nearest place that has it: a checkpoint of the store is read from those on this machine as
-//!   far as they share chunks, and what a damaged one on this machine has lost is read from the store.
+//! * Each chunk comes from the nearest place that has it: a checkpoint of the store is read from those on this machine as far as
+//!   they share chunks, and what a damaged one on this machine lacks is read from the store.
 //! * Every chunk of device memory is checked by digest on the GPU before the agent is told.
 //! * Processes that do not come back (killed meanwhile, say) are tried once more from the same checkpoint.
-//! * What the driver cannot restore is tried twice as well, in case of doubt, and not over and over: it would be no different.
-//! * What somebody has to put right first (a file that belongs to another user now, say) ends the attempt to resume: an older
-//!   checkpoint would cost what was trained since.
-//! * Any other failure falls back to the next older checkpoint, loudly. What cannot get better by that (other
+//! * Processes that the driver cannot restore are tried twice as well, in case of doubt, but not over and over: the result would
+//!   be the same.
+//! * An obstacle that somebody has to remove first (a file that belongs to another user now, say) ends the attempt to resume: an
+//!   older checkpoint would cost what was trained since.
+//! * Any other failure falls back to the next older checkpoint, loudly. A failure that an older checkpoint would not cure (other
 //!   machine, too little memory, another command) ends the attempt to resume.
 //! * Files that the job uses and its image does not carry are looked at before anything is fetched, so that it costs little to
-//!   find that no checkpoint fits a place where a volume is missing; what the newest one lacks is what is said then.
+//!   find that no checkpoint fits a place where a volume is missing; the message then says what the newest one lacks.
 //! * When no checkpoint came back, all of it is repeated within the budget of restarts; a store that cannot be
 //!   read now is waited for.
 
@@ -70,44 +71,44 @@ enum Pass {
     Resumed(CheckpointId),
     /// There is no checkpoint.
     Nothing,
-    /// None could be restored; the last reason.
+    /// None could be restored; the reason for the last one.
     Failed(RestoreError),
 }
 
-/// What became of a restore.
+/// The result of a restore that brought the job back.
 struct Restored {
-    /// How long the agent's part took.
+    /// How long each step of the agent's part took.
     times: RestoreTimes,
-    /// The job's device memory.
+    /// The job's device memory, as it was filled for the restore.
     held: Vec<Held>,
     /// Bytes of the image that were not on the GPU any more.
     fetched: u64,
-    /// Of those, what was read on this machine, as it was stored; and what of that was in its memory.
+    /// The part of those bytes that was read on this machine, as it was stored, and the part of that which was in its memory.
     local: Served,
-    /// Bytes of the image.
+    /// The size of the image in bytes.
     total: u64,
 }
 
 /// Bytes that were read on this machine, as they were stored.
 #[derive(Debug, Clone, Copy, Default)]
 struct Served {
-    /// On this machine.
+    /// Bytes that were read from copies on this machine.
     here: u64,
-    /// In its memory.
+    /// Bytes of those that were read from its memory.
     in_memory: u64,
 }
 
-/// What a restore is for.
+/// The event that a restore follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Occasion {
     /// The agent was just started, with a command that must be the image's.
     Start,
-    /// The job crashed.
+    /// The job crashed while it ran.
     Crash,
 }
 
 impl Session<'_> {
-    /// Resumes from the newest checkpoint that can be. None: there is none.
+    /// Resumes from the newest checkpoint that can be restored. `None`: there is no checkpoint.
     ///
     /// A pass in which no checkpoint came back is a crash like any other and is repeated within the budget
     /// of restarts. A store that cannot be read now is waited for: without it there is no job.
@@ -425,7 +426,7 @@ impl Session<'_> {
         })
     }
 
-    /// Of the old job's memory what is the same allocation in the image; the rest is let go.
+    /// Keeps the old job's memory that is the same allocation in the image; the rest is let go.
     fn take_reusable(
         &mut self,
         image: &Image,

@@ -1,5 +1,5 @@
-//! Which checkpoint the job is resumed from: the newest that is whole, in whichever tier, held so that no collection takes it
-//! away; and from where it is read.
+//! Which checkpoint the job is resumed from: the newest that is whole, in either tier, held so that no collection takes it away;
+//! and the places that it is read from.
 
 use std::time::Duration;
 
@@ -36,8 +36,8 @@ pub(super) async fn has_moved(job: &Job, number: CheckpointNumber, pack: &PackId
     now.is_ok_and(|manifest| manifest.packs.iter().all(|p| p.id != *pack))
 }
 
-/// Keeps later checkpoints from referencing a damaged pack. One that is missing is found missing by whoever looks, and counts
-/// again should it come back: that is not noted in the store.
+/// Keeps later checkpoints from referencing a damaged pack. A missing pack is not noted in the store: every look finds it
+/// missing, and it counts again if it comes back.
 pub(super) async fn note_damage(job: &Job, pack: &PackId, source: &ReadError) {
     if matches!(source, ReadError::PackLost { .. }) {
         job.forget_pack(pack);

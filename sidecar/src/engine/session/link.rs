@@ -30,7 +30,7 @@ const QUEUE: usize = 64;
 /// A message of the agent with its fds.
 pub(in crate::engine) type Packet = (ToSidecar, Vec<OwnedFd>);
 
-/// Why there is no connection.
+/// Why no connection to the agent could be made.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::engine) enum ConnectError {
     #[error(
@@ -58,7 +58,7 @@ impl ConnectError {
     }
 }
 
-/// Why a connection ended.
+/// Why a connection to the agent ended.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::engine) enum LinkError {
     #[error("the agent is gone")]
@@ -69,7 +69,7 @@ pub(in crate::engine) enum LinkError {
     Send(#[from] SendError),
 }
 
-/// See the module.
+/// The connection to the agent, with the thread that receives from it: see the module's documentation.
 pub(in crate::engine) struct Link {
     socket: Arc<OwnedFd>,
     packets: mpsc::Receiver<Result<Packet, RecvError>>,
@@ -141,7 +141,7 @@ impl Link {
         }
     }
 
-    /// The next message. Cancel safe.
+    /// Waits for the next message from the agent. Cancel safe.
     pub(in crate::engine) async fn recv(&mut self) -> Result<Packet, LinkError> {
         match self.packets.recv().await {
             Some(Ok(packet)) => {

@@ -1,4 +1,4 @@
-//! Listening to the agent: what it says by itself, and answers that somebody waits for.
+//! Listens to the agent: to what it says by itself, and to answers that somebody waits for.
 
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -99,7 +99,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Waits while nothing runs; goes on listening, so that an agent or a user who wants an end gets it.
+    /// Waits while nothing runs, and continues to listen, so that an agent or a user who asks for an end gets it.
     pub(in crate::engine) async fn pause(&mut self, time: Duration) -> Result<(), Stop> {
         let until = Instant::now() + time;
         loop {

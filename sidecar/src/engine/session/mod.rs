@@ -1,12 +1,12 @@
 //! One connection to the agent: who it is, what it says, and what is waited for.
 //!
-//! What is done over it is in the rooms of its own: `lifecycle` (the job from its start to its end), `checkpoint`, `restore`,
+//! What is done over it is in modules of their own: `lifecycle` (the job from its start to its end), `checkpoint`, `restore`,
 //! `ownership`.
 //!
 //! # Rules
 //!
-//! * One task owns the connection and does everything that is ordered by it. Long work runs beside it
-//!   and comes back as a value; the task goes on listening.
+//! * One task owns the connection and does everything that is ordered by it. Long work runs beside it and comes back as a value;
+//!   the task continues to listen.
 //! * An event of the agent may arrive between any two answers: [`Session::answer`] deals with it.
 //! * At most one checkpoint is in flight, from its first message until it is visible or has failed.
 
@@ -26,7 +26,7 @@ use super::{Engine, EngineError};
 /// How long the agent may take for an answer that costs it nothing.
 pub(super) const ANSWER: Duration = Duration::from_secs(30);
 
-/// Why an expected answer did not come.
+/// Why an answer that was waited for did not come.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::engine) enum WaitError {
     #[error("{0}")]
@@ -43,7 +43,7 @@ pub(in crate::engine) enum Stop {
     Link(WaitError),
     /// This process was asked to end.
     Over,
-    /// This process cannot go on.
+    /// This process cannot continue.
     Engine(EngineError),
 }
 
@@ -86,7 +86,7 @@ pub(in crate::engine) struct Termination {
     pub(in crate::engine) exit_at: Instant,
     /// It is told when the checkpoint that is being stored has ended, whatever the schedule says.
     pub(in crate::engine) after_flight: bool,
-    /// It was told.
+    /// Whether the agent was told that it may end.
     pub(in crate::engine) sent: bool,
 }
 
@@ -99,11 +99,11 @@ pub(in crate::engine) struct Attempt {
     pub(in crate::engine) storing: Option<Sequence>,
     /// Since when the attempt that is being made holds the job.
     pub(in crate::engine) held_since: Option<Instant>,
-    /// How long it held the job before that.
+    /// How long the attempt held the job before that.
     pub(in crate::engine) held_for: Duration,
 }
 
-/// See the module.
+/// One connection to the agent and what is known over it: see the module's documentation.
 pub(in crate::engine) struct Session<'e> {
     pub(in crate::engine) engine: &'e mut Engine,
     pub(in crate::engine) link: Link,

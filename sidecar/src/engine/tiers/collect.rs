@@ -1,4 +1,4 @@
-//! Garbage collection by the sidecar itself: after a checkpoint became visible, what retention does not want goes.
+//! Garbage collection by the sidecar itself: after a checkpoint became visible, it removes what retention does not keep.
 //!
 //! # Out of the way
 //!
@@ -8,7 +8,7 @@
 //!
 //! # Crash consistency
 //!
-//! It may be cut off anywhere; the next one goes on (see the collection of the storage crate).
+//! A collection may be cut off anywhere; the next one continues (see the collection of the storage crate).
 
 use std::time::{Duration, Instant};
 
@@ -28,7 +28,7 @@ use crate::engine::unix_millis;
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Without retention there is only what failed checkpoints left: it is looked for after so many.
 const SELDOM: u32 = 64;
-/// Most live bytes that are repacked at a time.
+/// The most live bytes that are repacked at a time.
 const REPACK: u64 = 1 << 30;
 
 /// What the sidecar does for its job just now.
@@ -38,7 +38,7 @@ pub(in crate::engine) enum Busy {
     No,
     /// Stores a checkpoint while the job runs.
     Storing,
-    /// Holds the job.
+    /// A checkpoint holds the job.
     Holding,
 }
 
@@ -61,7 +61,7 @@ impl GiveWay for Way {
     }
 }
 
-/// As storage asks the policy.
+/// Asks the retention policy as the storage crate needs it.
 pub fn keep(
     retention: Retention,
 ) -> impl Fn(&[phos_storage::Candidate]) -> std::collections::BTreeSet<CheckpointNumber> {
@@ -79,7 +79,7 @@ pub fn keep(
     }
 }
 
-/// The sidecar's collector.
+/// Runs collections for the sidecar, and keeps them out of its way.
 pub(in crate::engine) struct Collector {
     retention: Retention,
     busy: watch::Sender<Busy>,

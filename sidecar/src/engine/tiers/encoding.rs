@@ -1,6 +1,6 @@
-//! What the store's uploads are told by policies: how to write a chunk down, and how fast to send.
+//! Connects the store's uploads to the policies: how to encode a chunk, and how fast to send.
 //!
-//! The decisions are pure ones, in the policies; here are their clocks and locks.
+//! The decisions are pure functions of the policies; their clocks and locks are here.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -80,7 +80,7 @@ impl EncodingPolicy for Adaptive {
     }
 }
 
-/// `--upload-limit`.
+/// The bound that `--upload-limit` sets on uploads, in bytes per second.
 pub(in crate::engine) struct Limit {
     origin: Instant,
     pace: Mutex<Pace>,

@@ -4,7 +4,7 @@
 //! * [`local`]: the tier on this machine, and whether what is in it counts;
 //! * [`replicate`]: from there to the store;
 //! * [`collect`]: garbage collection in both, after checkpoints;
-//! * [`encoding`]: how chunks are written down, and how fast they are sent.
+//! * [`encoding`]: how chunks are encoded, and how fast they are sent.
 //!
 //! The log in the store alone says who has the job. Times order the checkpoints of both tiers: with two logs there is no other
 //! order.
@@ -39,10 +39,10 @@ pub(super) struct Tiers {
     pub(super) newest: UnixMillis,
     /// Time between copies to the store.
     pub(super) remote_interval: Option<Duration>,
-    /// How chunks are written in each.
+    /// How hard chunks are compressed in each tier.
     pub(super) local_encoding: Arc<Adaptive>,
     pub(super) remote_encoding: Arc<Adaptive>,
-    /// What removes old checkpoints in each.
+    /// The collectors that remove old checkpoints, one for each tier.
     pub(super) local_collector: Collector,
     pub(super) remote_collector: Collector,
     /// Where one on this machine may be that this start does not use.

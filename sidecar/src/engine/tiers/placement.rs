@@ -2,7 +2,7 @@
 //!
 //! # Rules
 //!
-//! * It goes to this machine, if there is a tier here, and from there to the store at its time.
+//! * A checkpoint goes to this machine, if there is a tier here, and from there to the store at its time.
 //! * One that cannot be stored where it was to go costs the job a stop: the next one goes to the other tier.
 //! * A checkpoint that goes to the store at once ends a copy of an older one.
 
@@ -16,7 +16,7 @@ use crate::engine::Tier;
 use crate::engine::control::status::Shared;
 
 impl Engine {
-    /// Decides where the next checkpoint goes; `None`: the job is not ours.
+    /// Decides where the next checkpoint goes; `None`: the job was not taken over.
     pub(in crate::engine) fn place_next(&mut self) -> Option<(Job, Epoch, Tier)> {
         let place = match self.tiers.local.as_ref().and_then(LocalTier::target) {
             Some((job, epoch)) => (job.clone(), epoch, Tier::Local),
@@ -85,8 +85,8 @@ impl Engine {
         }
     }
 
-    /// The log on this machine does not say any more that the job is ours: its directory was deleted or replaced. Who has the job
-    /// is said elsewhere; what is left here is of no use.
+    /// The log on this machine no longer says that this sidecar has the job: its directory was deleted or replaced. The store's
+    /// log says who has the job; what is left here is of no use.
     pub(in crate::engine) fn tier_is_lost(&mut self) {
         if let Some(local) = &mut self.tiers.local {
             local.lost();

@@ -28,7 +28,7 @@ pub(in crate::engine) struct Copied {
 
 pub(in crate::engine) type Outcome = Result<Option<Copied>, CopyError>;
 
-/// What copies, and when.
+/// Copies checkpoints to the store, one at a time, and decides when.
 pub(in crate::engine) struct Replication {
     policy: Policy,
     origin: Instant,
@@ -63,7 +63,7 @@ impl Replication {
         self.policy.stored_there(self.now());
     }
 
-    /// Cuts a copy off.
+    /// Cuts the copy off that is under way, if one is.
     pub(in crate::engine) fn stop(&mut self) {
         if let Some(task) = self.task.take() {
             task.abort();

@@ -149,8 +149,12 @@ impl Agent {
         self.child.wait().unwrap();
     }
 
-    pub fn signal(&self, signal: nix::sys::signal::Signal) {
-        nix::sys::signal::kill(nix::unistd::Pid::from_raw(self.child.id() as i32), signal).unwrap();
+    pub fn signal(&self, signal: rustix::process::Signal) {
+        rustix::process::kill_process(
+            rustix::process::Pid::from_raw(self.child.id() as i32).unwrap(),
+            signal,
+        )
+        .unwrap();
     }
 
     /// The PID, as the host sees it, of the CRIU that this agent has started.

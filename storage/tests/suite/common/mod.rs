@@ -27,8 +27,8 @@ use object_store::{
 };
 use phos_storage::{
     Allocation, Body, Candidate, CheckpointNumber, CheckpointWriter, Commit, CommitError, Digest,
-    Epoch, FileContent, FilePath, GpuUuid, ImageFile, Job, JobError, JobFile, JobFileKind, JobName,
-    Key, Manifest, ManifestBody, Naming, NonceSource, RetryPolicy, Store, StoreOptions, UnixMillis,
+    Epoch, FilePath, GpuUuid, ImageFile, Job, JobError, JobName, Key, Manifest, ManifestBody,
+    MemberId, Naming, NonceSource, RetryPolicy, Store, StoreOptions, UnixMillis,
 };
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -77,7 +77,7 @@ pub fn noise(seed: u64, length: usize) -> Bytes {
     bytes.into()
 }
 
-/// An image: device memory, a file of the CPU image and a file of the job, cut into chunks.
+/// An image: device memory and two files of the CPU image, cut into chunks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Image {
     pub device: Vec<Vec<Bytes>>,
@@ -117,7 +117,10 @@ impl Image {
 
     pub fn body_in(&self, naming: &Naming) -> ManifestBody {
         let allocation = |(id, chunks): (usize, &Vec<Bytes>)| Allocation {
-            owner_pid: 1000,
+            owner: MemberId {
+                node: 0,
+                process: 1000,
+            },
             id: id as u64,
             gpu: GpuUuid([7; 16]),
             size_bytes: length(chunks),
@@ -125,27 +128,21 @@ impl Image {
             kind: "plain".into(),
             chunks: digests(naming, chunks),
         };
+        let file = |path: &str, chunks: &Vec<Bytes>| ImageFile {
+            path: FilePath::from(path),
+            length: length(chunks),
+            mode: 0o600,
+            chunks: digests(naming, chunks),
+        };
         Body {
             phos_version: "0.1.0".into(),
             trigger: "interval".into(),
             driver_version: "580.159.04".into(),
             allocations: self.device.iter().enumerate().map(allocation).collect(),
-            cpu_image: vec![ImageFile {
-                path: FilePath::from("pages-1.img"),
-                length: length(&self.cpu),
-                mode: 0o600,
-                chunks: digests(naming, &self.cpu),
-            }],
-            job_files: vec![JobFile {
-                path: FilePath::from("/train/log.txt"),
-                length: length(&self.log),
-                mode: 0o644,
-                uid: 0,
-                gid: 0,
-                kind: JobFileKind::OpenForWrite,
-                content: FileContent::Stored(digests(naming, &self.log)),
-                reason: String::new(),
-            }],
+            cpu_image: vec![
+                file("pages-1.img", &self.cpu),
+                file("files/log.txt", &self.log),
+            ],
             agent: "{}".into(),
             ..Body::default()
         }
@@ -217,10 +214,8 @@ impl Image {
                 .map(|allocation| get(&allocation.chunks))
                 .collect(),
             cpu: get(&manifest.body.cpu_image[0].chunks),
-            log: match &manifest.body.job_files[0].content {
-                FileContent::Stored(list) => get(list),
-                FileContent::LengthOnly => panic!("stored"),
-            },
+            // Before version 3 a manifest had it elsewhere, in what nobody but these tests ever wrote.
+            log: (manifest.body.cpu_image.get(1)).map_or_else(Vec::new, |f| get(&f.chunks)),
         })
     }
 }

@@ -1,5 +1,5 @@
-//! What holds of an attempt whatever happens, in whichever order: a job of simulated processes, a sidecar and a worker that do what
-//! a random script says, and the machine between them. No process is started and no time passes.
+//! The invariants of an attempt, whatever happens and in whichever order: a job of simulated processes, a sidecar and a worker
+//! that do what a random script says, and the machine between them. No process is started and no time passes.
 //!
 //! | property | checked |
 //! |---|---|

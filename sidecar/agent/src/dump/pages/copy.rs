@@ -1,4 +1,4 @@
-//! Copying pieces, by as many threads as there are cores.
+//! Copies pieces with as many threads as there are cores.
 
 use std::fs::File;
 use std::io;
@@ -9,7 +9,7 @@ use std::thread;
 use super::kernel::{Target, Window};
 use super::layout::PIECE;
 
-/// Where content is read.
+/// The place that content is read from.
 #[derive(Debug)]
 pub(super) enum Source {
     /// The memory of a process that may read it itself.
@@ -25,19 +25,19 @@ pub(super) enum Source {
 /// A piece of content: at most [`PIECE`] bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Piece {
-    /// Which source.
+    /// The index of the source that it is read from.
     pub(super) source: usize,
-    /// The address or offset there.
+    /// The address or offset in the source, in bytes.
     pub(super) from: u64,
-    /// Which target.
+    /// The index of the file of pages that it is written to.
     pub(super) target: usize,
-    /// The offset there.
+    /// The offset in that file, in bytes.
     pub(super) at: u64,
-    /// Bytes.
+    /// The length of the piece, in bytes.
     pub(super) length: u64,
 }
 
-/// Most pieces that are read in one call.
+/// The most pieces that are read in one call.
 const TOGETHER: usize = 128;
 
 /// Bytes of a target that are filled at once by one thread: a multiple of [`PIECE`].
@@ -76,7 +76,7 @@ fn windows<'a>(batches: &'a [&'a [Piece]]) -> Vec<&'a [&'a [Piece]]> {
 /// Copies all of them, as long as it may.
 ///
 /// # Errors
-/// The first that could not be read or written; what `may_go_on` says.
+/// The first piece that could not be read or written; the error that `may_go_on` returns.
 pub(super) fn copy(
     sources: &[Source],
     targets: &[Target],

@@ -1,4 +1,4 @@
-//! What the kernel says of a process's pages, and reading them.
+//! Asks the kernel about a process's pages, and reads them.
 //!
 //! Sources: the kernel's `Documentation/admin-guide/mm/pagemap.rst` (`PAGEMAP_SCAN`, from 6.7 on) and process_vm_readv(2).
 
@@ -106,7 +106,7 @@ fn can_read_sealed() -> bool {
 /// The file system of memory that processes share: its device.
 ///
 /// # Errors
-/// The kernel's.
+/// The error that the kernel returns.
 pub(super) fn shared_device() -> io::Result<u64> {
     let own = rustix::fs::memfd_create("phos", rustix::fs::MemfdFlags::CLOEXEC)?;
     Ok(rustix::fs::fstat(own)?.st_dev)
@@ -115,7 +115,7 @@ pub(super) fn shared_device() -> io::Result<u64> {
 /// Device and inode of what a link of `/proc/PID/fd` leads to. Asks no file system that a program of the job's may be behind.
 ///
 /// # Errors
-/// The kernel's.
+/// The error that the kernel returns.
 pub(super) fn identity(link: &Path) -> io::Result<(u64, u64)> {
     let flags = AtFlags::STATX_DONT_SYNC;
     let found = rustix::fs::statx(rustix::fs::CWD, link, flags, StatxFlags::INO)?;
@@ -126,7 +126,7 @@ pub(super) fn identity(link: &Path) -> io::Result<(u64, u64)> {
 /// The pages of a process in this range that are its own.
 ///
 /// # Errors
-/// The kernel's.
+/// The error that the kernel returns.
 pub(super) fn pages(pagemap: &File, range: Range<u64>) -> io::Result<Vec<Run>> {
     let mut regions = [NO_REGION; REGIONS];
     let mut found: Vec<Run> = Vec::new();
@@ -156,7 +156,7 @@ pub(super) fn pages(pagemap: &File, range: Range<u64>) -> io::Result<Vec<Run>> {
 /// The parts of a file's first `length` bytes that are no holes, in whole pages.
 ///
 /// # Errors
-/// The kernel's.
+/// The error that the kernel returns.
 pub(super) fn data(file: &File, length: u64) -> io::Result<Vec<Range<u64>>> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -194,7 +194,7 @@ impl Target {
     /// Makes the file as long as that, and takes the space for it, as long as `may_go_on` says so.
     ///
     /// # Errors
-    /// The kernel's; [`io::ErrorKind::StorageFull`]; what `may_go_on` says.
+    /// The error that the kernel returns; [`io::ErrorKind::StorageFull`]; the error that `may_go_on` returns.
     pub(super) fn new(
         file: File,
         length: u64,
@@ -223,7 +223,7 @@ impl Target {
     /// A part of it, to be filled.
     ///
     /// # Errors
-    /// The kernel's; it is beyond the end.
+    /// The error that the kernel returns; it is beyond the end.
     pub(super) fn window(&self, at: u64, length: u64) -> io::Result<Window<'_>> {
         if at.checked_add(length).is_none_or(|end| end > self.length) {
             return Err(missing());
@@ -264,7 +264,7 @@ fn missing() -> io::Error {
 pub(super) struct Window<'a> {
     target: &'a Target,
     base: *mut libc::c_void,
-    /// Its offset in the file.
+    /// The offset in the file at which the window begins, in bytes.
     at: u64,
     length: usize,
 }
@@ -283,7 +283,7 @@ impl Window<'_> {
     /// Copies parts of a process's memory, addresses and lengths, one after another to this offset of the file.
     ///
     /// # Errors
-    /// The kernel's; [`io::ErrorKind::UnexpectedEof`] where it could copy a part only.
+    /// The error that the kernel returns; [`io::ErrorKind::UnexpectedEof`] where it could copy only a part.
     pub(super) fn copy_memory(&self, pid: u32, parts: &[(u64, u64)], at: u64) -> io::Result<()> {
         let remote: Vec<libc::iovec> = parts
             .iter()
@@ -321,7 +321,7 @@ impl Window<'_> {
     /// Copies so many bytes of a file, or as many as there are, to this offset. How many there were.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The error that the kernel returns.
     pub(super) fn copy_file(
         &self,
         file: &File,
@@ -351,7 +351,7 @@ impl Window<'_> {
     /// All that belongs here was copied: it is in the file when this returns.
     ///
     /// # Errors
-    /// The file system's.
+    /// The error of the file system.
     pub(super) fn finish(self) -> io::Result<()> {
         if self.target.has_space {
             return Ok(());

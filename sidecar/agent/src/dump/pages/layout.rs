@@ -8,25 +8,25 @@ use crate::criu::memory::Run;
 /// Pages that lie somewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Content {
-    /// Their addresses in the image.
+    /// The addresses that the pages have in the image.
     pub(super) run: Run,
-    /// Where they are read.
+    /// The index of the source that they are read from.
     pub(super) source: usize,
-    /// From which address or offset there.
+    /// The address or offset in the source at which they begin, in bytes.
     pub(super) from: u64,
 }
 
 /// Bytes of the largest piece: what a core's cache holds.
 pub(super) const PIECE: u64 = 1 << 20;
 
-/// A file of pages.
+/// The layout of a file of pages.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Placed {
-    /// Its map.
+    /// The pages in the file, as its map lists them.
     pub(super) runs: Vec<Run>,
-    /// How it is filled.
+    /// The pieces in which the file is filled.
     pub(super) pieces: Vec<Piece>,
-    /// Its length.
+    /// The length of the file in bytes.
     pub(super) length: u64,
 }
 

@@ -7,15 +7,15 @@
 //!                                                                     └─▶ pagemap-*.img
 //! ```
 //!
-//! CRIU is told by `shim/criu-limits` that there is nothing to copy. It has left the processes when we come, so that they have in
-//! memory what is theirs, and nothing of its own.
+//! CRIU is told by `shim/criu-limits` that there is nothing to copy. It has left the processes by the time the agent copies, so
+//! their memory holds what is theirs and nothing of CRIU's.
 //!
 //! # Rules
 //!
 //! * What CRIU did copy (the vDSO, memory by names, or everything where the library had no effect) stays as it copied it.
 //! * The image is as if CRIU had written it: which version of phos-ft or CRIU restores it makes no difference.
-//! * What is known to have been left and cannot be found or read fails the checkpoint. CRIU copies the next one, and twice as many
-//!   after each further failure: what it reads from within a process may be out of our reach.
+//! * Content that is known to have been left out and cannot be found or read fails the checkpoint. CRIU copies the next one, and
+//!   twice as many after each further failure: what it reads from within a process may be out of the agent's reach.
 //! * Memory that processes share is known by the file system that it is on, never by a name that a job may give.
 
 mod copy;
@@ -27,6 +27,7 @@ use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -37,6 +38,7 @@ use self::kernel::Target;
 use self::layout::{Content, Placed, lay_out, without};
 use self::turns::Turns;
 use crate::criu::memory::{self, Area, Kind, PAGE, PageMap, Run};
+use crate::proc::{self, Mapping};
 
 static TURNS: Mutex<Turns> = Mutex::new(Turns::new());
 
@@ -52,7 +54,7 @@ pub fn begin() -> bool {
 /// What bounds a copy: the job stands still meanwhile.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds<'a> {
-    /// When it has taken too long.
+    /// The time at which the copy has taken too long and is given up.
     pub until: Instant,
     /// Set when the attempt is given up.
     pub cancelled: &'a AtomicBool,
@@ -70,10 +72,10 @@ impl Bounds<'_> {
     }
 }
 
-/// What was copied.
+/// What a copy of the job's memory came to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Taken {
-    /// Bytes of pages.
+    /// The bytes of the pages that were copied.
     pub bytes: u64,
     /// Pieces that they were copied in.
     pub pieces: usize,
@@ -166,7 +168,8 @@ fn shared(images: &Path) -> io::Result<Vec<u32>> {
     Ok(found)
 }
 
-/// Where these processes have memory that they share and that CRIU leaves to us, by the inode: CRIU's number of it, in 32 bits.
+/// Where these processes have memory that they share and that CRIU leaves to the agent, by the inode: CRIU's number of it, in 32
+/// bits.
 fn places(pids: &[u32]) -> io::Result<BTreeMap<u32, PathBuf>> {
     let device = kernel::shared_device()?;
     let mut found = BTreeMap::new();
@@ -177,8 +180,7 @@ fn places(pids: &[u32]) -> io::Result<BTreeMap<u32, PathBuf>> {
             Err(e) if e.raw_os_error() == Some(libc::ESRCH) => continue,
             text => text.map_err(at(&maps))?,
         };
-        let text = String::from_utf8_lossy(&text);
-        found.extend(text.lines().filter_map(|line| mapped(*pid, line, device)));
+        found.extend(proc::mappings_in(&text).filter_map(|m| mapped(*pid, &m, device)));
         let fds = PathBuf::from(format!("/proc/{pid}/fd"));
         for entry in std::fs::read_dir(&fds).map_err(at(&fds))? {
             let place = entry?.path();
@@ -198,29 +200,20 @@ fn places(pids: &[u32]) -> io::Result<BTreeMap<u32, PathBuf>> {
     Ok(found)
 }
 
-/// The same in one line of a process's maps.
-fn mapped(pid: u32, line: &str, device: u64) -> Option<(u32, PathBuf)> {
-    // addresses access offset device inode name
-    let mut rest = line;
-    let mut field = || {
-        let (field, after) = rest.split_once(' ')?;
-        rest = after.trim_start();
-        Some(field)
-    };
-    let (addresses, _access, _offset, on) = (field()?, field()?, field()?, field()?);
-    let inode = field()?.parse::<u64>().ok()?;
-    let (major, minor) = on.split_once(':')?;
-    let number = |text| u32::from_str_radix(text, 16).ok();
-    let on = rustix::fs::makedev(number(major)?, number(minor)?);
+/// The same of one of a process's mappings.
+fn mapped(pid: u32, mapping: &Mapping, device: u64) -> Option<(u32, PathBuf)> {
     // Those of System V are on it as well, and numbered otherwise. CRIU copies them.
-    if on != device || inode == 0 || rest.starts_with("/SYSV") {
+    let is_system_v = || {
+        let name = mapping.path().map(|path| path.as_os_str().as_bytes());
+        name.is_some_and(|name| name.starts_with(b"/SYSV"))
+    };
+    if mapping.device != device || mapping.inode == 0 || is_system_v() {
         return None;
     }
-    let place = PathBuf::from(format!("/proc/{pid}/map_files/{addresses}"));
-    Some((inode as u32, place))
+    Some((mapping.inode as u32, mapping.through(pid)))
 }
 
-/// All that is to be copied.
+/// Everything that is to be copied.
 #[derive(Default)]
 struct Work {
     sources: Vec<Source>,
@@ -236,7 +229,7 @@ impl Work {
         self.sources.len() - 1
     }
 
-    /// The private pages of a process.
+    /// Adds the private pages of a process to the work.
     fn process(
         &mut self,
         images: &Path,
@@ -377,7 +370,8 @@ mod tests {
         let device = rustix::fs::makedev(0, 1);
         let line = |rest: &str| {
             let line = format!("7fa7437f7000-7fa743ff7000 rw-s 00000000 {rest}");
-            mapped(7, &line, device)
+            let mapping = proc::mappings_in(line.as_bytes()).next();
+            mapped(7, &mapping.unwrap(), device)
         };
         let found = |inode| {
             let place = PathBuf::from("/proc/7/map_files/7fa7437f7000-7fa743ff7000");
@@ -394,8 +388,6 @@ mod tests {
         assert_eq!(line("00:1a 9 /dev/shm/torch_9"), None);
         assert_eq!(line("fe:00 9 /memfd:x (deleted)"), None);
         assert_eq!(line("00:01 0 "), None);
-        assert_eq!(mapped(7, "", device), None);
-        assert_eq!(mapped(7, "7fa7437f7000-7fa743ff7000 rw-p", device), None);
     }
 
     fn work(

@@ -1,4 +1,4 @@
-//! Whose turn it is to copy memory: ours, or CRIU's after we failed. Pure.
+//! Whose turn it is to copy memory: the agent's, or CRIU's after the agent failed. Pure.
 
 /// Most dumps that are CRIU's after a failure: two to this power.
 const MOST: u32 = 10;
@@ -6,9 +6,9 @@ const MOST: u32 = 10;
 /// After a failure the next dump is CRIU's, after a second in a row the next two, then four.
 #[derive(Debug)]
 pub(super) struct Turns {
-    /// Dumps that are CRIU's before another is ours.
+    /// The number of dumps in which CRIU copies before the agent does again.
     left: u32,
-    /// Failures in a row.
+    /// The number of failures in a row.
     failures: u32,
 }
 
@@ -20,20 +20,20 @@ impl Turns {
         }
     }
 
-    /// A dump begins: whether it is ours.
+    /// Begins a dump: whether the agent copies the memory.
     pub(super) const fn begin(&mut self) -> bool {
         let is_ours = self.left == 0;
         self.left = self.left.saturating_sub(1);
         is_ours
     }
 
-    /// We could not copy.
+    /// Notes that the agent failed to copy: CRIU has the next turns.
     pub(super) fn failed(&mut self) {
         self.left = 1 << self.failures.min(MOST);
         self.failures = self.failures.saturating_add(1);
     }
 
-    /// We could.
+    /// Notes that the agent copied the memory.
     pub(super) const fn went_well(&mut self) {
         self.failures = 0;
     }

@@ -1,4 +1,4 @@
-//! What changed leaves the GPUs: each by a [`worker`] of its own, after a [`plan`] that says how much of it is in the stop.
+//! Moves what changed off the GPUs: each has a [`worker`] of its own, and a [`plan`] says how much is moved during the stop.
 
 pub(super) mod plan;
 mod worker;
@@ -20,7 +20,7 @@ use super::pipeline::{Control, Sink};
 use super::urgent::{Urgent, urgent};
 use crate::engine::Engine;
 
-/// So many snapshots in a row that had to make way for the job, and no more are made until a checkpoint is stored.
+/// After so many snapshots in a row that had to make way for the job, no more are made until a checkpoint is stored.
 const CROWDED: u32 = 2;
 
 /// The drains of one checkpoint, a worker for each GPU that has something to drain.

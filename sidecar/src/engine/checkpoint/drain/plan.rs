@@ -40,9 +40,9 @@ pub(in crate::engine) fn changed(named: Vec<Item>, stored: impl Fn(&Digest) -> b
 pub(in crate::engine) struct Split {
     /// Copied on the device first; drained from there whenever.
     pub(in crate::engine) snapshot: Vec<Item>,
-    /// Drained while the job is held anyway; what is left when it could go on joins the snapshot.
+    /// Drained while the job is held anyway; what is left when the job could continue joins the snapshot.
     pub(in crate::engine) during_stop: Vec<Item>,
-    /// Drained before the job may go on.
+    /// Drained before the job may continue.
     pub(in crate::engine) before_attach: Vec<Item>,
     /// Device memory that snapshots may take in all.
     pub(in crate::engine) spare: u64,

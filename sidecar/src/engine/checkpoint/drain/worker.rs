@@ -1,4 +1,4 @@
-//! Moving changed chunks off one GPU: snapshot first, then copies through pinned host memory.
+//! Moves changed chunks off one GPU: snapshot first, then copies through pinned host memory.
 //!
 //! ```text
 //!  job's memory ──D2D──▶ snapshot pieces ──D2H──▶ pinned slots ──▶ pipeline ──▶ store
@@ -14,7 +14,7 @@
 //!
 //! # Memory
 //!
-//! A piece of the snapshot is given back as soon as it is drained. On cancellation everything is.
+//! A piece of the snapshot is given back as soon as it is drained, and all of them on cancellation.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -54,7 +54,7 @@ const RUNNING: Depth = Depth {
 /// Size of a piece of the snapshot.
 const PIECE: u64 = 256 << 20;
 
-/// What one GPU's worker gets.
+/// What the worker of one GPU is given: the chunks to move and where to.
 pub(in crate::engine) struct Drain {
     pub(in crate::engine) open: Arc<OpenGpu>,
     pub(in crate::engine) host: Arc<HostPool>,
@@ -66,11 +66,11 @@ pub(in crate::engine) struct Drain {
 /// How the changed chunks were divided in the end.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::engine) struct Ready {
-    /// Bytes in snapshots.
+    /// The number of bytes in snapshots.
     pub(in crate::engine) snapshot: u64,
-    /// Bytes drained while the job was held.
+    /// The number of bytes that were drained while the job was held.
     pub(in crate::engine) direct: u64,
-    /// How long most of that took.
+    /// How long most of the copies during the stop took.
     pub(in crate::engine) direct_took: Duration,
 }
 

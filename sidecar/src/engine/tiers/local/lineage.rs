@@ -16,7 +16,7 @@ pub(super) const FILE: &str = "lineage.json";
 
 const VERSION: u32 = 1;
 
-/// Most bytes of a lineage.
+/// The most bytes that a lineage file may have.
 const MAX: u64 = 64 << 10;
 
 /// What the names of tiers that were set aside begin with.

@@ -1,5 +1,5 @@
-//! The tier on this machine, with `--remote-interval`: a store of its own below the state directory, where checkpoints go
-//! first. What goes on to the store that survives the machine is decided in `replicate`.
+//! The tier on this machine, with `--remote-interval`: a store of its own below the state directory, where checkpoints go first.
+//! Which of them are copied to the store that survives the machine is decided in `replicate`.
 //!
 //! ```text
 //! <state-dir>/local/<job>/<store>/lineage.json    which history of the store the checkpoints here belong to
@@ -7,28 +7,28 @@
 //! <state-dir>/local/<job>/<store>/aside-<n>-<id>/ one that was set aside
 //! ```
 //!
-//! `<store>` is a digest of the store's address: a job that is begun with another one leaves alone what is here.
+//! `<store>` is a digest of the store's address: a job that is begun with another store leaves this tier alone.
 //!
 //! # Consistency
 //!
-//! The store's log alone says who has the job. Checkpoints here count only if nobody else had it since they were made:
-//! the lineage names the newest epoch of the store of which that is known, and that epoch must be in force, or all
-//! take-overs since must be ours. Where one of them is another's, the checkpoints belong to a history that was not gone
-//! on with: they are deleted, and a new tier begins under another name.
+//! The store's log alone says who has the job. Checkpoints here count only if nobody else had it since they were made: the
+//! lineage names the newest epoch of the store of which that is known, and that epoch must be in force, or all take-overs since
+//! must be ours. Where one of them is another's, the checkpoints belong to a history that was not continued: they are deleted,
+//! and a new tier begins under another name.
 //!
-//! Nothing is deleted on the word of a lineage that cannot be understood, nor on that of a store that does not tell: its
-//! newest record is damaged, or one that has to be read is, or its history is empty or shorter than what was seen. There
-//! the tier is set aside: it is neither resumed nor deleted, a new one begins, and a person is told where the old one is.
-//! Its directory has another name from then on. So that it is set aside is not forgotten with a lineage, and can be noted
-//! on a full disk. The newest two are kept.
+//! Nothing is deleted on the word of a lineage that cannot be understood, nor on that of a store that does not tell: its newest
+//! record is damaged, or one that has to be read is, or its history is empty or shorter than what was seen. There the tier is set
+//! aside: it is neither resumed nor deleted, a new one begins, and a person is told where the old one is. Its directory has
+//! another name from then on. So the fact that it is set aside is not lost with a lineage, and can be recorded on a full disk.
+//! The newest two are kept.
 //!
 //! # Crash consistency
 //!
 //! The lineage is replaced as a whole. Before a take-over it says that one is under way and which epoch it found in force, and
-//! the record of the take-over in the store names this tier. So it is understood when we die between the two, also many
-//! times in a row: each start that finds such a record notes its epoch before it writes one of its own. The number of the
-//! record is not needed for that. Others may write records between the look and the take-over (a collection does, without
-//! having the job), and the take-over then has a greater number than was expected.
+//! the record of the take-over in the store names this tier. So a death of this process between the two is understood, even many
+//! times in a row: each start that finds such a record notes its epoch before it writes one of its own. The number of the record
+//! is not needed for that. Others may write records between the look and the take-over (a collection does, without having the
+//! job), and the take-over then has a greater number than was expected.
 //!
 //! Where the lineage cannot be kept up to date (a full disk), it is removed: this process still reads what counts, later ones
 //! do not believe it.
@@ -57,15 +57,15 @@ pub(in crate::engine) const KEPT: u32 = 2;
 /// Whose the job was since the checkpoints here were made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::engine) enum Standing {
-    /// Nobody else's: they count.
+    /// Nobody else had it: the checkpoints here count.
     Ours,
     /// Somebody else's, or there are none: with the next take-over they are deleted.
     Others,
-    /// That cannot be told, for this reason: with the next take-over they are set aside.
+    /// Who had it is not known, for this reason: with the next take-over the checkpoints here are set aside.
     Unknown(String),
 }
 
-/// The tier on this machine.
+/// The tier on this machine: its store, its lineage, and whether it counts.
 pub(in crate::engine) struct LocalTier {
     directory: PathBuf,
     lineage: Lineage,
@@ -109,7 +109,7 @@ fn address_of(store: &str) -> &str {
     store.trim_end_matches('/')
 }
 
-/// Where the tier of a job is.
+/// The directory in which a job's tier for this store is kept.
 fn place(state_dir: &Path, job: &JobName, store: &str) -> PathBuf {
     let store = crate::known_history::short_name(store);
     state_dir.join("local").join(job.as_str()).join(store)
@@ -213,12 +213,12 @@ impl LocalTier {
         &self.lineage.id
     }
 
-    /// The checkpoints here, if they count.
+    /// The history in the tier, if its checkpoints count for this job; `None`: they do not.
     pub(in crate::engine) fn reading(&self) -> Option<&Job> {
         self.job.as_ref()
     }
 
-    /// Where checkpoints can be written here.
+    /// The history in the tier and the epoch to write in; `None` if checkpoints cannot be written here.
     pub(in crate::engine) fn writing(&self) -> Option<(&Job, Epoch)> {
         Some((self.job.as_ref()?, self.epoch?))
     }
@@ -271,7 +271,7 @@ impl LocalTier {
         self.write().await
     }
 
-    /// Whose the job was since the checkpoints here were made, by what the store tells.
+    /// Who had the job since the checkpoints here were made, by what the store tells.
     pub(in crate::engine) async fn standing(
         &self,
         store: &Job,
@@ -309,7 +309,7 @@ impl LocalTier {
         Ok(unread.map_or(Standing::Ours, Standing::Unknown))
     }
 
-    /// The job is ours, in the store: takes it over here as well. On an error the checkpoints here can still be read.
+    /// Takes the job over in the tier, after the store. On an error the checkpoints here can still be read.
     pub(in crate::engine) async fn taken(
         &mut self,
         job: &JobName,
@@ -382,14 +382,14 @@ impl LocalTier {
         }
     }
 
-    /// The job was resumed.
+    /// Notes that the job was resumed.
     pub(in crate::engine) fn resumed(&mut self) {
         if std::mem::take(&mut self.until_resumed) {
             self.lost();
         }
     }
 
-    /// What was here is gone.
+    /// Notes that the tier's content is gone.
     pub(in crate::engine) fn lost(&mut self) {
         self.forget();
         self.job = None;
