@@ -1,8 +1,8 @@
 //! Records of a job's log: the only thing that makes anything visible.
 //!
-//! A record stands at `head/<number>`, 20 digits, created conditionally, never changed. The first one is number 1, and number `n
-//! + 1` is only created by a writer that saw that `n` is the newest; so of all that try, one wins, and the log is one line of
-//! history whatever the clocks say. An epoch is the number of the take-over record that began it.
+//! A record stands at `head/<number>`, 20 digits, created conditionally, never changed. The first one is number 1, and the number
+//! after `n` is only created by a writer that saw that `n` is the newest; so of all that try, one wins, and the log is one line
+//! of history whatever the clocks say. An epoch is the number of the take-over record that began it.
 //!
 //! No record is ever deleted, not even that of a checkpoint that retention removed: a number that became free could be created
 //! again by a writer that slept since before it was taken, which would then believe that it owns the job.
