@@ -270,7 +270,19 @@ pub fn bombs() -> Vec<Seed> {
         &[0xbb, 0x10, 0, 0, 0, 0, 0, 0, 0],
     ]
     .concat();
+    // A process's name that is a list of sixteen million numbers.
+    let mut member = b"\xa1\x64body\xa1\x69processes\x81\xa1\x66member\x9a".to_vec();
+    member.extend_from_slice(&(16_u32 << 20).to_be_bytes());
+    member.resize(member.len() + (16 << 20), 0);
+    let members = zstd::bulk::compress(&member, 19).unwrap();
     let mut seeds = vec![
+        (
+            "manifest",
+            with(
+                0,
+                &forge_envelope(b"PHOSMANI", 1, member.len() as u64, &members),
+            ),
+        ),
         ("envelope", envelope(1, 65536, &zeros)),
         ("envelope", envelope(1, u64::MAX, b"x")),
         ("envelope", envelope(0, u64::MAX, b"x")),

@@ -97,8 +97,20 @@ fn another_gpu_an_older_driver_and_another_architecture_are_refused() -> Result<
         &["sparc64", std::env::consts::ARCH, "of that architecture"],
     )
     .context("another architecture")?;
+    // As a phos-ft writes it that knows jobs of several machines.
     rewrite_newest(&world, |body| {
         body.architecture = std::env::consts::ARCH.into();
+        body.agent = body.agent.replace(r#""member":[0,"#, r#""member":[1,"#);
+    })?;
+    refused_untouched(
+        &world,
+        &spec,
+        MACHINE,
+        &["ran on another machine of the job", "update phos-ft"],
+    )
+    .context("a job of several machines")?;
+    rewrite_newest(&world, |body| {
+        body.agent = body.agent.replace(r#""member":[1,"#, r#""member":[0,"#);
     })?;
     goes_on(&world, &spec, &reference)
 }

@@ -14,7 +14,20 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// The process has ended, or may not be looked at.
 pub fn text(pid: u32, file: &str) -> io::Result<String> {
-    let bytes = std::fs::read(format!("/proc/{pid}/{file}"))?;
+    text_at(&format!("/proc/{pid}/{file}"))
+}
+
+/// The same of this process. By its PID it might be another one's: the `/proc` that is mounted may be of another namespace, as
+/// it is between the making of one and the mounting of its own.
+///
+/// # Errors
+/// There is no `/proc`.
+pub fn own_text(file: &str) -> io::Result<String> {
+    text_at(&format!("/proc/self/{file}"))
+}
+
+fn text_at(path: &str) -> io::Result<String> {
+    let bytes = std::fs::read(path)?;
     Ok(String::from_utf8(bytes)
         .unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned()))
 }

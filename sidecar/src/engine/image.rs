@@ -14,7 +14,9 @@ use std::collections::{BTreeMap, HashMap};
 use phos_gpu::GpuInfo;
 use phos_gpu::host::SLOT;
 use phos_protocol::agent::{DumpFacts, Process};
-use phos_protocol::types::{Allocation, AllocationKey, AllocationKind, GpuUuid, MemberId};
+use phos_protocol::types::{
+    Allocation, AllocationKey, AllocationKind, GpuUuid, MemberId, THIS_NODE,
+};
 use phos_storage::{Digest, ImageFile, Manifest, ManifestBody, Timings};
 use serde::{Deserialize, Serialize};
 
@@ -190,6 +192,8 @@ pub(super) fn driver_text(version: u32) -> String {
 pub(super) enum ImageError {
     #[error("it was made by a newer phos-ft (image version {0}): update phos-ft")]
     Newer(u32),
+    #[error("its process {0} ran on another machine of the job")]
+    OtherNode(MemberId),
     #[error("its description of the job is damaged: {0}")]
     Damaged(String),
 }
@@ -242,6 +246,11 @@ impl Image {
     pub(super) fn parse(manifest: &Manifest) -> Result<Image, ImageError> {
         let extra = Extra::parse(manifest)?;
         let bad = |what: String| ImageError::Damaged(what);
+        let processes = extra.processes.iter().map(|p| p.member);
+        let owners = extra.allocations.iter().map(|(owner, ..)| *owner);
+        if let Some(member) = (processes.chain(owners)).find(|m| m.node != THIS_NODE) {
+            return Err(ImageError::OtherNode(member));
+        }
         if extra.allocations.len() != manifest.body.allocations.len() {
             return Err(bad("two lists of allocations differ in length".into()));
         }

@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use bytes::Bytes;
+use serde::de::{self, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::Digest;
@@ -77,6 +78,9 @@ impl fmt::Debug for FilePath {
 /// A process of the job, named across the machines that the job runs on: another machine has a process with the same
 /// PID.
 ///
+/// The protocol has its own type of this meaning, as it has of a GPU's UUID: the store is to be built without the shim's crates, and
+/// a change of the wire must not change what is stored.
+///
 /// Stored as `[node, process]`. Manifests before version 3 hold the PID alone, of a job that ran on one machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MemberId {
@@ -105,17 +109,38 @@ impl Serialize for MemberId {
 }
 
 impl<'de> Deserialize<'de> for MemberId {
+    /// Decides by what comes, one value at a time: an untagged enum would first hold all of it, 32 bytes for each byte that a
+    /// hostile manifest has.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Stored {
-            Member(u32, u32),
-            Pid(u32),
+        struct Stored;
+
+        impl<'de> Visitor<'de> for Stored {
+            type Value = MemberId;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a machine's number and a PID, or a PID")
+            }
+
+            fn visit_u64<E: de::Error>(self, pid: u64) -> Result<MemberId, E> {
+                let process = u32::try_from(pid)
+                    .map_err(|_| E::invalid_value(de::Unexpected::Unsigned(pid), &self))?;
+                Ok(MemberId { node: 0, process })
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut numbers: A) -> Result<MemberId, A::Error> {
+                let mut next = |at| {
+                    let number = numbers.next_element()?;
+                    number.ok_or_else(|| de::Error::invalid_length(at, &self))
+                };
+                let (node, process) = (next(0)?, next(1)?);
+                match numbers.next_element::<IgnoredAny>()? {
+                    None => Ok(MemberId { node, process }),
+                    Some(_) => Err(de::Error::invalid_length(3, &self)),
+                }
+            }
         }
-        Ok(match Stored::deserialize(deserializer)? {
-            Stored::Member(node, process) => Self { node, process },
-            Stored::Pid(process) => Self { node: 0, process },
-        })
+
+        deserializer.deserialize_any(Stored)
     }
 }
 

@@ -127,7 +127,7 @@ fn effective_capabilities() -> u64 {
 
 /// A field of this process's `/proc/self/status`.
 pub fn own_status(name: &str) -> Option<String> {
-    let status = proc::text(std::process::id(), "status").ok()?;
+    let status = proc::own_text("status").ok()?;
     proc::field(&status, name).map(str::to_owned)
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use phos_gpu::GpuInfo;
-use phos_protocol::types::GpuUuid;
+use phos_protocol::types::{GpuUuid, MemberId};
 use phos_shared::mask;
 use phos_storage::Manifest;
 
@@ -135,6 +135,17 @@ pub enum CheckError {
         checkpoint: u64,
         /// The version of its image.
         version: u32,
+    },
+    /// The image is of a job that runs on several machines.
+    #[error(
+        "checkpoint {checkpoint} has process {member}, which ran on another machine of the job, and this phos-ft resumes jobs on one \
+         machine: update phos-ft here, or go back to an older checkpoint with `phos-ft restore ID`"
+    )]
+    OtherNode {
+        /// The number of the checkpoint.
+        checkpoint: u64,
+        /// The process, with its machine's number in the job.
+        member: MemberId,
     },
     /// The checkpoint was made of another command.
     #[error(

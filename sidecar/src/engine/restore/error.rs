@@ -99,6 +99,10 @@ pub(super) fn parse(manifest: &Manifest) -> Result<Image, RestoreError> {
             checkpoint: manifest.number.0,
             version,
         }),
+        ImageError::OtherNode(member) => RestoreError::Check(CheckError::OtherNode {
+            checkpoint: manifest.number.0,
+            member,
+        }),
         e @ ImageError::Damaged(_) => RestoreError::Image(e.to_string()),
     })
 }
