@@ -17,16 +17,16 @@ setup: ## install what building and testing need (as root; quick when it is ther
 	scripts/setup.sh
 
 # The library that CRIU gets has no standard library, so it cannot unwind.
-CRIU_LIMITS = CARGO_PROFILE_DEV_PANIC=abort $(CARGO) build --locked -p phos-criu-limits
+CRIU_PRELOAD = CARGO_PROFILE_DEV_PANIC=abort $(CARGO) build --locked -p phos-criu-preload
 
 build: ## build everything
-	$(CARGO) build --workspace --locked --exclude phos-criu-limits
-	$(CRIU_LIMITS)
+	$(CARGO) build --workspace --locked --exclude phos-criu-preload
+	$(CRIU_PRELOAD)
 
 # All at once: for some packages alone, cargo would choose other features of what they share, and build that twice.
 programs: # what tests run, and the tests
 	$(CARGO) build --workspace --locked --lib --bins --tests
-	$(CRIU_LIMITS)
+	$(CRIU_PRELOAD)
 	$(CARGO) nextest run --no-run --workspace --locked
 
 demo: ## train, checkpoint, kill, lose the node, resume: needs root, no GPU
@@ -84,7 +84,7 @@ figures: images ## what agent and sidecar take in containers, idle and checkpoin
 dist: ## phos-ft, shim and CRIU in .build/dist, for glibc 2.31 and newer: what docker/Dockerfile takes
 	scripts/setup.sh --dist
 	PHOS_PINNED=1 scripts/sysroot.sh
-	scripts/release-build.sh -p phos-ft -p phos-shim -p phos-criu-limits
+	scripts/release-build.sh -p phos-ft -p phos-shim -p phos-criu-preload
 	PHOS_PINNED=1 scripts/dist.sh
 
 dist-check: ## whether the last commit gives the same bytes in two folders: two release builds
@@ -112,10 +112,10 @@ mutants: ## undo the rules of the store one at a time (storage/mutants), and see
 gpubundle: ## release binaries, shim and CRIU in .build/gpu-bundle, for integration-tests/gpu
 	scripts/criu-bundle.sh --bundle
 	scripts/sysroot.sh
-	scripts/release-build.sh -p phos-ft -p phos-shim -p phos-criu-limits -p phos-trainer -p phos-integration-tests
+	scripts/release-build.sh -p phos-ft -p phos-shim -p phos-criu-preload -p phos-trainer -p phos-integration-tests
 	rm -rf .build/gpu-bundle
 	mkdir -p .build/gpu-bundle/bin
-	cd $(CARGO_TARGET_DIR)/release && cp phos-ft libphos_shim.so libphos_criu_limits.so phos-trainer phos-demo phos-encoding-table $(CURDIR)/.build/gpu-bundle/bin/
+	cd $(CARGO_TARGET_DIR)/release && cp phos-ft libphos_shim.so libphos_criu_preload.so phos-trainer phos-demo phos-encoding-table $(CURDIR)/.build/gpu-bundle/bin/
 	strip .build/gpu-bundle/bin/*
 	cp -r .build/criu .build/gpu-bundle/criu
 	git describe --always --dirty --exclude '*' >.build/gpu-bundle/commit

@@ -17,7 +17,7 @@ umask 022
 
 mkdir -p /opt/phos/bin /opt/phos/lib /opt/phos/criu /opt/slurm /opt/sim
 cp "$build/phos-ft" "$build/phos-trainer" /opt/phos/bin/
-cp "$build/libphos_shim.so" "$build/libphos_criu_limits.so" /opt/phos/lib/
+cp "$build/libphos_shim.so" "$build/libphos_criu_preload.so" /opt/phos/lib/
 cp -rL "$root/.build/criu/." /opt/phos/criu/
 cp "$build/libphos_gpu_sim.so" /opt/sim/libcuda.so.1
 cp "$build/libphos_gpu_sim.so" /opt/sim/libnvidia-ml.so.1

@@ -20,7 +20,7 @@ for name in first second-in-a-longer-folder; do
         cd "$at"
         export CARGO_TARGET_DIR=$at/target
         scripts/sysroot.sh
-        scripts/release-build.sh -p phos-ft -p phos-shim -p phos-criu-limits
+        scripts/release-build.sh -p phos-ft -p phos-shim -p phos-criu-preload
         scripts/dist.sh
         mv .build/dist "$work/$name.dist"
     )

@@ -15,14 +15,14 @@ target=${CARGO_TARGET_DIR:-$root/target}/$profile
 die() { printf 'dist: error: %s\n' "$*" >&2; exit 1; }
 
 scripts/criu-bundle.sh --bundle
-for file in phos-ft libphos_shim.so libphos_criu_limits.so; do
+for file in phos-ft libphos_shim.so libphos_criu_preload.so; do
     [[ -f $target/$file ]] || die "$target/$file is not there: build it first (make dist does)"
 done
 new=$(mktemp -d .build/dist.XXXXXX)
 trap 'rm -rf "$new"' EXIT
 mkdir -p "$new/bin" "$new/lib"
 cp "$target/phos-ft" "$new/bin/"
-cp "$target/libphos_shim.so" "$target/libphos_criu_limits.so" "$new/lib/"
+cp "$target/libphos_shim.so" "$target/libphos_criu_preload.so" "$new/lib/"
 # Where a test makes a process die or wait by its environment.
 if [[ $profile == release ]] && grep -qaF 'failpoint: ' "$new/bin/phos-ft"; then
     die "phos-ft has failpoints: it was built with debug assertions"

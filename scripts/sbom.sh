@@ -16,5 +16,5 @@ trap 'rm -rf "$work"; find "$root" -maxdepth 3 -name "$name.json" -not -path "*/
 "${CARGO:-cargo}" cyclonedx --quiet --manifest-path "$root/Cargo.toml" --format json --spec-version 1.5 --all --no-build-deps \
     --target x86_64-unknown-linux-gnu --override-filename "$name"
 python3 "$root/scripts/sbom.py" --root "$root" --packages "$criu/packages" \
-    "$root/sidecar/$name.json" "$root/shim/$name.json" "$root/shim/criu-limits/$name.json" >"$work/sbom"
+    "$root/sidecar/$name.json" "$root/shim/$name.json" "$root/shim/criu-preload/$name.json" >"$work/sbom"
 mv "$work/sbom" "$out"

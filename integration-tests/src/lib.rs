@@ -12,6 +12,7 @@
 
 mod device;
 pub mod docker;
+mod events;
 mod gpu;
 mod processes;
 mod reference;
@@ -22,6 +23,7 @@ mod trace;
 mod world;
 
 pub use device::DeviceNode;
+pub use events::Event;
 pub use gpu::{Gpu, SimGpu};
 pub use processes::{Tree, kill_all, processes_with};
 pub use rewrite::rewrite_newest;

@@ -9,6 +9,7 @@ use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use tempfile::TempDir;
 
+use crate::events::Event;
 use crate::gpu::{Gpu, SimGpu};
 use crate::processes::{Tree, kill_all, processes, processes_with};
 use crate::reference;
@@ -605,6 +606,11 @@ impl PhosFt {
         fs::read_to_string(&self.output)
             .unwrap_or_default()
             .to_lowercase()
+    }
+
+    /// How often that happened, by its log.
+    pub fn times(&self, event: Event) -> usize {
+        event.times_in(&fs::read_to_string(&self.output).unwrap_or_default())
     }
 
     /// Waits until it ends.

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use phos_integration_tests::Event;
 use phos_integration_tests::docker::{Node, Services, Stack, compose_of, docker, same, wait_for};
 use rand::{RngExt, SeedableRng};
 
@@ -367,7 +368,7 @@ fn a_volume_that_the_other_node_lacks_is_named_and_the_job_goes_on_once_it_is_th
         stack.wait_said(service, "/data/set.bin is missing. Mount the volumes")?;
     }
     let said = stack.said(Node::B.sidecar())?;
-    ensure!(!said.contains("took the job over"), "{said}");
+    ensure!(Event::TookOver.times_in(&said) == 0, "{said}");
     let set = |bytes: u32| -> Result<()> {
         let volume = format!("--volume={}:/data", stack.volume("data-b"));
         let script = format!("head -c {bytes} /dev/zero >/data/set.bin");
@@ -847,10 +848,10 @@ fn a_sidecar_that_dies_at_any_step_of_a_checkpoint_comes_back() -> Result<()> {
         "after-head",
     ] {
         let once = format!("/run/phos/died-{step}");
-        stack.services.env = vec![
-            ("PHOS_FAILPOINT".into(), format!("sidecar:{step}")),
-            ("PHOS_FAILPOINT_ONCE".into(), once.clone()),
-        ];
+        stack.services.env = vec![(
+            "PHOS_FAILPOINT".into(),
+            format!("sidecar:{step}=once:{once}"),
+        )];
         stack.compose(&["up", "-d", "--no-deps", Node::A.sidecar()])?;
         // It has died, Docker has brought it back, and the next checkpoint is stored.
         wait_for(&format!("the sidecar to die at {step}"), || {
@@ -953,10 +954,8 @@ const HOLD: &str = "/run/phos/hold";
 /// losses are those of an undisturbed run, and the history is whole.
 fn partitioned(meanwhile: impl FnOnce(&Stack) -> Result<()>) -> Result<()> {
     let mut services = training(ENDLESS, LOG, &["--ballast-mib", "32"]);
-    services.env = vec![
-        ("PHOS_FAILPOINT".into(), "sidecar:before-manifest".into()),
-        ("PHOS_FAILPOINT_HOLD".into(), HOLD.into()),
-    ];
+    let point = format!("sidecar:before-manifest=hold:{HOLD}");
+    services.env = vec![("PHOS_FAILPOINT".into(), point)];
     let stack = Stack::new(services, LOG)?;
     stack.up(&[Node::A.trainer()])?;
     stack.wait_checkpoint(Node::A, 0)?;

@@ -1,5 +1,5 @@
-//! When to checkpoint, how often to ask a job to fall quiet, how to drain and with how much host memory, whether to restart,
-//! what fits into a grace time, which checkpoints to keep, how to encode, how fast to send, and how long to wait for another
+//! When and how often to checkpoint, how often to ask a job to fall quiet, how to drain and with how much host memory, whether to restart,
+//! what fits into a grace time or before a preemption, which checkpoints to keep, how to encode, how fast to send, and how long to wait for another
 //! node.
 //!
 //! # Rules
@@ -15,8 +15,10 @@ pub mod copies;
 pub mod drain;
 pub mod encoding;
 pub mod host_buffer;
+pub mod interval;
 pub mod lease;
 pub mod pace;
+pub mod preemption;
 pub mod restart;
 pub mod retention;
 pub mod schedule;

@@ -1,9 +1,10 @@
-//! When to take a checkpoint: at a fixed interval, on demand, and a last one before the job is terminated.
+//! When to take a checkpoint: at an interval, on demand, and a last one before the job is terminated.
 //!
 //! # Rules
 //!
 //! * Never two in flight.
-//! * Ticks lie on a grid from the job's start. One that passes while a checkpoint is in flight is skipped, not made up.
+//! * Ticks lie on a grid from the job's start, or from the last checkpoint's since the interval was changed. One that passes while a
+//!   checkpoint is in flight is skipped, not made up.
 //! * After a failure the next attempt comes sooner than the next tick, with growing waits up to a cap.
 //! * The job is held back for at most a given share of its time: after a long stop the next tick may be skipped.
 //!   Requests and the last checkpoint do not wait for that.
@@ -60,6 +61,8 @@ pub enum Trigger {
     Interval,
     /// Somebody asked for it.
     OnDemand,
+    /// The machine will be taken away.
+    Preemption,
     /// The job is about to be terminated, and this is its last checkpoint.
     Terminate,
 }
@@ -71,6 +74,7 @@ impl Trigger {
         match self {
             Self::Interval => "interval",
             Self::OnDemand => "on-demand",
+            Self::Preemption => "preemption",
             Self::Terminate => "terminate",
         }
     }
@@ -96,6 +100,8 @@ pub enum Event {
     JobExited,
     /// Someone asked for a checkpoint.
     Requested,
+    /// A checkpoint is wanted because the machine will be taken away.
+    Preempted,
     /// The job is about to be terminated: one last checkpoint, attempted until the given time.
     Terminate {
         /// The time at which to stop trying, measured from the caller's origin.
@@ -134,14 +140,18 @@ pub enum Action {
 #[derive(Debug, Clone)]
 pub struct Schedule {
     config: ScheduleConfig,
-    /// When the job was started, if it runs: origin of the grid.
-    running_since: Option<Duration>,
+    /// Origin of the grid, if the job runs.
+    grid: Option<Duration>,
+    /// When the last checkpoint of this run was started.
+    started: Option<Duration>,
     in_flight: Option<InFlight>,
     /// When the next one of the interval is due.
     due: Option<Duration>,
     /// Before this no checkpoint of the interval starts, because of the stop share.
     rested: Duration,
     requested: bool,
+    /// From when on a checkpoint is to be begun because the machine will be taken away.
+    preempted: Option<Duration>,
     failures: u32,
     over: bool,
     last: Last,
@@ -173,11 +183,13 @@ impl Schedule {
         }
         Ok(Self {
             config,
-            running_since: None,
+            grid: None,
+            started: None,
             in_flight: None,
             due: None,
             rested: Duration::ZERO,
             requested: false,
+            preempted: None,
             failures: 0,
             over: false,
             last: Last::NotWanted,
@@ -194,21 +206,24 @@ impl Schedule {
     pub fn on(&mut self, event: Event, now: Duration) {
         match event {
             Event::JobStarted => {
-                self.running_since = Some(now);
+                self.grid = Some(now);
+                self.started = None;
                 self.in_flight = None;
                 self.failures = 0;
                 self.due = self.tick_after(now);
             }
             Event::JobExited => {
-                self.running_since = None;
+                self.grid = None;
                 self.in_flight = None;
                 self.due = None;
                 self.requested = false;
+                self.preempted = None;
                 if self.last != Last::NotWanted {
                     self.last = Last::Done;
                 }
             }
             Event::Requested => self.requested = true,
+            Event::Preempted => self.preempted = Some(now),
             Event::Terminate { until } => {
                 if self.last == Last::NotWanted {
                     self.last = Last::Wanted { from: now, until };
@@ -220,9 +235,12 @@ impl Schedule {
                     Action::Start(trigger) => trigger,
                     _ => Trigger::OnDemand,
                 };
-                if trigger == Trigger::OnDemand {
-                    self.requested = false;
+                match trigger {
+                    Trigger::OnDemand => self.requested = false,
+                    Trigger::Preemption => self.preempted = None,
+                    Trigger::Interval | Trigger::Terminate => {}
                 }
+                self.started = Some(now);
                 self.in_flight.get_or_insert(InFlight {
                     trigger,
                     since: now,
@@ -241,6 +259,20 @@ impl Schedule {
                 if let Some(ended) = self.end(stop) {
                     self.failed(ended.trigger, kind, now);
                 }
+            }
+        }
+    }
+
+    /// From now on the ticks are this far apart, counted from the last checkpoint. The retry of one that failed stays where it is.
+    pub fn set_interval(&mut self, interval: Duration, now: Duration) {
+        if self.config.interval == Some(interval) || interval.is_zero() {
+            return;
+        }
+        self.config.interval = Some(interval);
+        if self.grid.is_some() {
+            self.grid = self.started.or(self.grid);
+            if self.failures == 0 && !self.over {
+                self.due = self.tick_after(now);
             }
         }
     }
@@ -267,13 +299,17 @@ impl Schedule {
             FailureKind::Final => None,
         };
         self.over |= kind == FailureKind::Final;
+        // Soon: the machine may be gone before the next tick.
+        let soon = now.saturating_add(wait.min(Duration::from_secs(1)));
+        if trigger == Trigger::Preemption && kind == FailureKind::Transient {
+            self.preempted = Some(soon);
+        }
         if trigger == Trigger::Terminate
             && let Last::Wanted { until, .. } = self.last
         {
-            let from = now.saturating_add(wait.min(Duration::from_secs(1)));
-            let again = kind == FailureKind::Transient && from < until;
+            let again = kind == FailureKind::Transient && soon < until;
             self.last = if again {
-                Last::Wanted { from, until }
+                Last::Wanted { from: soon, until }
             } else {
                 Last::Done
             };
@@ -282,7 +318,7 @@ impl Schedule {
 
     /// The first tick after `now`.
     fn tick_after(&self, now: Duration) -> Option<Duration> {
-        let (origin, interval) = (self.running_since?, self.config.interval?);
+        let (origin, interval) = (self.grid?, self.config.interval?);
         let passed = now.saturating_sub(origin).as_nanos() / interval.as_nanos();
         let next = interval.as_nanos().saturating_mul(passed.saturating_add(1));
         let seconds = u64::try_from(next / 1_000_000_000).unwrap_or(u64::MAX);
@@ -300,7 +336,7 @@ impl Schedule {
             return Action::Idle;
         }
         if let Last::Wanted { from, until } = self.last {
-            return if self.running_since.is_none() || self.over || now >= until {
+            return if self.grid.is_none() || self.over || now >= until {
                 Action::Finish
             } else if now >= from {
                 Action::Start(Trigger::Terminate)
@@ -308,13 +344,23 @@ impl Schedule {
                 Action::WaitUntil(from)
             };
         }
-        if self.running_since.is_none() || self.over {
+        if self.grid.is_none() || self.over {
             return Action::Idle;
+        }
+        if self.preempted.is_some_and(|from| now >= from) {
+            return Action::Start(Trigger::Preemption);
         }
         if self.requested {
             return Action::Start(Trigger::OnDemand);
         }
-        match self.due.map(|due| due.max(self.rested)) {
+        let due = self.due.map(|due| due.max(self.rested));
+        // One that was put off is not begun by its time, but asked for again then.
+        let due = match (due, self.preempted) {
+            (Some(due), Some(from)) if now < due => Some(due.min(from)),
+            (None, Some(from)) => Some(from),
+            (due, _) => due,
+        };
+        match due {
             Some(due) if now >= due => Action::Start(Trigger::Interval),
             Some(due) => Action::WaitUntil(due),
             None => Action::Idle,
@@ -360,6 +406,71 @@ mod tests {
             Action::WaitUntil(s(340)),
             "the ticks at 220 and 280 are skipped"
         );
+    }
+
+    #[test]
+    fn another_interval_counts_from_the_last_checkpoint() {
+        let mut it = schedule(60);
+        // Before the first: from the start of the job.
+        it.set_interval(s(30), s(110));
+        assert_eq!(it.next(s(110)), Action::WaitUntil(s(130)));
+        it.on(Event::Started, s(130));
+        it.on(Event::Committed { stop: s(1) }, s(150));
+        it.set_interval(s(400), s(150));
+        assert_eq!(it.next(s(150)), Action::WaitUntil(s(530)));
+        it.on(Event::Started, s(530));
+        it.set_interval(s(20), s(535));
+        assert_eq!(it.next(s(535)), Action::Idle);
+        it.on(Event::Committed { stop: s(1) }, s(560));
+        assert_eq!(it.next(s(560)), Action::WaitUntil(s(570)));
+        // A retry is not put off.
+        it.on(Event::Started, s(570));
+        let kind = FailureKind::Transient;
+        it.on(
+            Event::Failed {
+                kind,
+                stop: Duration::ZERO,
+            },
+            s(571),
+        );
+        it.set_interval(s(3000), s(571));
+        assert_eq!(it.next(s(571)), Action::WaitUntil(s(573)));
+        // Nor does it begin anything for a job that does not run.
+        it.on(Event::JobExited, s(572));
+        it.set_interval(s(1), s(572));
+        assert_eq!(it.next(s(900)), Action::Idle);
+    }
+
+    #[test]
+    fn a_machine_that_is_taken_away_is_not_waited_for() {
+        let mut it = schedule(60);
+        it.on(Event::Preempted, s(110));
+        assert_eq!(it.next(s(110)), Action::Start(Trigger::Preemption));
+        it.on(Event::Started, s(110));
+        let kind = FailureKind::Transient;
+        it.on(Event::Failed { kind, stop: s(0) }, s(112));
+        assert_eq!(it.next(s(112)), Action::WaitUntil(s(113)));
+        assert_eq!(it.next(s(113)), Action::Start(Trigger::Preemption));
+        it.on(Event::Started, s(113));
+        it.on(Event::Preempted, s(114));
+        assert_eq!(it.next(s(114)), Action::Idle, "never two in flight");
+        it.on(Event::Committed { stop: s(1) }, s(120));
+        assert_eq!(it.next(s(120)), Action::Start(Trigger::Preemption));
+        it.on(Event::Started, s(120));
+        it.on(Event::Committed { stop: s(1) }, s(121));
+        assert_eq!(it.next(s(121)), Action::WaitUntil(s(160)));
+        // One on demand only as well.
+        let config = ScheduleConfig {
+            interval: None,
+            ..ScheduleConfig::default()
+        };
+        let mut never = Schedule::new(config).unwrap();
+        never.on(Event::JobStarted, s(0));
+        never.on(Event::Preempted, s(5));
+        assert_eq!(never.next(s(5)), Action::Start(Trigger::Preemption));
+        never.on(Event::Started, s(5));
+        never.on(Event::Failed { kind, stop: s(0) }, s(6));
+        assert_eq!(never.next(s(6)), Action::WaitUntil(s(7)));
     }
 
     #[test]

@@ -7,10 +7,12 @@
 //! * [`cli`]: the command line and what needs no job (`doctor`, `list`, `show`);
 //! * [`heap`]: how the sidecar's heap grows;
 //! * [`known_history`]: what this machine remembers of the job's history;
+//! * [`preemption`]: notices that this machine will be taken away;
 //! * [`size`]: sizes as people write and read them.
 
 pub mod cli;
 pub mod engine;
 pub mod heap;
 pub mod known_history;
+pub mod preemption;
 pub mod size;

@@ -25,7 +25,7 @@ fn dies(world: &World, spec: &JobSpec, step: &str) -> Result<()> {
 fn is_gone(world: &World, mut phos: PhosFt) -> Result<()> {
     let status = phos.wait(LIMIT)?;
     ensure!(
-        status.code() == Some(137) && phos.said().contains("the agent kills itself"),
+        status.code() == Some(137) && phos.said().contains("failpoint: the process kills itself"),
         "phos-ft ended with {status}, not of its agent's death:\n{}",
         phos.tail()
     );

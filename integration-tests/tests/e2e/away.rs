@@ -8,7 +8,9 @@ use anyhow::{Context, Result, ensure};
 use phos_integration_tests::scenario::{
     LIMIT, checkpoint, finish, in_memory, kill_job_and_wait, last_step, wait_said, wait_step,
 };
-use phos_integration_tests::{COSTLY, JobSpec, PhosFt, World, kill_all, wait_every, wait_for};
+use phos_integration_tests::{
+    COSTLY, Event, JobSpec, PhosFt, World, kill_all, wait_every, wait_for,
+};
 
 fn spec() -> JobSpec {
     JobSpec {
@@ -126,7 +128,7 @@ fn a_job_that_crashes_while_its_store_is_away_waits_for_it() -> Result<()> {
     }
     let kept: Vec<u64> = world.checkpoints()?.iter().map(|c| c.number).collect();
     ensure!(kept.last() == Some(&newest), "{kept:?}");
-    ensure!(!phos.said().contains("started afresh"), "{}", phos.tail());
+    ensure!(phos.times(Event::StartedAfresh) == 0, "{}", phos.tail());
     finish(&world, phos, &reference)
 }
 
@@ -376,11 +378,7 @@ fn a_job_begins_anew_when_it_is_told_to_and_once() -> Result<()> {
     let anew = spec.with_phos(&["--start-fresh"]);
     let phos = world.start(&anew)?;
     wait_said(&phos, &["the job was started"])?;
-    ensure!(
-        !phos.said().contains("resumed checkpoint="),
-        "{}",
-        phos.tail()
-    );
+    ensure!(phos.times(Event::Resumed) == 0, "{}", phos.tail());
     let own = checkpoint(&world, &phos)?;
     checkpoint(&world, &phos)?;
     let newest = wait_every(COSTLY, "retention", LIMIT, || {

@@ -89,7 +89,7 @@ fn swapped_meanwhile(spec: &JobSpec, directory: fn(&World) -> Result<PathBuf>) -
     checkpoint(&world, &phos)?;
     world.kill_everything()?;
     let waits = world.path("waits");
-    let failpoint = format!("agent:mid-restore@{}", waits.display());
+    let failpoint = format!("agent:mid-restore=wait:{}", waits.display());
     let mut command = world.trainer(spec);
     command
         .env("PHOS_FAILPOINT", failpoint)
@@ -204,7 +204,7 @@ fn without_the_library_no_job_of_another_user_begins() -> Result<()> {
     let mut phos = world.spawn(command)?;
     wait_said(
         &phos,
-        &["libphos_criu_limits.so is not installed", "--user"],
+        &["libphos_criu_preload.so is not installed", "--user"],
     )?;
     let status = phos.wait(LIMIT)?;
     ensure!(status.code() == Some(71), "{status}: {}", phos.tail());

@@ -1,10 +1,14 @@
 //! What a user types: `checkpoint`, `status`, `list`, `show`, `restore`; and SIGTERM.
 
 use std::process::Output;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use phos_integration_tests::scenario::{LIMIT, finish, last_step, wait_said, wait_step};
+use phos_integration_tests::scenario::{
+    LIMIT, disturbed, finish, kill_job_and_wait, last_step, wait_said, wait_step,
+};
 use phos_integration_tests::{JobSpec, LossTrace, PhosFt, World, wait_for};
+use phos_policies::interval::{AdaptiveInterval, IntervalConfig};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// No checkpoint but those asked for.
@@ -335,4 +339,49 @@ fn a_job_that_succeeds_while_its_checkpoint_is_stored_is_done() -> Result<()> {
         sidecar.tail()
     );
     Ok(())
+}
+
+/// The interval that costs least follows from what a checkpoint took, and is what the schedule goes by from then on.
+#[test]
+fn an_interval_that_adapts() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let spec = JobSpec {
+        interval: "auto".into(),
+        ..on_demand()
+    };
+    disturbed(&world, &spec, |world, phos| {
+        wait_running(world, phos)?;
+        let interval = || -> Result<f64> {
+            let status = world.json(&["status"])?;
+            status["interval_seconds"].as_f64().context("no interval")
+        };
+        ensure!(interval()? == 60.0);
+        let taken = world.json(&["checkpoint"]).with_context(|| phos.tail())?;
+        let (stop, whole) = (taken["stop_ms"].as_f64(), taken["seconds"].as_f64());
+        let (stop, whole) = stop.zip(whole).context("no times")?;
+        let mut expected = AdaptiveInterval::new(IntervalConfig::default());
+        expected.checkpoint(
+            Duration::from_secs_f64(stop / 1e3),
+            Duration::from_secs_f64(whole),
+        );
+        let expected = expected.interval(Duration::ZERO).as_secs_f64();
+        let found = interval()?;
+        let same = if (expected - 60.0).abs() < 6.0 {
+            found == 60.0
+        } else {
+            (found - expected).abs() < 2.0
+        };
+        ensure!(same, "{found} s instead of {expected}: {taken}");
+        // A failure is a reason for more checkpoints.
+        for _ in 0..3 {
+            kill_job_and_wait(world, phos)?;
+        }
+        world.json(&["checkpoint"]).with_context(|| phos.tail())?;
+        let after = interval()?;
+        ensure!(
+            after < found,
+            "{after} s after three crashes, {found} s before"
+        );
+        Ok(())
+    })
 }

@@ -18,6 +18,7 @@ mod memory;
 mod moving;
 mod newcomer;
 mod nodes;
+mod preemption;
 mod refusals;
 mod sidecar_death;
 mod slurm;

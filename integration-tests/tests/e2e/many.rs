@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 use phos_integration_tests::scenario::{
     LIMIT, checkpoint, kill_job_and_wait, last_step, number, wait_said, wait_step,
 };
-use phos_integration_tests::{JobSpec, LossTrace, PhosFt, World, kill_all, wait_for};
+use phos_integration_tests::{Event, JobSpec, LossTrace, PhosFt, World, kill_all, wait_for};
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
 
 /// What everything that this test starts may have open, unless it raises that itself.
@@ -149,7 +149,7 @@ fn without_room(who: fn(&World, &PhosFt) -> Vec<i32>) -> Result<()> {
     let said = String::from_utf8_lossy(&asked.stderr).to_lowercase();
     ensure!(!asked.status.success(), "{said}");
     ensure!(said.contains("ulimit -n"), "{said}\n{}", phos.tail());
-    ensure!(!phos.said().contains("the job crashed"), "{}", phos.tail());
+    ensure!(phos.times(Event::Crashed) == 0, "{}", phos.tail());
     steps_on(&world, &phos)?;
     prlimit(Some(raw), Resource::Nofile, before)?;
     wait_for("a checkpoint", LIMIT, || {

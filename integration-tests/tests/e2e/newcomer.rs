@@ -14,7 +14,7 @@ fn begins_at(point: &str) -> Result<()> {
         interval: "never".into(),
         env: vec![
             ("PHOS_SIM_NODE".into(), node.path()),
-            ("PHOS_FAILPOINT".into(), format!("{point}@{file}")),
+            ("PHOS_FAILPOINT".into(), format!("{point}=wait:{file}")),
         ],
         ..JobSpec::default()
     }
@@ -25,7 +25,7 @@ fn begins_at(point: &str) -> Result<()> {
         let id = taken["id"].as_u64().context("no number")?;
         let said = phos.said();
         ensure!(
-            said.contains("failpoint: the agent waits")
+            said.contains("failpoint: the process waits")
                 && said.contains("began to use cuda during the attempt")
                 && said.contains("the checkpoint is begun again at once"),
             "{}",

@@ -9,7 +9,7 @@ use phos_integration_tests::scenario::{
     LIMIT, checkpoint, finish, kill_job_and_wait, last_step, refused, wait_said, wait_step,
 };
 use phos_integration_tests::{
-    COSTLY, JobSpec, PhosFt, World, kill_all, processes_with, wait_every, wait_for,
+    COSTLY, Event, JobSpec, PhosFt, World, kill_all, processes_with, wait_every, wait_for,
 };
 use phos_storage::{JobName, NonceSource, Store, StoreOptions, UnixMillis};
 
@@ -62,11 +62,7 @@ fn a_second_node_stands_by_and_goes_on_when_the_first_is_lost() -> Result<()> {
     let step = last_step(&world).context("no step")?;
     wait_step(&world, &first, step + 60)?;
     checkpoint(&world, &first)?;
-    ensure!(
-        !second.said().contains("took the job over"),
-        "{}",
-        second.tail()
-    );
+    ensure!(second.times(Event::TookOver) == 0, "{}", second.tail());
     world.kill_everything()?;
     wait_said(&second, &["took the job over", "resumed checkpoint="])?;
     finish(&world, second, &reference)
@@ -94,7 +90,7 @@ fn the_same_machine_does_not_wait_for_itself_and_a_job_that_ended_leaves_nothing
     phos.wait(LIMIT)?;
     let phos = world.start_elsewhere(&on(&spec, "second"))?;
     wait_said(&phos, &["resumed checkpoint="])?;
-    ensure!(!phos.said().contains("standing by"), "{}", phos.tail());
+    ensure!(phos.times(Event::StandsBy) == 0, "{}", phos.tail());
     finish(&world, phos, &reference)
 }
 
@@ -175,11 +171,7 @@ fn a_store_that_is_emptied_under_a_running_job_costs_no_more_than_its_checkpoint
         world.checkpoints().ok().filter(|all| !all.is_empty())
     })
     .map_err(|e| e.context(sidecar.tail()))?;
-    ensure!(
-        !sidecar.said().contains("standing by"),
-        "{}",
-        sidecar.tail()
-    );
+    ensure!(sidecar.times(Event::StandsBy) == 0, "{}", sidecar.tail());
     ensure!(world.tree().job == job, "the job was begun anew");
     kill_job_and_wait(&world, &sidecar)?;
     finish(&world, agent, &reference)

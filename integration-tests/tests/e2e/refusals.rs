@@ -210,9 +210,13 @@ fn stacks_of_gpu_threads_need_no_room() -> Result<()> {
     spec.env.retain(|(name, _)| !name.starts_with("PHOS_SIM_"));
     spec.env.push(("PHOS_SIM_STACK_MIB".into(), "264".into()));
     spec.interval = "1s".into();
-    disturbed(&world, &spec, |_, phos| {
+    disturbed(&world, &spec, |world, phos| {
         wait_said(phos, &["checkpoint id="])?;
-        ensure!(!phos.said().contains("--image-limit"), "{}", phos.tail());
+        let status = world.json(&["status"])?;
+        ensure!(
+            status["failures"] == 0 && status["unprotected"].is_null(),
+            "{status}"
+        );
         Ok(())
     })
 }

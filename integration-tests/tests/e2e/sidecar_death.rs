@@ -14,13 +14,10 @@ fn dies_at(step: &str) -> Result<()> {
         steps: 400,
         interval: "700ms".into(),
         // Once: the file is created when the failpoint fires, and a fired failpoint is inert.
-        env: vec![
-            ("PHOS_FAILPOINT".into(), format!("sidecar:{step}")),
-            (
-                "PHOS_FAILPOINT_ONCE".into(),
-                world.path("fired").display().to_string(),
-            ),
-        ],
+        env: vec![(
+            "PHOS_FAILPOINT".into(),
+            format!("sidecar:{step}=once:{}", world.path("fired").display()),
+        )],
         ..JobSpec::default()
     };
     disturbed(&world, &spec, |world, phos| {

@@ -4,7 +4,7 @@
 
 use anyhow::{Context as _, Result, ensure};
 use phos_integration_tests::scenario::{LIMIT, kill_job_and_wait, last_step, wait_said, wait_step};
-use phos_integration_tests::{DeviceNode, JobSpec, LossTrace, PhosFt, World};
+use phos_integration_tests::{DeviceNode, Event, JobSpec, LossTrace, PhosFt, World};
 
 /// Checkpoints of one life of the job: before it is killed, before its machine is lost, and after that.
 const CHECKPOINTS: u64 = 4;
@@ -30,7 +30,7 @@ fn failures(world: &World) -> Result<u64> {
 }
 
 fn crashes(phos: &PhosFt) -> usize {
-    phos.said().matches("the job crashed").count()
+    phos.times(Event::Crashed)
 }
 
 /// Waits until the job was resumed so often, and made a step since.

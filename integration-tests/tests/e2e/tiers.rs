@@ -10,7 +10,9 @@ use phos_integration_tests::scenario::{
     LIMIT, checkpoint, disturbed, figure, files_below, finish, in_memory, kill_job_and_wait,
     wait_said,
 };
-use phos_integration_tests::{COSTLY, JobSpec, LossTrace, PhosFt, World, wait_every, wait_for};
+use phos_integration_tests::{
+    COSTLY, Event, JobSpec, LossTrace, PhosFt, World, wait_every, wait_for,
+};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Checkpoints are frequent, and only the first goes on to the store by itself.
@@ -310,7 +312,7 @@ fn what_was_left_behind_is_not_resumed_from_a_full_disk() -> Result<()> {
         checkpoint(&world, &phos)?;
         kill_job_and_wait(&world, &phos)?;
         wait_for("the second resume", LIMIT, || {
-            (phos.said().matches("resumed checkpoint=").count() == 2).then_some(())
+            (phos.times(Event::Resumed) == 2).then_some(())
         })?;
         resumed_elsewhere(&phos)?;
         world.kill_everything()?;
@@ -319,11 +321,7 @@ fn what_was_left_behind_is_not_resumed_from_a_full_disk() -> Result<()> {
         fs::remove_file(world.log())?;
         let phos = world.start(&spec().with_phos(&["--start-fresh"]))?;
         wait_said(&phos, &["the job was started"])?;
-        ensure!(
-            !phos.said().contains("resumed checkpoint="),
-            "{}",
-            phos.tail()
-        );
+        ensure!(phos.times(Event::Resumed) == 0, "{}", phos.tail());
         finish(&world, phos, &reference)
     })
 }

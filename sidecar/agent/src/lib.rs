@@ -38,7 +38,6 @@ pub mod config;
 mod control;
 pub mod criu;
 mod dump;
-mod failpoint;
 mod files;
 pub mod image;
 mod init;

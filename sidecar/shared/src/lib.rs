@@ -1,12 +1,14 @@
 //! Code and conventions that the agent and the sidecar of one machine share.
 //!
 //! * [`run_dir`]: the directory that both use, and what the sidecar remembers there for the agent;
+//! * [`failpoint`]: where a test lets a process die or wait;
 //! * [`host_memory`]: how much memory there is;
 //! * [`peer`]: who is at the other end of a socket;
 //! * [`mask`]: commands without the secrets in them.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+pub mod failpoint;
 pub mod host_memory;
 pub mod mask;
 pub mod peer;

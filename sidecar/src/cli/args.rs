@@ -13,26 +13,27 @@ use phos_storage::s3::{ChecksumChoice, S3Options, StorageClass};
 use phos_storage::{JobName, Key, StoreOptions};
 
 use super::exit;
-use crate::engine::{self, CheckpointId};
+use crate::engine::{self, CheckpointId, Interval};
+use crate::preemption::Cloud;
 use crate::size;
 
 const EXAMPLES: &str = "\
 Examples:
   phos-ft -- python train.py
-        train under protection: a checkpoint every minute into /var/lib/phos-ft
+        run the job and checkpoint it every minute to /var/lib/phos-ft
   phos-ft --interval 5m --store s3://bucket/runs --job llama -- torchrun train.py
-        checkpoints in object storage: survives the loss of the machine; start the
-        same line on another machine and it goes on where the job was
+        checkpoint to object storage, which survives the loss of the machine: run the
+        same command on another machine and the job resumes there
   phos-ft run -- python train.py         (container A)
   phos-ft --store s3://bucket/runs       (container B, sharing /run/phos and the GPUs)
-        the same as two services
-  phos-ft checkpoint                     take one now and wait for it
-  phos-ft list                           what there is to resume from
+        the same as two services, as in docker compose
+  phos-ft checkpoint                     take a checkpoint now and wait until it is stored
+  phos-ft list                           list the checkpoints of the job
   phos-ft restore 12                     resume from checkpoint 12
-  phos-ft prune --keep-last 5            delete what is older
-  phos-ft verify --deep                  could all of it be restored?
-  phos-ft doctor                         is this machine fit?
-  phos-ft init s3://bucket/runs          set the bucket up, once
+  phos-ft prune --keep-last 5            keep the newest five checkpoints, delete the rest
+  phos-ft verify --deep                  read and check everything that a restore needs
+  phos-ft doctor                         check whether this machine can checkpoint and restore
+  phos-ft init s3://bucket/runs          set up the bucket (once)
 ";
 
 /// See `--help`.
@@ -51,16 +52,16 @@ Examples:
     subcommand_negates_reqs = true
 )]
 pub struct Cli {
-    /// What all of them take.
+    /// Options of every subcommand.
     #[command(flatten)]
     pub common: Common,
-    /// The sidecar's own.
+    /// Options of the sidecar.
     #[command(flatten)]
     pub sidecar: SidecarArgs,
-    /// For the job, if CMD is given.
+    /// Options of the agent, which take effect if CMD is given.
     #[command(flatten)]
     pub agent: AgentArgs,
-    /// Another thing to do.
+    /// What to do instead of running the sidecar.
     #[command(subcommand)]
     pub command: Option<Command>,
     /// The job: program and arguments. Without it, waits for a job started by `phos-ft run`.
@@ -278,8 +279,10 @@ pub enum LogFormat {
 /// Options of the sidecar.
 #[derive(Debug, Clone, Args)]
 pub struct SidecarArgs {
-    /// Time between checkpoints, such as 30s, 5m or 1h; "never" for checkpoints on demand only. The time is longer where stops
-    /// would otherwise take more than a tenth of the job's time.
+    /// Time between checkpoints, such as 30s, 5m or 1h; "never" for checkpoints on demand only; "auto" for the time that loses least of
+    /// the job's work, between 5 s and an hour, chosen after each checkpoint from how long it took, how long it held the job and how often the
+    /// job has failed so far (at first, one failure a day is assumed). The time is longer where stops would otherwise take more than a tenth of
+    /// the job's time.
     #[arg(long, help_heading = SCHEDULE, default_value = "60s", value_name = "TIME", value_parser = interval)]
     pub interval: Interval,
     /// Pinned host memory for GPU memory on its way to or from the store: a size, or two as in 1GiB..64GiB. What leaves a
@@ -296,6 +299,15 @@ pub struct SidecarArgs {
     /// seconds of work queued that never waits for that work needs as many seconds here.
     #[arg(long, help_heading = SCHEDULE, default_value = "250ms", value_name = "TIME", value_parser = some_time)]
     pub hold_limit: Duration,
+    /// Which cloud's metadata service is asked every two seconds whether this machine will be taken away (spot instances, preemption, scheduled
+    /// maintenance): a checkpoint is then taken at once, and another one as late as it can be stored. "auto" asks the service of the cloud that the
+    /// machine's firmware names, if it does.
+    #[arg(long, help_heading = SCHEDULE, default_value = "auto", value_name = "CLOUD", env = "PHOS_PREEMPTION_NOTICES")]
+    pub preemption_notices: Cloud,
+    /// A file whose existence says that this machine will be taken away, as --preemption-notices does: for schedulers and other clouds. It may hold the
+    /// time at which that happens, as in 2026-01-31T08:22:00Z.
+    #[arg(long, help_heading = SCHEDULE, value_name = "PATH", env = "PHOS_PREEMPTION_FILE")]
+    pub preemption_file: Option<PathBuf>,
     /// How often a crashed job is brought back within the window before phos-ft gives up.
     #[arg(long, help_heading = RESUME, default_value_t = 5, value_name = "N")]
     pub max_restarts: u32,
@@ -407,10 +419,6 @@ const AUTO: Bounds = Bounds {
     most: u64::MAX,
 };
 
-/// `--interval`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Interval(pub Option<Duration>);
-
 impl SidecarArgs {
     /// As the policy takes it.
     pub fn budget(&self) -> RestartBudget {
@@ -487,7 +495,7 @@ pub enum Command {
     /// Run the job under the agent; the sidecar is another process or container.
     #[command(after_help = "Example: phos-ft run -- python train.py")]
     Run {
-        /// How.
+        /// Options of the agent.
         #[command(flatten)]
         agent: AgentArgs,
         /// The job: program and arguments.
@@ -547,8 +555,8 @@ pub enum Command {
     },
     /// Check that what is stored could be restored; damage is named and quarantined.
     #[command(
-        after_help = "Quarantined means: restores pass it over at once, and the next checkpoint stores what it held \
-        again.\nEnds with 65 if anything is damaged."
+        after_help = "Restores skip a quarantined checkpoint, and the next checkpoint stores its content again.\n\
+        The exit code is 65 if anything is damaged."
     )]
     Verify {
         /// Read every chunk and compare it with its name. Without this flag, only records, manifests and the indices of packs are read.
@@ -574,7 +582,7 @@ pub enum Command {
         /// ended. Otherwise the rules keep the newest checkpoint of each such branch.
         #[arg(long)]
         drop_branches: bool,
-        /// Only say what would be done.
+        /// Only show what would be done.
         #[arg(long)]
         dry_run: bool,
         /// Print JSON.
@@ -596,7 +604,7 @@ pub enum Command {
     },
     /// Make a key file for --encryption-key-file.
     #[command(
-        after_help = "Keep a copy where the store is not: without it nothing can be restored, and nobody can help.\n\
+        after_help = "Keep a copy of the key outside the store: without it no checkpoint can be restored.\n\
         Example: phos-ft keygen /etc/phos-ft/llama.key"
     )]
     Keygen {
@@ -604,15 +612,14 @@ pub enum Command {
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },
-    /// Set a store up: write the marker of any store, and apply the settings asked for to an S3 bucket. Shows what is set and what is done about
-    /// it.
+    /// Set up a store: write its marker and, for an S3 bucket, apply the requested settings. Shows each setting and what was done about it.
     #[command(
-        after_help = "Changes nothing that is not asked for, but that incomplete uploads below the prefix end. Rules of \
-        others stay.\nMay be run again. Ends with 1 if something asked for was refused.\n\
+        after_help = "Without options it only adds the rule that ends incomplete uploads below the prefix; rules of others are kept.\n\
+        Can be run again at any time. The exit code is 1 if the service refused a requested setting.\n\
         Example: phos-ft init s3://bucket/runs --sse-kms alias/training --dry-run"
     )]
     Init(InitArgs),
-    /// Check whether this machine is fit, and name a remedy for what is not.
+    /// Check whether this machine can checkpoint and restore jobs, and name a remedy for what is missing.
     Doctor {
         /// The criu program to check.
         #[arg(long, value_name = "PATH", env = "PHOS_CRIU")]
@@ -636,7 +643,7 @@ fn duration(text: &str) -> Result<Duration, String> {
 fn some_time(text: &str) -> Result<Duration, String> {
     let length = duration(text)?;
     if length.is_zero() {
-        return Err("no time at all: nothing falls quiet in that".into());
+        return Err("a time greater than zero is needed".into());
     }
     Ok(length)
 }
@@ -673,16 +680,19 @@ fn node_name(text: &str) -> Result<String, String> {
 
 fn interval(text: &str) -> Result<Interval, String> {
     if text == "never" {
-        return Ok(Interval(None));
+        return Ok(Interval::Never);
+    }
+    if text == "auto" {
+        return Ok(Interval::Auto);
     }
     let interval = duration(text)?;
     if interval < Duration::from_millis(100) {
         return Err(format!(
-            "an interval of {text} would hold the job back without end: give at least 100ms, or \"never\" \
+            "an interval of {text} would hold the job back without end: give at least 100ms, \"auto\", or \"never\" \
              for checkpoints on demand only"
         ));
     }
-    Ok(Interval(Some(interval)))
+    Ok(Interval::Every(interval))
 }
 
 fn wait(text: &str) -> Result<Wait, String> {
@@ -801,7 +811,7 @@ mod tests {
         assert_eq!(cli.job_command, ["python", "train.py", "-v"]);
         assert_eq!(
             cli.sidecar.interval,
-            Interval(Some(Duration::from_secs(60)))
+            Interval::Every(Duration::from_secs(60))
         );
         assert_eq!(cli.common.store(), "s3://bucket/prefix");
         let cli = parse("phos-ft run --job a -- python train.py").unwrap();
@@ -810,7 +820,7 @@ mod tests {
         );
         assert_eq!(cli.common.job.as_str(), "a");
         let cli = parse("phos-ft --store /tmp/x --interval never").unwrap();
-        assert!(cli.job_command.is_empty() && cli.sidecar.interval == Interval(None));
+        assert!(cli.job_command.is_empty() && cli.sidecar.interval == Interval::Never);
         assert!(matches!(
             parse("phos-ft restore 12").unwrap().command,
             Some(Command::Restore { id: Some(_), .. })
@@ -904,7 +914,7 @@ mod tests {
     )]
     #[case(
         "phos-ft --interval 0s",
-        r#"error: invalid value '0s' for '--interval <TIME>': an interval of 0s would hold the job back without end: give at least 100ms, or "never" for checkpoints on demand only"#
+        r#"error: invalid value '0s' for '--interval <TIME>': an interval of 0s would hold the job back without end: give at least 100ms, "auto", or "never" for checkpoints on demand only"#
     )]
     #[case(
         "phos-ft --host-buffer 1MiB",

@@ -150,6 +150,12 @@ fn print_status(report: &Report) {
             unprotected.because
         );
     }
+    if let Some(notice) = &report.preemption {
+        let at = notice
+            .at_ms
+            .map_or_else(String::new, |at| format!(" at {}", time(at)));
+        println!("PREEMPTION   {}{at}, says {}", notice.what, notice.source);
+    }
     if let Some(reason) = &report.history_away {
         println!("HISTORY AWAY {reason}");
     }

@@ -159,7 +159,7 @@ fn privileges(lines: &mut Lines) {
             Some(way) => format!("by {way}"),
             None => "are not begun (--user)".into(),
         },
-        "install libphos_criu_limits.so beside phos-ft or in ../lib",
+        "install libphos_criu_preload.so beside phos-ft or in ../lib",
     );
     let filtered = namespace::is_filtered();
     lines.test(
@@ -171,7 +171,7 @@ fn privileges(lines: &mut Lines) {
             (true, Some(way)) => format!("a filter is in force; CRIU works under it by {way}"),
             (true, None) => "a filter is in force".into(),
         },
-        "install libphos_criu_limits.so beside phos-ft or in ../lib, or start the container with --security-opt seccomp=unconfined",
+        "install libphos_criu_preload.so beside phos-ft or in ../lib, or start the container with --security-opt seccomp=unconfined",
     );
     let apparmor = std::fs::read_to_string("/proc/self/attr/current").unwrap_or_default();
     let apparmor = apparmor.trim_matches(['\0', '\n', ' ']);

@@ -37,17 +37,22 @@ pub const MACHINE: u8 = 78;
 /// The table of exit codes that `--help` shows.
 pub const HELP: &str = "\
 Exit codes:
-  the job's own code passes through; phos-ft itself ends with
-   0 done                         75 start the sidecar again: GPU context or store lost
-   1 what was asked for failed    76 another node took the job over
-  64 wrong command line           77 privileges are missing
-  65 checkpoint unusable          78 this machine cannot take the image
-  66 no such job or checkpoint   126 CMD cannot be run
-  67 encryption key missing      127 CMD is not there
-     or not the job's
-  69 no answer: store, agent, sidecar
-  71 the system or the driver fails
-  73 a directory or file cannot be made";
+  The exit code of the job is passed through. The codes of phos-ft itself are:
+    0  success
+    1  the requested operation failed
+   64  invalid command line
+   65  the store, checkpoint or image is damaged or of a newer format
+   66  no such job or checkpoint
+   67  the encryption key is missing, unusable or not the one of this job
+   69  the store, the agent or the sidecar does not answer
+   71  a call to the operating system or the driver failed
+   73  a directory or file cannot be created
+   75  the GPU context or the store was lost: restart the sidecar
+   76  another node took the job over
+   77  insufficient privileges
+   78  this machine cannot restore the image
+  126  CMD cannot be executed
+  127  CMD was not found";
 
 fn open(error: &OpenError) -> u8 {
     match error {

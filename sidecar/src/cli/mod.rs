@@ -33,6 +33,7 @@ use tracing_subscriber::EnvFilter;
 use self::args::{AgentArgs, Cli, Command, Common, LogFormat, SidecarArgs, TcpArg};
 use crate::engine;
 use crate::heap;
+use crate::preemption;
 
 /// Parses the command line and does what it says.
 pub fn main() -> ExitCode {
@@ -207,7 +208,7 @@ fn run_sidecar(common: &Common, sidecar: &SidecarArgs) -> u8 {
         job: common.job.clone(),
         run_dir: common.run_dir.clone(),
         store: common.store(),
-        interval: sidecar.interval.0,
+        interval: sidecar.interval,
         host_buffer: sidecar.host_buffer.0,
         quiesce_timeout: sidecar.quiesce_timeout,
         hold_limit: sidecar.hold_limit,
@@ -221,6 +222,10 @@ fn run_sidecar(common: &Common, sidecar: &SidecarArgs) -> u8 {
         state_dir: common.state_dir.clone(),
         retention: sidecar.keep.rules(),
         upload_limit: sidecar.upload_limit,
+        preemption: preemption::Config {
+            cloud: sidecar.preemption_notices,
+            file: sidecar.preemption_file.clone(),
+        },
         s3: common.s3.options(),
         host_cache: sidecar.host_cache,
         cache: sidecar.cache_size.map(|limit| {

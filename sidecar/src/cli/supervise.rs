@@ -21,6 +21,7 @@ use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use clap::ValueEnum;
 use phos_agent::AgentError;
 use phos_storage::Key;
 use rustix::process::{Pid, Signal};
@@ -29,7 +30,8 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::args::{AgentArgs, Common, SidecarArgs, TcpArg};
 use super::{exit, fail};
-use crate::engine;
+use crate::engine::{self, Interval};
+use crate::preemption::Cloud;
 
 /// Set for children; tells them to end with their supervisor.
 const SUPERVISED: &str = "PHOS_SUPERVISED";
@@ -193,7 +195,11 @@ fn sidecar_command(common: &Common, sidecar: &SidecarArgs) -> Command {
     let mut command = base(common);
     command
         .arg("--interval")
-        .arg(sidecar.interval.0.map_or("never".into(), time))
+        .arg(match sidecar.interval {
+            Interval::Never => "never".into(),
+            Interval::Auto => "auto".into(),
+            Interval::Every(interval) => time(interval),
+        })
         .arg("--host-buffer")
         .arg(sidecar.host_buffer.to_string())
         .arg("--quiesce-timeout")
@@ -212,6 +218,8 @@ fn sidecar_command(common: &Common, sidecar: &SidecarArgs) -> Command {
                 .iter()
                 .flat_map(|name| ["--node-name", name]),
         )
+        .arg("--preemption-notices")
+        .arg(word(sidecar.preemption_notices))
         .args(sidecar.keep.flags())
         .args(sized("--upload-limit", sidecar.upload_limit))
         .args(sized("--host-cache", sidecar.host_cache))
@@ -221,6 +229,9 @@ fn sidecar_command(common: &Common, sidecar: &SidecarArgs) -> Command {
         .stdout(Stdio::null());
     if let Some(file) = &common.encryption_key_file {
         command.arg("--encryption-key-file").arg(file);
+    }
+    if let Some(file) = &sidecar.preemption_file {
+        command.arg("--preemption-file").arg(file);
     }
     if common.require_encryption {
         command.arg("--require-encryption");
@@ -240,6 +251,13 @@ fn sidecar_command(common: &Common, sidecar: &SidecarArgs) -> Command {
 }
 
 /// A time as a command line, if there is one.
+/// As it is written on the command line.
+fn word(cloud: Cloud) -> String {
+    cloud
+        .to_possible_value()
+        .map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
 fn timed(flag: &str, length: Option<Duration>) -> Vec<String> {
     length
         .map(|length| vec![flag.to_owned(), time(length)])

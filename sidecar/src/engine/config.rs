@@ -12,6 +12,17 @@ use phos_storage::s3::S3Options;
 use phos_storage::{CheckpointNumber, JobName, Key};
 use serde::Serialize;
 
+/// The time between checkpoints, as it was given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interval {
+    /// Checkpoints are taken on demand only.
+    Never,
+    /// A checkpoint is due each time that this has passed.
+    Every(Duration),
+    /// It follows from what checkpoints and failures cost the job.
+    Auto,
+}
+
 /// The configuration of a sidecar, from its command line.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -21,8 +32,8 @@ pub struct Config {
     pub run_dir: PathBuf,
     /// Address of the store.
     pub store: String,
-    /// Time between checkpoints; none: on demand only.
-    pub interval: Option<Duration>,
+    /// Time between checkpoints.
+    pub interval: Interval,
     /// Pinned host memory.
     pub host_buffer: Bounds,
     /// How long a checkpoint continues to try to have the job fall quiet.
@@ -55,6 +66,8 @@ pub struct Config {
     pub host_cache: Option<u64>,
     /// Where packs of a remote store are kept on a disk, and most bytes of them.
     pub cache: Option<(PathBuf, u64)>,
+    /// Who says that this machine will be taken away.
+    pub preemption: crate::preemption::Config,
     /// What the job's checkpoints are encrypted with.
     pub key: Option<Key>,
 }

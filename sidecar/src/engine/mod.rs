@@ -28,7 +28,6 @@ mod config;
 pub mod control;
 mod cpu;
 mod error;
-mod failpoint;
 mod history;
 mod image;
 mod lifecycle;
@@ -58,6 +57,7 @@ use tokio::sync::mpsc;
 
 use self::checkpoint::InProgress;
 use self::checkpoint::buffer::Buffer;
+use self::checkpoint::interval::Pace;
 use self::checkpoint::planning::Planning;
 use self::control::socket::Wanted;
 use self::control::status::Shared;
@@ -71,7 +71,9 @@ use self::stores::STORE_WAITS;
 use self::system::{hostname, utc};
 use self::tiers::Tiers;
 
-pub use self::config::{CheckpointId, Config, Tier};
+use crate::preemption;
+
+pub use self::config::{CheckpointId, Config, Interval, Tier};
 pub use self::error::EngineError;
 pub use self::reading::{Reading, reader};
 pub use self::restore::checks;
@@ -106,8 +108,8 @@ struct Engine {
     quiesce_timeout: Duration,
     /// The longest that one try may hold the job.
     hold_limit: Duration,
-    /// Time between checkpoints; none: on demand only.
-    interval: Option<Duration>,
+    /// The time between checkpoints.
+    pace: Pace,
     /// How many chunks are encoded and sent at a time.
     put_concurrency: usize,
     /// The instant from which the policies count their time.
@@ -115,6 +117,13 @@ struct Engine {
     signals: Signals,
     /// SIGUSR1: a checkpoint now.
     demand: Signal,
+    preemption: Preemption,
+}
+
+/// Whether this machine will be taken away, and what is done about it.
+struct Preemption {
+    notices: preemption::Watching,
+    plan: phos_policies::preemption::Preemption,
 }
 
 /// Packs that are kept on this machine.
@@ -138,7 +147,7 @@ impl Requests {
     fn serve(&mut self, trigger: Trigger) {
         self.current = match trigger {
             Trigger::OnDemand => std::mem::take(&mut self.next),
-            Trigger::Interval | Trigger::Terminate => Vec::new(),
+            Trigger::Interval | Trigger::Preemption | Trigger::Terminate => Vec::new(),
         };
     }
 }

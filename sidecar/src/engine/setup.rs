@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 
 use super::checkpoint::InProgress;
 use super::checkpoint::buffer::Buffer;
+use super::checkpoint::interval::Pace;
 use super::checkpoint::planning::Planning;
 use super::config::{Config, Tier};
 use super::control::socket::{self, Control, Wanted};
@@ -31,8 +32,9 @@ use super::tiers::encoding::{Adaptive, Limit};
 use super::tiers::local::LocalTier;
 use super::tiers::replicate::Replication;
 use super::tiers::{Tiers, Unused};
-use super::{Caches, Engine, JobRun, Requests, ResumeOptions, no_local_tier};
+use super::{Caches, Engine, JobRun, Preemption, Requests, ResumeOptions, no_local_tier};
 use crate::known_history::{KnownHistory, Remembered};
+use crate::preemption;
 
 /// The cache in memory leaves one part in so many of it to others.
 const HOST_SPARE: u64 = 20;
@@ -45,8 +47,9 @@ pub(super) async fn engine(config: Config) -> Result<Option<(Engine, Control)>, 
     let directory = make_run_dir(&config.run_dir, &config.job)?;
     let mut signals = Signals::new().map_err(EngineError::System)?;
     let demand = signal(SignalKind::user_defined1()).map_err(EngineError::System)?;
+    let pace = Pace::new(config.interval);
     let schedule = Schedule::new(ScheduleConfig {
-        interval: config.interval,
+        interval: pace.current(),
         ..ScheduleConfig::default()
     })?;
     let history = KnownHistory::new(&directory, &config.state_dir, &config.job, &config.store);
@@ -72,7 +75,7 @@ pub(super) async fn engine(config: Config) -> Result<Option<(Engine, Control)>, 
         () = stop_wanted(&mut signals, Duration::ZERO) => return Ok(None),
     };
     let gpus = discover(config.host_buffer.least).await?;
-    let status = first_report(&config);
+    let status = first_report(&config, &pace);
     let (sender, incoming) = mpsc::channel(16);
     let control = serve_control(&directory, &status, sender)?;
     let job = store.job(config.job.clone());
@@ -130,11 +133,15 @@ pub(super) async fn engine(config: Config) -> Result<Option<(Engine, Control)>, 
         habit: Habit::default(),
         quiesce_timeout: config.quiesce_timeout,
         hold_limit: config.hold_limit,
-        interval: config.interval,
+        pace,
         put_concurrency: options.encoders * 2,
         origin: Instant::now(),
         signals,
         demand,
+        preemption: Preemption {
+            notices: preemption::watch(&config.preemption),
+            plan: phos_policies::preemption::Preemption::default(),
+        },
     };
     Ok(Some((engine, control)))
 }
@@ -200,12 +207,12 @@ async fn discover(host_buffer: u64) -> Result<Gpus, EngineError> {
     Ok(gpus)
 }
 
-fn first_report(config: &Config) -> Shared {
+fn first_report(config: &Config, pace: &Pace) -> Shared {
     Shared::new(Report {
         job: config.job.to_string(),
         store: config.store.clone(),
         state: "waiting for the agent".into(),
-        interval_seconds: config.interval.map_or(0.0, |i| i.as_secs_f64()),
+        interval_seconds: pace.current().map_or(0.0, |i| i.as_secs_f64()),
         ..Report::default()
     })
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 pub enum CriuError {
     /// The job is another user's, and CRIU would be root on its paths.
     #[error(
-        "libphos_criu_limits.so is not installed, by which CRIU restores a job of another user (--user) with that user's rights: \
+        "libphos_criu_preload.so is not installed, by which CRIU restores a job of another user (--user) with that user's rights: \
          install it beside phos-ft or in ../lib, as it is in the image"
     )]
     Library,
@@ -105,12 +105,12 @@ const KNOWN: &[(&str, &str)] = &[
     (
         "Can't get rlimit",
         "a process of the job is not root (--user, or by itself), and the kernel tells its limits to nobody else without \
-         SYS_RESOURCE: install libphos_criu_limits.so, with which CRIU does without, beside phos-ft or in ../lib, or add that \
+         SYS_RESOURCE: install libphos_criu_preload.so, with which CRIU does without, beside phos-ft or in ../lib, or add that \
          capability",
     ),
     (
         "suspending seccomp failed",
-        "phos-ft has a seccomp filter, under which CRIU needs libphos_criu_limits.so: install it beside phos-ft or in ../lib",
+        "phos-ft has a seccomp filter, under which CRIU needs libphos_criu_preload.so: install it beside phos-ft or in ../lib",
     ),
     (
         "seccomp: Can't fetch filter",

@@ -3,7 +3,7 @@
 //! CRIU makes such a file anew, with the owner and the mode that the image says, under a name of its own beside the one that it
 //! had, and removes it. Where the job runs as another user, that user is made the owner of all of them here: nobody can reach a
 //! file without a name by a name, and files of others could neither be made nor linked with that user's rights
-//! (`shim/criu-limits`).
+//! (`shim/criu-preload`).
 //!
 //! ```text
 //! ghost-file-N.img:  two magic numbers │ length, u32 │ ghost_file_entry │ what was in the file

@@ -53,8 +53,8 @@ const BYTES_PER_SECOND: u64 = 50_000_000;
 const LOADER: &str = "lib/ld-linux-x86-64.so.2";
 
 /// What lets it dump processes of other users where this one has no CAP_SYS_RESOURCE, work under a seccomp filter, leave the
-/// content of memory to the agent, and go along a job's paths as the job's user: `shim/criu-limits`.
-const LIMITS_FILE: &str = "libphos_criu_limits.so";
+/// content of memory to the agent, and go along a job's paths as the job's user: `shim/criu-preload`.
+const PRELOAD_FILE: &str = "libphos_criu_preload.so";
 
 /// Name of the log of a dump in `criu/`.
 pub const DUMP_LOG: &str = "dump.log";
@@ -236,9 +236,12 @@ pub fn limits_library() -> Option<PathBuf> {
     let program = std::env::current_exe().ok()?;
     let dir = program.parent()?;
     // As with the shim: beside the program in a build, in `lib` where it is installed.
-    [dir.join(LIMITS_FILE), dir.join("../lib").join(LIMITS_FILE)]
-        .into_iter()
-        .find(|path| path.is_file())
+    [
+        dir.join(PRELOAD_FILE),
+        dir.join("../lib").join(PRELOAD_FILE),
+    ]
+    .into_iter()
+    .find(|path| path.is_file())
 }
 
 /// Asks a program for its version.

@@ -17,6 +17,7 @@ use std::time::Instant;
 use phos_protocol::agent::{AttemptError, DumpFacts, JobState, QuiesceTime, ToSidecar};
 use phos_protocol::shim::{Refusal, Sequence, ShimState, TableEntry, ToShim, Usage};
 use phos_protocol::types::{AllocationKey, MemberId, ProcessId};
+use phos_shared::failpoint;
 
 use super::Init;
 use super::worker::Done;
@@ -25,7 +26,6 @@ use crate::channels::shims::{ConnectionId, list};
 use crate::config::Timeouts;
 use crate::criu;
 use crate::dump::{DumpFailure, DumpPlan, dump};
-use crate::failpoint;
 use crate::image::{ImageDirectory, Pages, VaultImage};
 use crate::survey;
 use crate::tree;
@@ -173,7 +173,7 @@ impl Init {
             Effect::KillEverything => self.kill_everything(),
             Effect::SaveAndKill => self.save_and_kill(),
             Effect::GiveUpOnDriver => self.give_up_on_driver(),
-            Effect::Failpoint(name) => failpoint::hit(name),
+            Effect::Failpoint(name) => failpoint::reach(name),
         }
     }
 
@@ -407,7 +407,7 @@ impl Init {
                 refusal,
             });
         }
-        failpoint::hit("agent:after-quiesce");
+        failpoint::reach("agent:after-quiesce");
         Ok(())
     }
 

@@ -22,13 +22,13 @@ use std::time::Instant;
 use phos_protocol::agent::{JobState, RestoreTimes, ToSidecar};
 use phos_protocol::shim::{Refusal, Sequence, ToShim};
 use phos_protocol::types::{Allocation, GpuUuid, ProcessId};
+use phos_shared::failpoint;
 
 use super::Init;
 use super::worker::Done;
 use crate::AgentError;
 use crate::channels::shims::ConnectionId;
 use crate::criu;
-use crate::failpoint;
 use crate::files;
 use crate::image::{AgentImage, ImageDirectory};
 use crate::job::spawn::InstalledShim;
@@ -370,7 +370,7 @@ impl Init {
         match outcome {
             Ok(()) if restore.image.seq == seq => {
                 restore.members.insert(pid, Phase::Back);
-                failpoint::hit("agent:mid-attach");
+                failpoint::reach("agent:mid-attach");
                 self.advance_restore();
             }
             Ok(()) => {}

@@ -115,7 +115,7 @@ const NEEDED: [(u32, &str); 9] = [
     (25, "CAP_SYS_TIME"),
 ];
 
-/// Without it the kernel tells nobody the limits of another user's process. Not needed: see `shim/criu-limits`.
+/// Without it the kernel tells nobody the limits of another user's process. Not needed: see `shim/criu-preload`.
 const SYS_RESOURCE: u32 = 24;
 
 /// This process's effective capabilities, a bit each.

@@ -398,7 +398,7 @@ fn job_filter() -> Vec<libc::sock_filter> {
     ]
 }
 
-/// The filter in words that an environment can have: see `shim/criu-limits`.
+/// The filter in words that an environment can have: see `shim/criu-preload`.
 pub fn job_filter_in_words() -> String {
     let mut words = String::new();
     for step in job_filter() {

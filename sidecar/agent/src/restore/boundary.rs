@@ -12,7 +12,7 @@
 //! * What the agent makes of an image (files, directories, named pipes) is the user's, where this user could make it. A directory of
 //!   root's that others may not write to gives nobody anything, and may be anywhere.
 //! * Another process of the user's can change a directory between this look and CRIU's way through it. So CRIU goes that way with the
-//!   user's rights (`shim/criu-limits`). When the job is whole again and stands still, what it really has is looked at as well ([`Look::confirm`]); where that is more than its user may have, it does not run.
+//!   user's rights (`shim/criu-preload`). When the job is whole again and stands still, what it really has is looked at as well ([`Look::confirm`]); where that is more than its user may have, it does not run.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

@@ -224,7 +224,7 @@ impl JobUser {
         self.groups.iter().copied()
     }
 
-    /// `UID:GID` and its supplementary groups, all separated by colons: the form of `shim/criu-limits`.
+    /// `UID:GID` and its supplementary groups, all separated by colons: the form of `shim/criu-preload`.
     pub fn in_numbers(&self) -> String {
         let ids = [self.uid, self.gid].into_iter().chain(self.groups());
         let words: Vec<String> = ids.map(|id| id.to_string()).collect();

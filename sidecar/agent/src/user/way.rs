@@ -180,7 +180,7 @@ pub fn changeable_by(path: &Path, user: &JobUser) -> io::Result<Option<PathBuf>>
 }
 
 /// Whether this user can put nothing in place of a directory, nor of anything in it, and there are no links on the way. As
-/// `shim/criu-limits` has it: what others may write to counts, also where a list of rights might keep this user out.
+/// `shim/criu-preload` has it: what others may write to counts, also where a list of rights might keep this user out.
 ///
 /// # Errors
 /// The error of the file system; something on the way is missing.

@@ -72,7 +72,7 @@ impl Buffer {
 impl Session<'_> {
     /// Makes the buffer as large as this checkpoint may need it.
     pub(super) async fn prepare_buffer(&mut self, trigger: Trigger) -> Result<(), Cause> {
-        if trigger == Trigger::Terminate {
+        if matches!(trigger, Trigger::Preemption | Trigger::Terminate) {
             // There is no time.
             return Ok(());
         }

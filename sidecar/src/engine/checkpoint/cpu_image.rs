@@ -6,12 +6,16 @@
 //!   which mount namespace the agent keeps it.
 //! * Chunks are cut where the content says (FastCDC), because page images shift as processes grow;
 //!   fixed cuts would find nothing again.
-//! * Memory: one window of [`WINDOW`] and the chunks in the queue.
+//! * Files are cut in sections of [`SECTION`], each by a thread of its own, so that a large image does not wait for one core. A section
+//!   ends with a cut whatever the content is: of some 256 chunks, one or two are not found again when an image shifts.
+//! * Memory: one window of [`WINDOW`] for each thread and the chunks in the queue.
 
-use std::io::Read;
+use std::collections::BTreeMap;
+use std::io::{Read, Seek, SeekFrom};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use fastcdc::v2020::FastCDC;
@@ -22,6 +26,10 @@ const MIN_CHUNK: usize = 64 << 10;
 const AVERAGE_CHUNK: usize = 256 << 10;
 const MAX_CHUNK: usize = 1 << 20;
 const WINDOW: usize = 8 << 20;
+/// What one thread cuts in one go, in bytes. Two images are cut at the same places only if this stays what it is.
+const SECTION: u64 = 64 << 20;
+/// Threads that cut one image at most: a core names about 1 GB/s, and the job trains meanwhile.
+const THREADS: usize = 4;
 
 /// Why the CPU image could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +41,12 @@ pub(in crate::engine) enum ImageError {
     },
     #[error("the CPU image holds {path}, which is neither a file nor a directory")]
     Odd { path: PathBuf },
+    #[error("{path} of the CPU image has {found} bytes where there were {expected}")]
+    Length {
+        path: PathBuf,
+        expected: u64,
+        found: u64,
+    },
     #[error("stopped")]
     Stopped,
 }
@@ -98,34 +112,138 @@ fn open_at(directory: BorrowedFd<'_>, path: &Path, extra: OFlags) -> rustix::io:
     )
 }
 
-/// Cuts a file into chunks, names each and hands it to `take`, which says whether to continue.
-pub(in crate::engine) fn chunk_file(
+/// A part of a file: one thread cuts it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Section {
+    /// Index of the file in the list.
+    file: usize,
+    offset: u64,
+    length: u64,
+}
+
+/// All files in sections, in the order of files and offsets. An empty file has none.
+fn sections(files: &[Entry]) -> Vec<Section> {
+    let of_file = |(file, entry): (usize, &Entry)| {
+        let length = entry.length;
+        let section = move |offset| Section {
+            file,
+            offset,
+            length: SECTION.min(length - offset),
+        };
+        (0..length).step_by(SECTION as usize).map(section)
+    };
+    files.iter().enumerate().flat_map(of_file).collect()
+}
+
+/// How many threads cut an image on this machine, of which half is the job's.
+fn threads() -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    (cores / 2).clamp(1, THREADS)
+}
+
+/// Cuts the files of an image into chunks, names each and hands it to `take`, which says whether to continue. Sections are cut
+/// beside each other, so `take` is called by several threads and in no order.
+pub(in crate::engine) fn chunk_files(
+    directory: BorrowedFd<'_>,
+    files: &[Entry],
+    naming: &Naming,
+    take: impl Fn(Digest, &[u8]) -> bool + Sync,
+) -> Result<Vec<ImageFile<Vec<Digest>>>, ImageError> {
+    chunk_with(threads(), directory, files, naming, take)
+}
+
+fn chunk_with(
+    threads: usize,
+    directory: BorrowedFd<'_>,
+    files: &[Entry],
+    naming: &Naming,
+    take: impl Fn(Digest, &[u8]) -> bool + Sync,
+) -> Result<Vec<ImageFile<Vec<Digest>>>, ImageError> {
+    let sections = sections(files);
+    let next = AtomicUsize::new(0);
+    // What one finds wrong ends the others.
+    let failed = AtomicBool::new(false);
+    let work = || {
+        let mut done = Vec::new();
+        while !failed.load(Ordering::Relaxed)
+            && let at = next.fetch_add(1, Ordering::Relaxed)
+            && let Some(section) = sections.get(at)
+        {
+            let entry = &files[section.file];
+            match chunk_section(directory, entry, *section, naming, &take) {
+                Ok(digests) => done.push((at, digests)),
+                Err(e) => {
+                    failed.store(true, Ordering::Relaxed);
+                    return Err(e);
+                }
+            }
+        }
+        Ok(done)
+    };
+    let found: Vec<_> = std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads.min(sections.len()))
+            .map(|_| scope.spawn(work))
+            .collect();
+        let own = work();
+        let joined = others.into_iter().map(|thread| match thread.join() {
+            Ok(done) => done,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        std::iter::once(own).chain(joined).collect()
+    });
+    let mut digests = BTreeMap::new();
+    for done in found {
+        digests.extend(done?);
+    }
+    let mut images: Vec<_> = files
+        .iter()
+        .map(|entry| ImageFile {
+            path: FilePath::from(&entry.path),
+            length: entry.length,
+            mode: entry.mode,
+            chunks: Vec::new(),
+        })
+        .collect();
+    for (at, of_section) in digests {
+        images[sections[at].file].chunks.extend(of_section);
+    }
+    Ok(images)
+}
+
+fn chunk_section(
     directory: BorrowedFd<'_>,
     entry: &Entry,
+    section: Section,
     naming: &Naming,
-    mut take: impl FnMut(Digest, &[u8]) -> bool,
-) -> Result<ImageFile<Vec<Digest>>, ImageError> {
+    take: impl Fn(Digest, &[u8]) -> bool,
+) -> Result<Vec<Digest>, ImageError> {
+    let failed = |source| ImageError::Read {
+        path: entry.path.clone(),
+        source,
+    };
     let fd = open_at(directory, &entry.path, OFlags::empty()).map_err(read_error(&entry.path))?;
+    let mut file = std::fs::File::from(fd);
+    file.seek(SeekFrom::Start(section.offset)).map_err(failed)?;
     let mut length = 0_u64;
     let mut digests = Vec::new();
-    cut(std::fs::File::from(fd), |chunk| {
+    cut(file.take(section.length), |chunk| {
         let digest = naming.of(chunk);
         length += chunk.len() as u64;
         digests.push(digest);
         take(digest, chunk)
     })
-    .map_err(|source| ImageError::Read {
-        path: entry.path.clone(),
-        source,
-    })?
+    .map_err(failed)?
     .then_some(())
     .ok_or(ImageError::Stopped)?;
-    Ok(ImageFile {
-        path: FilePath::from(&entry.path),
-        length,
-        mode: entry.mode,
-        chunks: digests,
-    })
+    // What the manifest says of the file's length must be what is in its chunks.
+    if length != section.length {
+        return Err(ImageError::Length {
+            path: entry.path.clone(),
+            expected: entry.length,
+            found: section.offset + length,
+        });
+    }
+    Ok(digests)
 }
 
 /// Cuts a stream by content. False: `take` stopped it.
@@ -237,17 +355,68 @@ mod tests {
         let entries = list(fd.as_fd()).unwrap();
         assert_eq!(entries.len(), 2);
         assert_eq!(entries[0].path, Path::new("files/0"));
-        let mut bytes = Vec::new();
-        let file = chunk_file(fd.as_fd(), &entries[1], &Naming::PLAIN, |d, c| {
+        let content = random(3_000_000, 3);
+        let found = std::sync::Mutex::new(BTreeMap::new());
+        let files = chunk_files(fd.as_fd(), &entries, &Naming::PLAIN, |d, c| {
             assert_eq!(d, Digest::of(c));
-            bytes.extend_from_slice(c);
+            found.lock().unwrap().insert(d, c.to_vec());
             true
         })
         .unwrap();
-        assert_eq!((file.length, bytes), (3_000_000, random(3_000_000, 3)));
+        let found = found.into_inner().unwrap();
+        assert_eq!((files[0].length, files[0].chunks.len()), (0, 0));
+        let bytes: Vec<u8> = files[1]
+            .chunks
+            .iter()
+            .flat_map(|d| found[d].clone())
+            .collect();
+        assert_eq!((files[1].length, bytes), (3_000_000, content));
         assert!(matches!(
-            chunk_file(fd.as_fd(), &entries[1], &Naming::PLAIN, |_, _| false),
+            chunk_files(fd.as_fd(), &entries, &Naming::PLAIN, |_, _| false),
             Err(ImageError::Stopped)
         ));
+        // Shorter than it was when it was listed.
+        std::fs::write(dir.path().join("pages-1.img"), random(2_000_000, 3)).unwrap();
+        assert!(matches!(
+            chunk_files(fd.as_fd(), &entries, &Naming::PLAIN, |_, _| true),
+            Err(ImageError::Length {
+                expected: 3_000_000,
+                found: 2_000_000,
+                ..
+            })
+        ));
+    }
+
+    /// However many threads there are, the chunks are the same, and in the order of the file.
+    #[test]
+    fn sections_are_put_together_in_order() {
+        let dir = tempfile::tempdir().unwrap();
+        let long = 2 * SECTION as usize + 12_345;
+        for (name, length) in [("a", 5), ("b", long), ("c", 0), ("d", SECTION as usize)] {
+            std::fs::write(dir.path().join(name), random(length, length as u64)).unwrap();
+        }
+        let fd = std::fs::File::open(dir.path()).unwrap();
+        let entries = list(fd.as_fd()).unwrap();
+        let of = |threads| {
+            let lengths = std::sync::Mutex::new(BTreeMap::new());
+            let files = chunk_with(threads, fd.as_fd(), &entries, &Naming::PLAIN, |d, c| {
+                lengths.lock().unwrap().insert(d, c.len() as u64);
+                true
+            });
+            (files.unwrap(), lengths.into_inner().unwrap())
+        };
+        let (one, lengths) = of(1);
+        assert_eq!(of(3), (one.clone(), lengths.clone()));
+        let sum =
+            |file: &ImageFile<Vec<Digest>>| file.chunks.iter().map(|d| lengths[d]).sum::<u64>();
+        for (file, entry) in one.iter().zip(&entries) {
+            assert_eq!(sum(file), entry.length);
+        }
+        // The first section is cut as it would be alone.
+        let alone: Vec<Digest> = lens(&random(long, long as u64)[..SECTION as usize])
+            .iter()
+            .map(|c| Digest::of(c))
+            .collect();
+        assert_eq!(one[1].chunks[..alone.len()], alone);
     }
 }

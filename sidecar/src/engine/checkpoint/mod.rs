@@ -11,7 +11,8 @@
 //! * [`quiesce`]: the job falls quiet, in short tries;
 //! * [`stop`]: everything while the job is held, in which it is [`name`]d and [`drain`]ed;
 //! * [`store`]: the rest, while the job runs, through the [`pipeline`];
-//! * [`outcome`]: how it ended and what follows.
+//! * [`outcome`]: how it ended and what follows;
+//! * [`interval`]: how much time there is until the next one.
 //!
 //! `Dump` is asked for as soon as the job is quiet: nothing the agent does then changes the memory that
 //! was handed out, so naming and draining run beside it.
@@ -34,6 +35,7 @@ mod begin;
 pub(super) mod buffer;
 pub(super) mod cpu_image;
 mod drain;
+pub(super) mod interval;
 mod name;
 pub(super) mod outcome;
 pub(super) mod pipeline;

@@ -280,6 +280,7 @@ impl Engine {
             seconds = round(report.seconds),
             "checkpoint"
         );
+        let whole = Duration::try_from_secs_f64(report.seconds).unwrap_or(stop);
         self.planning.committed(measured);
         self.buffer.made();
         // Before anybody hears of it: from then on it must not be taken for lost.
@@ -289,6 +290,7 @@ impl Engine {
         }
         let now = self.now();
         self.schedule.on(Event::Committed { stop }, now);
+        self.adapt_interval(stop, whole);
         {
             let mut status = self.status.lock();
             status.checkpoints += 1;

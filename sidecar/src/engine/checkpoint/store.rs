@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use phos_policies::schedule::Trigger;
 use phos_protocol::agent::DumpFacts;
 use phos_protocol::types::GpuUuid;
+use phos_shared::failpoint;
 use phos_storage::{CheckpointWriter, Commit, Digest, Durability, ImageFile, Timings, UnixMillis};
 use tokio::task::JoinHandle;
 
@@ -19,7 +20,6 @@ use super::pipeline::{Control, Sink};
 use super::stop::cancelled;
 use crate::engine::Tier;
 use crate::engine::control::status::CheckpointReport;
-use crate::engine::failpoint::{self, Step};
 use crate::engine::image::{self, Described, Parts};
 use crate::engine::memory::gpus::Gpus;
 use crate::engine::{cpu, unix_millis};
@@ -106,7 +106,7 @@ impl Work {
         } = self;
         let cpu = chunk_beside(directory, writer.clone(), sink);
         let cpu_image = gather(&control, puts, drains, cpu, &mut parts).await?;
-        failpoint::reach(Step::BeforeManifest);
+        failpoint::reach("sidecar:before-manifest");
         let body = image::body(Parts {
             trigger: trigger.as_str(),
             command: &command,
@@ -121,13 +121,13 @@ impl Work {
         })
         .map_err(Cause::Manifest)?;
         drop(memory);
-        failpoint::reach(Step::BeforeHead);
+        failpoint::reach("sidecar:before-head");
         let commit_began = Instant::now();
         let now = unix_millis().max(UnixMillis(newest.0 + 1));
         let committed = writer.commit(body, now).await;
         let commit = committed.map_err(|error| Cause::Commit { error, tier })?;
         say_resumed(&commit);
-        failpoint::reach(Step::AfterHead);
+        failpoint::reach("sidecar:after-head");
         parts.insert("commit".into(), ms(commit_began.elapsed()));
         tracing::debug!(
             seq,
@@ -162,7 +162,7 @@ impl Work {
 /// The files of a CPU image with the names of their chunks.
 type CpuImage = Vec<ImageFile<Vec<Digest>>>;
 
-/// Cuts the CPU image on a thread of the runtime's, and hands on what is not stored.
+/// Cuts the CPU image beside what else is stored, and hands on what is not stored yet.
 fn chunk_beside(
     directory: OwnedFd,
     known: CheckpointWriter,
@@ -170,13 +170,10 @@ fn chunk_beside(
 ) -> JoinHandle<Result<CpuImage, cpu_image::ImageError>> {
     tokio::task::spawn_blocking(move || {
         let naming = known.naming();
-        let chunk = |entry| {
-            cpu_image::chunk_file(directory.as_fd(), entry, &naming, |digest, bytes| {
-                known.contains(&digest) || sink.host(digest, cpu_image::owned(bytes))
-            })
-        };
         let files = cpu_image::list(directory.as_fd())?;
-        files.iter().map(chunk).collect()
+        cpu_image::chunk_files(directory.as_fd(), &files, &naming, |digest, bytes| {
+            known.contains(&digest) || sink.host(digest, cpu_image::owned(bytes))
+        })
     })
 }
 

@@ -78,6 +78,17 @@ pub struct Unprotected {
     pub because: String,
 }
 
+/// Says that the machine will be taken away.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PreemptionReport {
+    /// Who says so: `aws`, `gcp`, `azure`, `file`.
+    pub source: String,
+    /// What will happen, in the source's words.
+    pub what: String,
+    /// When, in ms since 1970, if that is known.
+    pub at_ms: Option<u64>,
+}
+
 /// Everything that `phos-ft status` shows of a sidecar.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
@@ -121,6 +132,9 @@ pub struct Report {
     /// Why the last copy to the store failed, if it did.
     #[serde(default)]
     pub remote_failure: Option<String>,
+    /// The notice that this machine will be taken away, while it is in force.
+    #[serde(default)]
+    pub preemption: Option<PreemptionReport>,
     /// Device memory of the job as of the last checkpoint, in bytes.
     pub device_bytes: u64,
     /// Old checkpoints that were removed, once there was a collection.

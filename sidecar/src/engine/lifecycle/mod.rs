@@ -6,6 +6,7 @@
 //! * [`end`]: it ended, and is done, resumed or given up.
 
 mod end;
+mod preemption;
 mod start;
 mod terminate;
 
@@ -22,6 +23,7 @@ use super::session::link::{LinkError, Packet};
 use super::session::{Ended, Session, Stop};
 use super::tiers::{Tiers, replicate};
 use super::{Engine, EngineError, LAST_STORE, LINGER, stop_wanted, unix_millis};
+use crate::preemption::Notice;
 
 /// Why a session with the agent ended.
 pub(super) enum SessionEnd {
@@ -49,6 +51,7 @@ enum Wake {
     Copied(Option<replicate::Outcome>),
     Stop,
     Demand,
+    Notice(Option<Notice>),
     Lost(JobError),
 }
 
@@ -94,6 +97,7 @@ impl Session<'_> {
                 }
                 continue;
             }
+            let notice_at = self.heed_notice();
             let mut timer = None;
             let now = self.engine.now();
             match self.engine.schedule.next(now) {
@@ -106,6 +110,7 @@ impl Session<'_> {
                 Action::Start(_) | Action::Idle => {}
             }
             self.engine.copy_if_due();
+            let timer = [timer, notice_at].into_iter().flatten().min();
             match self.wake(timer).await {
                 Wake::Packet(packet) => self.event(packet?).await?,
                 Wake::Timer => {}
@@ -114,6 +119,7 @@ impl Session<'_> {
                     self.engine.schedule.on(Event::Requested, self.engine.now());
                 }
                 Wake::Demand => self.engine.schedule.on(Event::Requested, self.engine.now()),
+                Wake::Notice(notice) => self.noticed(notice),
                 Wake::Checkpoint(outcome) => self.checkpoint_ended(outcome)?,
                 Wake::Copied(outcome) => self.engine.copy_ended(outcome)?,
                 Wake::Stop => return Ok(SessionEnd::Over),
@@ -173,6 +179,7 @@ impl Session<'_> {
             in_progress,
             signals,
             demand,
+            preemption,
             tiers: Tiers { replication, .. },
             ownership: Ownership { keeper, .. },
             ..
@@ -184,6 +191,7 @@ impl Session<'_> {
             packet = self.link.recv() => Wake::Packet(packet),
             Some(client) = requests.incoming.recv() => Wake::Wanted(client),
             _ = demand.recv() => Wake::Demand,
+            notice = preemption.notices.changed() => Wake::Notice(notice),
             e = lease::lost(keeper) => Wake::Lost(e),
             () = stop_wanted(signals, linger), if may_stop => Wake::Stop,
             () = tokio::time::sleep_until(until.into()) => Wake::Timer,
@@ -195,6 +203,7 @@ impl Session<'_> {
         self.running = true;
         let now = self.engine.now();
         self.engine.schedule.on(Event::JobStarted, now);
+        self.engine.pace.job_started(now);
         self.engine.run.running = true;
         self.engine.run.since = unix_millis();
         self.engine.status.lock().unprotected = None;
@@ -210,5 +219,6 @@ impl Session<'_> {
         }
         let now = self.engine.now();
         self.engine.schedule.on(Event::JobExited, now);
+        self.engine.pace.job_ended(now);
     }
 }

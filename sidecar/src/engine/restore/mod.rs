@@ -356,6 +356,7 @@ impl Session<'_> {
             "resumed"
         );
         self.registry.replace(held);
+        self.engine.pace.resumed(took);
         // A crash after that goes back to the newest one.
         self.engine.resume.from = None;
         if let Some(local) = &mut self.engine.tiers.local {

@@ -7,7 +7,7 @@
 //!                                                                     └─▶ pagemap-*.img
 //! ```
 //!
-//! CRIU is told by `shim/criu-limits` that there is nothing to copy. It has left the processes by the time the agent copies, so
+//! CRIU is told by `shim/criu-preload` that there is nothing to copy. It has left the processes by the time the agent copies, so
 //! their memory holds what is theirs and nothing of CRIU's.
 //!
 //! # Rules

@@ -23,12 +23,12 @@ use std::time::{Duration, Instant};
 use phos_gpu::host::{MAX_RUN, SLOT};
 use phos_gpu::{GpuError, HostPool, Pending, Range};
 use phos_protocol::types::GpuUuid;
+use phos_shared::failpoint;
 use phos_storage::Digest;
 use tokio::sync::oneshot;
 
 use crate::engine::checkpoint::drain::plan::{Item, Split};
 use crate::engine::checkpoint::pipeline::{Control, Sink};
-use crate::engine::failpoint::{self, Step};
 use crate::engine::memory::gpus::OpenGpu;
 
 /// How many copies are in flight at once, and of how many slots.
@@ -259,7 +259,7 @@ impl Drain {
                 return Err(GpuError::Cancelled);
             }
         }
-        failpoint::reach(Step::MidDrain);
+        failpoint::reach("sidecar:mid-drain");
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! `libphos_criu_limits.so`: lets CRIU dump a process of another user without `CAP_SYS_RESOURCE`, work under a seccomp filter,
+//! `libphos_criu_preload.so`: lets CRIU dump a process of another user without `CAP_SYS_RESOURCE`, work under a seccomp filter,
 //! leave the content of memory to the agent, and get at the files of a job with the rights of the job's user.
 //!
 //! # Limits
@@ -45,7 +45,7 @@
 //!   work with that C library.
 //! * The library is for CRIU alone: it is loaded into neither the job nor the agent.
 
-// The standard library is left out of what does not unwind: a release, and what the Makefile builds for tests (`CRIU_LIMITS`).
+// The standard library is left out of what does not unwind: a release, and what the Makefile builds for tests (`CRIU_PRELOAD`).
 #![cfg_attr(all(not(test), panic = "abort"), no_std)]
 
 mod user;

@@ -2,5 +2,5 @@
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libphos_criu_limits.so");
+    println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libphos_criu_preload.so");
 }

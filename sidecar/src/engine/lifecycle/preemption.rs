@@ -1,0 +1,81 @@
+//! A machine that will be taken away: what is stored before that.
+//!
+//! The job is not ended: whoever takes the machine does that, and until then it trains. The job resumes elsewhere from the
+//! last checkpoint that was stored.
+
+use std::time::{Duration, SystemTime};
+
+use phos_policies::preemption::Ask;
+use phos_policies::schedule::Event;
+
+use crate::engine::control::status::PreemptionReport;
+use crate::engine::session::Session;
+use crate::engine::unix_millis;
+use crate::preemption::Notice;
+
+impl Session<'_> {
+    /// The notice that is in force has changed.
+    pub(super) fn noticed(&mut self, notice: Option<Notice>) {
+        let now = self.engine.now();
+        let Some(notice) = notice else {
+            tracing::info!("the notice that this machine will be taken away was withdrawn");
+            self.engine.preemption.plan.withdrawn();
+            self.engine.status.lock().preemption = None;
+            return;
+        };
+        let at_ms = notice.at.map(|at| {
+            let since = at
+                .duration_since(SystemTime::UNIX_EPOCH)
+                .unwrap_or_default();
+            u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+        });
+        // What has passed already is as good as now.
+        let left = at_ms.map(|at| Duration::from_millis(at.saturating_sub(unix_millis().0)));
+        if self
+            .engine
+            .preemption
+            .plan
+            .notice(left.map(|left| now.saturating_add(left)))
+        {
+            tracing::warn!(
+                source = notice.source,
+                what = notice.what,
+                left_s = left.map(|left| left.as_secs()),
+                "this machine will be taken away: a checkpoint is taken and stored before that"
+            );
+        }
+        self.engine.status.lock().preemption = Some(PreemptionReport {
+            source: notice.source.into(),
+            what: notice.what,
+            at_ms,
+        });
+    }
+
+    /// Has the schedule take what the notice calls for. When to ask again, if the plan says so.
+    pub(super) fn heed_notice(&mut self) -> Option<Duration> {
+        if !self.running {
+            return None;
+        }
+        let now = self.engine.now();
+        let seconds = self
+            .engine
+            .status
+            .lock()
+            .last
+            .as_ref()
+            .map(|last| last.seconds);
+        let estimate = seconds.and_then(|s| Duration::try_from_secs_f64(s).ok());
+        let plan = &mut self.engine.preemption.plan;
+        match plan.next(now, estimate) {
+            Ask::Now => {
+                plan.begun(now);
+                self.engine.schedule.on(Event::Preempted, now);
+                // What is on this machine only does not survive it.
+                self.engine.hurry_copies();
+                None
+            }
+            Ask::At(at) => Some(at),
+            Ask::Nothing => None,
+        }
+    }
+}
