@@ -8,7 +8,7 @@ export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
 # One after another: they share the target directory.
 .NOTPARALLEL:
-.PHONY: help setup build programs demo demo-compose test slowest unit slow e2e docker images figures dist dist-check lint fmt ptx bench bench-storage fuzz mutants gpubundle advisories clean
+.PHONY: help setup build programs demo demo-compose test slowest all unit slow e2e docker images figures dist dist-check lint fmt ptx bench bench-storage fuzz mutants gpubundle advisories clean
 
 help: ## this list
 	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -40,7 +40,9 @@ demo-compose: ## the same in containers, with an S3 server and the loss of a nod
 	scripts/docker-images.sh debug
 	$(CARGO_TARGET_DIR)/debug/phos-demo-compose
 
-test: setup lint unit slow e2e docker slowest ## everything that CI checks
+test: setup ## everything that CI checks
+	scripts/beside.sh scripts/image-bases.sh -- $(MAKE) lint programs
+	$(MAKE) all slowest
 
 slowest: ## how long the tests took that ran last, and the slowest twenty
 	scripts/slowest.py
@@ -59,6 +61,12 @@ lint: ## generated files, formatting, clippy, dependencies, scripts
 	scripts/docker-check.sh
 	scripts/security-check.sh
 	scripts/mutants.sh --check
+
+all: images ## unit, slow, e2e and docker in one pool, which takes half the time (as root)
+	scripts/kernel-test.sh
+	scripts/criu-check.sh
+	scripts/in-memory.sh scripts/with-s3.sh $(CARGO) nextest run --workspace --locked --profile all
+	$(CARGO_TARGET_DIR)/debug/phos-demo-compose
 
 unit: programs ## unit and property tests, kernels on the host
 	scripts/kernel-test.sh

@@ -15,10 +15,8 @@ target=${CARGO_TARGET_DIR:-$root/target}/$profile
 dist=.build/dist
 [[ $profile == release ]] || dist=.build/dist-$profile
 
-scripts/docker-engine.sh
 scripts/dist.sh "$profile"
-scripts/base-image.sh trixie bookworm bullseye
-scripts/s3-image.sh
+scripts/image-bases.sh
 
 DOCKER_BUILDKIT=0 docker build -q -t phos-ft -f docker/Dockerfile --build-arg BASE=phos-base:trixie "$dist" >/dev/null
 

@@ -605,6 +605,52 @@ def user(checkpoints=4):
             shutil.rmtree(WORK / left, ignore_errors=True)
 
 
+def notice(grace=75):
+    """The 39 GB job under --interval auto: the interval after each checkpoint. Then a notice of `grace` s that the machine is taken away:
+    a checkpoint at once, one as late as it fits, the machine is lost, and the losses are those of the undisturbed run."""
+    file, finish = WORK / "preempted", WORK / "notice.finish"
+    file.unlink(missing_ok=True)
+    job = Job("notice", 0, store=f"file://{WORK}/notice-store", interval="auto", env={"FINISH": str(finish)},
+              flags=["--preemption-file", str(file)])
+    job.program[-1] = str(10**8)
+    reference = Job("notice-reference", 0)
+    figures = FIGURES.setdefault("notice", {})
+    try:
+        job.start().step(6)
+        figures["intervals_s"] = [job.call("status", "--json")["interval_seconds"]]
+        for _ in range(2):
+            taken = job.checkpoint()
+            figures["intervals_s"].append(job.call("status", "--json")["interval_seconds"])
+            job.step(len(lines(job.log)) + 2)
+        row("interval, auto", "%s s; the last checkpoint held the job %.2f s and took %.1f s" % (
+            ", ".join("%.0f" % i for i in figures["intervals_s"]), taken["stop_ms"] / 1e3, taken["seconds"]))
+        end = time.time() + grace
+        file.with_suffix(".new").write_text(time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(end)))
+        file.with_suffix(".new").rename(file)
+        preempted = lambda: [c for c in job.list() if c["trigger"] == "preemption"]
+        wait_for("both checkpoints", grace, lambda: job.alive() and len(preempted()) == 2)
+        figures["left_s"] = end - time.time()
+        row("notice of %d s" % grace, "two checkpoints, the second %.1f s before the end" % figures["left_s"])
+        job.lose_machine()
+        file.unlink()
+        resumes = job.resumes()
+        job.start()
+        job.goes_on(resumes)
+        finish.touch()
+        job.end()
+        job.steps = len(trace(job.log))
+        reference.program[-1] = str(job.steps)
+        reference.plain().end()
+        same_losses(trace(reference.log), job, figures)
+    finally:
+        finish.unlink(missing_ok=True)
+        (OUT / "notice.log").write_text(job.tail(400))
+        print(job.tail(10))
+        job.clean()
+        reference.clean()
+        shutil.rmtree(WORK / "notice-store", ignore_errors=True)
+
+
 def nccl():
     """Two ranks over NCCL as it comes are checkpointed, killed and come back; where the user asks for what cannot be restored
     the checkpoint is refused by name and the job goes on. Needs two GPUs."""
@@ -960,7 +1006,7 @@ def elsewhere():
 STAGES = {"correct": correct, "stop39": stop39, "stop90": stop90, "idle": idle, "peer": peer, "ratio": ratio, "gate": gate,
           "compat": compat, "programs": programs, "demo": demo, "encoding": encoding, "encrypted": encrypted, "tiers": tiers,
           "many": many, "natives": natives, "full": full, "arrays": arrays, "profiler": profiler,
-          "user": user}
+          "user": user, "notice": notice}
 # Only when named: they need two GPUs.
 PAIRED = {"two": two, "moved": moved, "nccl": nccl}
 # Only when named: the second needs another machine, to which the parts of APART were carried.

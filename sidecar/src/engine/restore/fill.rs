@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use futures::StreamExt;
@@ -22,8 +22,10 @@ use crate::engine::progress::Progress;
 
 /// Chunks on their way to a GPU or a file.
 const QUEUE: usize = 32;
-/// Copies in flight to one GPU.
-const IN_FLIGHT: usize = 16;
+/// Threads that bring chunks to one GPU, and to the files: one copies less than the link takes, and no more than a disk in memory.
+const HANDS: usize = 4;
+/// Copies in flight to one GPU, for each of its threads.
+const IN_FLIGHT: usize = 16 / HANDS;
 
 /// A place that a chunk's bytes go to.
 enum Place {
@@ -254,9 +256,16 @@ async fn transfer(
     progress: &Progress,
 ) -> Result<u64, RestoreError> {
     let (to_files, file_chunks) = mpsc::channel(QUEUE);
-    let mut workers = vec![tokio::task::spawn_blocking(move || {
-        write_files(&files, file_chunks)
-    })];
+    let (files, file_chunks) = (Arc::new(files), Arc::new(Mutex::new(file_chunks)));
+    let mut workers = Vec::new();
+    for _ in 0..HANDS {
+        let (files, chunks) = (Arc::clone(&files), Arc::clone(&file_chunks));
+        workers.push(tokio::task::spawn_blocking(move || {
+            write_files(&files, &chunks)
+        }));
+    }
+    // Else nobody would notice that all of them have ended.
+    drop(file_chunks);
     let mut to_gpus = BTreeMap::new();
     let on_devices = |place: &Place| match place {
         Place::Device(range) => range.len,
@@ -267,10 +276,17 @@ async fn transfer(
     }
     for (&uuid, open) in gpus.all() {
         let (sender, chunks) = mpsc::channel(QUEUE);
-        let (open, host) = (Arc::clone(open), Arc::clone(gpus.host()?));
-        workers.push(tokio::task::spawn_blocking(move || {
-            write_device(&open, &host, chunks)
-        }));
+        let chunks = Arc::new(Mutex::new(chunks));
+        for _ in 0..HANDS {
+            let (open, host, chunks) = (
+                Arc::clone(open),
+                Arc::clone(gpus.host()?),
+                Arc::clone(&chunks),
+            );
+            workers.push(tokio::task::spawn_blocking(move || {
+                write_device(&open, &host, &chunks)
+            }));
+        }
         to_gpus.insert(uuid, sender);
     }
     let mut stream = reader.fetch(places.keys().copied().collect::<Vec<_>>());
@@ -320,11 +336,20 @@ async fn transfer(
     }
 }
 
+/// What several threads take from, each the next one.
+type Shared<T> = Mutex<mpsc::Receiver<T>>;
+
+/// Waits for the next chunk. Whoever waits keeps the others waiting, for the same chunk.
+fn next<T>(chunks: &Shared<T>) -> Option<T> {
+    let mut chunks = chunks.lock().unwrap_or_else(PoisonError::into_inner);
+    chunks.blocking_recv()
+}
+
 fn write_files(
     files: &[OwnedFd],
-    mut chunks: mpsc::Receiver<(usize, u64, Bytes)>,
+    chunks: &Shared<(usize, u64, Bytes)>,
 ) -> Result<(), RestoreError> {
-    while let Some((number, mut offset, bytes)) = chunks.blocking_recv() {
+    while let Some((number, mut offset, bytes)) = next(chunks) {
         let Some(fd) = files.get(number) else {
             continue;
         };
@@ -342,10 +367,10 @@ fn write_files(
 fn write_device(
     open: &OpenGpu,
     host: &Arc<HostPool>,
-    mut chunks: mpsc::Receiver<(Range, Bytes)>,
+    chunks: &Shared<(Range, Bytes)>,
 ) -> Result<(), RestoreError> {
     let mut in_flight: std::collections::VecDeque<Pending> = std::collections::VecDeque::new();
-    while let Some((range, bytes)) = chunks.blocking_recv() {
+    while let Some((range, bytes)) = next(chunks) {
         if bytes.len() > SLOT || bytes.len() as u64 != range.len {
             return Err(RestoreError::Image(format!(
                 "a chunk has {} bytes, not {}",
@@ -353,7 +378,7 @@ fn write_device(
                 range.len
             )));
         }
-        // Never wait for a slot while holding some.
+        // Never wait for a slot while holding some: others may wait for these.
         let mut run = loop {
             if in_flight.len() < IN_FLIGHT
                 && let Some(run) = host.try_acquire(1)?
