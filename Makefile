@@ -50,6 +50,7 @@ slowest: ## how long the tests took that ran last, and the slowest twenty
 lint: ## generated files, formatting, clippy, dependencies, scripts
 	scripts/ptx.sh --check
 	.build/venv/bin/python shim/generate/generate.py --check
+	python3 integration-tests/gpu/performance.py --check
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	# fuzz/ is a workspace of its own, which no other target builds.
