@@ -6,11 +6,14 @@ set -euo pipefail
 [[ $# -ge 3 && $2 == -- ]] || { echo "usage: $0 COMMAND -- COMMAND ARGUMENT..." >&2; exit 2; }
 
 log=$(mktemp)
+# A process group of its own, with all that it starts.
+set -m
 "$1" >"$log" 2>&1 &
 beside=$!
+set +m
 name=$1
 trap 'rm -f "$log"' EXIT
-trap 'kill "$beside" 2>/dev/null; exit 130' INT TERM
+trap 'kill -- "-$beside" 2>/dev/null; exit 130' INT TERM
 shift 2
 status=0
 "$@" || status=$?

@@ -69,8 +69,17 @@ mod tests {
             // A field follows the message: the log has both, the source has them apart.
             let written = match message.strip_suffix(" checkpoint=") {
                 Some(word) => {
-                    assert!(source.contains("checkpoint ="), "{event:?}");
-                    format!("\"{word}\"")
+                    let written = format!("\"{word}\"");
+                    let end = source.find(&written).unwrap_or_default();
+                    let call = source[..end].rfind("tracing::info!(").unwrap_or_default();
+                    let fields = source[call..end]
+                        .trim_start_matches("tracing::info!(")
+                        .trim_start();
+                    assert!(
+                        fields.starts_with("checkpoint = %id,"),
+                        "{event:?}: {fields}"
+                    );
+                    written
                 }
                 None => format!("\"{message}"),
             };

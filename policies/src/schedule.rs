@@ -100,7 +100,7 @@ pub enum Event {
     JobExited,
     /// Someone asked for a checkpoint.
     Requested,
-    /// A checkpoint is wanted because the machine will be taken away.
+    /// A checkpoint is wanted because the machine will be taken away: one attempt, whose failure is for the caller to answer.
     Preempted,
     /// The job is about to be terminated: one last checkpoint, attempted until the given time.
     Terminate {
@@ -150,8 +150,8 @@ pub struct Schedule {
     /// Before this no checkpoint of the interval starts, because of the stop share.
     rested: Duration,
     requested: bool,
-    /// From when on a checkpoint is to be begun because the machine will be taken away.
-    preempted: Option<Duration>,
+    /// A checkpoint is to be begun because the machine will be taken away.
+    preempted: bool,
     failures: u32,
     over: bool,
     last: Last,
@@ -189,7 +189,7 @@ impl Schedule {
             due: None,
             rested: Duration::ZERO,
             requested: false,
-            preempted: None,
+            preempted: false,
             failures: 0,
             over: false,
             last: Last::NotWanted,
@@ -200,6 +200,12 @@ impl Schedule {
     #[must_use]
     pub const fn is_in_flight(&self) -> bool {
         self.in_flight.is_some()
+    }
+
+    /// Why the checkpoint in flight is taken, if there is one.
+    #[must_use]
+    pub fn in_flight(&self) -> Option<Trigger> {
+        self.in_flight.map(|flight| flight.trigger)
     }
 
     /// Takes note of an event.
@@ -217,13 +223,13 @@ impl Schedule {
                 self.in_flight = None;
                 self.due = None;
                 self.requested = false;
-                self.preempted = None;
+                self.preempted = false;
                 if self.last != Last::NotWanted {
                     self.last = Last::Done;
                 }
             }
             Event::Requested => self.requested = true,
-            Event::Preempted => self.preempted = Some(now),
+            Event::Preempted => self.preempted = true,
             Event::Terminate { until } => {
                 if self.last == Last::NotWanted {
                     self.last = Last::Wanted { from: now, until };
@@ -237,7 +243,7 @@ impl Schedule {
                 };
                 match trigger {
                     Trigger::OnDemand => self.requested = false,
-                    Trigger::Preemption => self.preempted = None,
+                    Trigger::Preemption => self.preempted = false,
                     Trigger::Interval | Trigger::Terminate => {}
                 }
                 self.started = Some(now);
@@ -299,17 +305,13 @@ impl Schedule {
             FailureKind::Final => None,
         };
         self.over |= kind == FailureKind::Final;
-        // Soon: the machine may be gone before the next tick.
-        let soon = now.saturating_add(wait.min(Duration::from_secs(1)));
-        if trigger == Trigger::Preemption && kind == FailureKind::Transient {
-            self.preempted = Some(soon);
-        }
         if trigger == Trigger::Terminate
             && let Last::Wanted { until, .. } = self.last
         {
-            let again = kind == FailureKind::Transient && soon < until;
+            let from = now.saturating_add(wait.min(Duration::from_secs(1)));
+            let again = kind == FailureKind::Transient && from < until;
             self.last = if again {
-                Last::Wanted { from: soon, until }
+                Last::Wanted { from, until }
             } else {
                 Last::Done
             };
@@ -347,20 +349,13 @@ impl Schedule {
         if self.grid.is_none() || self.over {
             return Action::Idle;
         }
-        if self.preempted.is_some_and(|from| now >= from) {
+        if self.preempted {
             return Action::Start(Trigger::Preemption);
         }
         if self.requested {
             return Action::Start(Trigger::OnDemand);
         }
-        let due = self.due.map(|due| due.max(self.rested));
-        // One that was put off is not begun by its time, but asked for again then.
-        let due = match (due, self.preempted) {
-            (Some(due), Some(from)) if now < due => Some(due.min(from)),
-            (None, Some(from)) => Some(from),
-            (due, _) => due,
-        };
-        match due {
+        match self.due.map(|due| due.max(self.rested)) {
             Some(due) if now >= due => Action::Start(Trigger::Interval),
             Some(due) => Action::WaitUntil(due),
             None => Action::Idle,
@@ -447,11 +442,7 @@ mod tests {
         it.on(Event::Preempted, s(110));
         assert_eq!(it.next(s(110)), Action::Start(Trigger::Preemption));
         it.on(Event::Started, s(110));
-        let kind = FailureKind::Transient;
-        it.on(Event::Failed { kind, stop: s(0) }, s(112));
-        assert_eq!(it.next(s(112)), Action::WaitUntil(s(113)));
-        assert_eq!(it.next(s(113)), Action::Start(Trigger::Preemption));
-        it.on(Event::Started, s(113));
+        assert_eq!(it.in_flight(), Some(Trigger::Preemption));
         it.on(Event::Preempted, s(114));
         assert_eq!(it.next(s(114)), Action::Idle, "never two in flight");
         it.on(Event::Committed { stop: s(1) }, s(120));
@@ -459,6 +450,10 @@ mod tests {
         it.on(Event::Started, s(120));
         it.on(Event::Committed { stop: s(1) }, s(121));
         assert_eq!(it.next(s(121)), Action::WaitUntil(s(160)));
+        it.on(Event::Preempted, s(122));
+        it.on(Event::JobExited, s(123));
+        it.on(Event::JobStarted, s(124));
+        assert_eq!(it.next(s(124)), Action::WaitUntil(s(184)));
         // One on demand only as well.
         let config = ScheduleConfig {
             interval: None,
@@ -468,9 +463,6 @@ mod tests {
         never.on(Event::JobStarted, s(0));
         never.on(Event::Preempted, s(5));
         assert_eq!(never.next(s(5)), Action::Start(Trigger::Preemption));
-        never.on(Event::Started, s(5));
-        never.on(Event::Failed { kind, stop: s(0) }, s(6));
-        assert_eq!(never.next(s(6)), Action::WaitUntil(s(7)));
     }
 
     #[test]

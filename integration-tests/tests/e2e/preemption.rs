@@ -14,7 +14,7 @@ use phos_integration_tests::scenario::{
 use phos_integration_tests::{JobSpec, PhosFt, World, wait_for};
 
 /// How long before its end the machine learns of it: enough for both checkpoints on a slow machine.
-const GRACE: Duration = Duration::from_secs(15);
+const GRACE: Duration = Duration::from_secs(30);
 
 /// A metadata service as the clouds have it: what it answers for a path, if the request has the header that guards it.
 #[derive(Clone)]
@@ -93,6 +93,7 @@ fn spec() -> JobSpec {
         interval: "never".into(),
         ..JobSpec::default()
     }
+    .with_trainer(&["--step-ms", "10"])
 }
 
 fn triggers(world: &World) -> Result<Vec<(u64, String)>> {

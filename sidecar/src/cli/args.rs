@@ -299,8 +299,8 @@ pub struct SidecarArgs {
     /// seconds of work queued that never waits for that work needs as many seconds here.
     #[arg(long, help_heading = SCHEDULE, default_value = "250ms", value_name = "TIME", value_parser = some_time)]
     pub hold_limit: Duration,
-    /// Which cloud's metadata service is asked every two seconds whether this machine will be taken away (spot instances, preemption, scheduled
-    /// maintenance): a checkpoint is then taken at once, and another one as late as it can be stored. "auto" asks the service of the cloud that the
+    /// Which cloud's metadata service is asked every two seconds whether this machine will be taken away (spot interruptions, preemption, and the
+    /// maintenance that Google Cloud and Azure announce): a checkpoint is then taken at once, and another one as late as it can be stored. "auto" asks the service of the cloud that the
     /// machine's firmware names, if it does.
     #[arg(long, help_heading = SCHEDULE, default_value = "auto", value_name = "CLOUD", env = "PHOS_PREEMPTION_NOTICES")]
     pub preemption_notices: Cloud,

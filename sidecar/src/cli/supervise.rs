@@ -250,7 +250,6 @@ fn sidecar_command(common: &Common, sidecar: &SidecarArgs) -> Command {
     command
 }
 
-/// A time as a command line, if there is one.
 /// As it is written on the command line.
 fn word(cloud: Cloud) -> String {
     cloud
@@ -258,6 +257,7 @@ fn word(cloud: Cloud) -> String {
         .map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
+/// A time as a command line, if there is one.
 fn timed(flag: &str, length: Option<Duration>) -> Vec<String> {
     length
         .map(|length| vec![flag.to_owned(), time(length)])

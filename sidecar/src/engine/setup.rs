@@ -287,9 +287,8 @@ async fn open_local_tier(
     }
     let mut options = store_options(config.key.clone());
     options.encoding = encoding.clone();
-    // Next to a network a disk needs few.
+    // Next to a network a disk needs few. What is read is decoded as quickly as elsewhere.
     options.uploads = 2;
-    options.fetches = 2;
     options.caches.extend(cache.cloned());
     let (job, store) = (config.job.clone(), config.store.clone());
     let prepared =

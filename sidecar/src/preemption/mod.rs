@@ -7,16 +7,17 @@
 //!
 //! * Nothing leaves the machine: metadata services have link-local addresses, and no proxy is used for them.
 //! * Which cloud this is, firmware says (`/sys/class/dmi`): no service is asked in order to find out.
-//! * A source that does not answer never holds anything up; it is asked less often, and this is said once.
+//! * A source that does not answer holds nothing up, the others neither; one that never did is asked less often, which is said once.
 //! * What a source says is checked and bounded: it decides when a checkpoint is taken, and nothing else.
 
 mod sources;
 
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 
 use self::sources::{Aws, Azure, File, Gcp, Source};
 
@@ -62,12 +63,11 @@ pub struct Notice {
     pub at: Option<SystemTime>,
 }
 
-/// The task that asks; it ends when this is dropped.
+/// The tasks that ask, one for each source; they end when this is dropped.
 #[derive(Debug)]
 pub struct Watching {
-    /// The notice in force.
     notice: watch::Receiver<Option<Notice>>,
-    task: Option<JoinHandle<()>>,
+    _tasks: JoinSet<()>,
 }
 
 impl Watching {
@@ -81,30 +81,64 @@ impl Watching {
     }
 }
 
-impl Drop for Watching {
-    fn drop(&mut self) {
-        if let Some(task) = &self.task {
-            task.abort();
-        }
-    }
-}
-
 /// Starts to ask. To be called within a tokio runtime.
 pub fn watch(config: &Config) -> Watching {
     let (sender, notice) = watch::channel(None);
     let sources = sources_of(config);
-    if sources.is_empty() {
-        return Watching { notice, task: None };
+    let mut tasks = JoinSet::new();
+    if !sources.is_empty() {
+        let names: Vec<_> = sources.iter().map(|s| s.name()).collect();
+        tracing::info!(
+            sources = names.join(", "),
+            "listening for preemption notices"
+        );
     }
-    let names: Vec<_> = sources.iter().map(|s| s.name()).collect();
-    tracing::info!(
-        sources = names.join(", "),
-        "listening for preemption notices"
-    );
-    let task = tokio::spawn(ask(sources, sender));
+    let board = Arc::new(Board {
+        said: Mutex::new(vec![None; sources.len()]),
+        sender,
+    });
+    for (number, source) in sources.into_iter().enumerate() {
+        tasks.spawn(ask(source, number, Arc::clone(&board)));
+    }
     Watching {
         notice,
-        task: Some(task),
+        _tasks: tasks,
+    }
+}
+
+/// What each source said last.
+struct Board {
+    said: Mutex<Vec<Option<Notice>>>,
+    sender: watch::Sender<Option<Notice>>,
+}
+
+impl Board {
+    fn say(&self, number: usize, notice: Option<Notice>) {
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(place) = said.get_mut(number) {
+            *place = notice;
+        }
+        let now = SystemTime::now();
+        let soonest = said
+            .iter()
+            .flatten()
+            .min_by_key(|notice| rank(notice, now))
+            .cloned();
+        self.sender.send_if_modified(|held| {
+            let news = *held != soonest;
+            *held = soonest;
+            news
+        });
+    }
+}
+
+/// Which of several notices counts: the least. The one that leaves least time; then those without a time, which may be for days from
+/// now; then those whose time has passed, which were not meant or are nearly over.
+fn rank(notice: &Notice, now: SystemTime) -> (u8, Option<SystemTime>) {
+    match notice.at {
+        Some(at) if at >= now => (0, Some(at)),
+        None => (1, None),
+        Some(at) => (2, Some(at)),
     }
 }
 
@@ -151,63 +185,21 @@ fn cloud_of(dmi: &Path) -> Cloud {
     }
 }
 
-/// One source, what it said last, and how it fares.
-struct Asked {
-    source: Box<dyn Source>,
-    said: Option<Notice>,
-    failures: u32,
-    /// Not before that.
-    next: tokio::time::Instant,
-}
-
-async fn ask(sources: Vec<Box<dyn Source>>, sender: watch::Sender<Option<Notice>>) {
-    let mut all: Vec<Asked> = sources
-        .into_iter()
-        .map(|source| Asked {
-            source,
-            said: None,
-            failures: 0,
-            next: tokio::time::Instant::now(),
-        })
-        .collect();
+/// Asks one source until the task is ended.
+async fn ask(mut source: Box<dyn Source>, number: usize, board: Arc<Board>) {
+    let name = source.name();
+    let (mut failures, mut answered) = (0_u32, false);
     loop {
-        let due = all.iter().map(|asked| asked.next).min();
-        let Some(due) = due else { return };
-        tokio::time::sleep_until(due).await;
-        for asked in &mut all {
-            if asked.next > tokio::time::Instant::now() {
-                continue;
-            }
-            asked.look().await;
-        }
-        // The one that leaves least time counts; one without a deadline may come at once.
-        let soonest = all
-            .iter()
-            .filter_map(|asked| asked.said.clone())
-            .min_by_key(|n| n.at);
-        sender.send_if_modified(|held| {
-            let news = *held != soonest;
-            *held = soonest;
-            news
-        });
-        if sender.is_closed() {
-            return;
-        }
-    }
-}
-
-impl Asked {
-    async fn look(&mut self) {
-        let name = self.source.name();
-        match self.source.look().await {
+        match source.look().await {
             Ok(said) => {
-                self.failures = 0;
-                self.said = said;
+                failures = 0;
+                answered = true;
+                board.say(number, said);
             }
             // What it said before still holds: machines lose their network on their way out.
             Err(e) => {
-                self.failures = self.failures.saturating_add(1);
-                if self.failures == PATIENCE {
+                failures = failures.saturating_add(1);
+                if failures == PATIENCE {
                     tracing::warn!(
                         source = name,
                         error = %e,
@@ -219,18 +211,51 @@ impl Asked {
                 }
             }
         }
-        let wait = if self.failures >= PATIENCE {
-            RARELY
-        } else {
-            EVERY
-        };
-        self.next = tokio::time::Instant::now() + wait;
+        // One that has answered is there, and will be again.
+        let rarely = failures >= PATIENCE && !answered;
+        tokio::time::sleep(if rarely { RARELY } else { EVERY }).await;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_several_notices_the_soonest_counts() {
+        let now = SystemTime::now();
+        let notice = |source, seconds: Option<i64>| {
+            let at = seconds.map(|s| {
+                let apart = Duration::from_secs(s.unsigned_abs());
+                if s < 0 { now - apart } else { now + apart }
+            });
+            let what = String::new();
+            Notice { source, what, at }
+        };
+        let (sender, mut receiver) = watch::channel(None);
+        let board = Board {
+            said: Mutex::new(vec![None; 4]),
+            sender,
+        };
+        let mut in_force = || {
+            let news = receiver.has_changed().unwrap();
+            let source = receiver.borrow_and_update().as_ref().map(|n| n.source);
+            (news, source)
+        };
+        for (number, said, expected) in [
+            (0, None, (false, None)),
+            // A file that somebody left there.
+            (0, Some(notice("stale", Some(-600))), (true, Some("stale"))),
+            (1, Some(notice("sometime", None)), (true, Some("sometime"))),
+            (2, Some(notice("days", Some(200_000))), (true, Some("days"))),
+            (3, Some(notice("now", Some(30))), (true, Some("now"))),
+            (3, Some(notice("now", Some(30))), (false, Some("now"))),
+            (3, None, (true, Some("days"))),
+        ] {
+            board.say(number, said);
+            assert_eq!(in_force(), expected);
+        }
+    }
 
     #[test]
     fn firmware_says_which_cloud_it_is() {

@@ -14,7 +14,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use chrono::{DateTime, Utc};
+use chrono::DateTime;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use reqwest::StatusCode;
@@ -27,6 +27,8 @@ const LINK_LOCAL: &str = "http://169.254.169.254";
 /// How long a request may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 const CONNECT: Duration = Duration::from_secs(1);
+/// The same for the first answer of Azure's service, which begins to watch the machine then.
+const FIRST_PATIENCE: Duration = Duration::from_secs(130);
 /// The most bytes of an answer.
 const MAX_ANSWER: usize = 256 << 10;
 /// The most bytes of a file, or of a word of an answer that is shown.
@@ -72,7 +74,6 @@ impl Service {
                 .no_proxy()
                 .redirect(reqwest::redirect::Policy::none())
                 .connect_timeout(CONNECT)
-                .timeout(PATIENCE)
                 .build()?,
             base: given.map_or_else(
                 || LINK_LOCAL.to_owned(),
@@ -106,8 +107,18 @@ impl Service {
 
     /// The body of what is there.
     async fn get(&self, path: &str, header: (&str, &str)) -> Result<Option<String>, LookError> {
+        self.get_within(PATIENCE, path, header).await
+    }
+
+    async fn get_within(
+        &self,
+        patience: Duration,
+        path: &str,
+        header: (&str, &str),
+    ) -> Result<Option<String>, LookError> {
         let url = format!("{}{path}", self.base);
-        let request = self.client.get(&url).header(header.0, header.1);
+        let request = self.client.get(&url).timeout(patience);
+        let request = request.header(header.0, header.1);
         match self.ask(request, &url).await? {
             (StatusCode::NOT_FOUND, _) => Ok(None),
             (status, body) if status.is_success() => Ok(Some(body)),
@@ -128,13 +139,16 @@ fn word(text: &str) -> String {
         .collect()
 }
 
-/// A time as RFC 3339 has it, or RFC 2822.
+/// The year 10000, which no four digits can say, in seconds since 1970.
+const TOO_LATE: i64 = 253_402_300_800;
+
+/// A time as RFC 3339 has it, or RFC 2822; none before 1970 or after 9999.
 fn time(text: &str) -> Option<SystemTime> {
     let text = text.trim();
     let parsed = DateTime::parse_from_rfc3339(text).or_else(|_| DateTime::parse_from_rfc2822(text));
-    parsed
-        .ok()
-        .map(|at| SystemTime::from(at.with_timezone(&Utc)))
+    let seconds = parsed.ok()?.timestamp();
+    let since = u64::try_from(seconds).ok().filter(|_| seconds < TOO_LATE)?;
+    Some(SystemTime::UNIX_EPOCH + Duration::from_secs(since))
 }
 
 /// Amazon EC2: the interruption of a spot instance.
@@ -163,7 +177,7 @@ impl Aws {
             return Ok(token.clone());
         }
         let url = format!("{}/latest/api/token", self.service.base);
-        let request = self.service.client.put(&url);
+        let request = self.service.client.put(&url).timeout(PATIENCE);
         let request = request.header("x-aws-ec2-metadata-token-ttl-seconds", "21600");
         let (status, token) = self.service.ask(request, &url).await?;
         if !status.is_success() {
@@ -228,7 +242,7 @@ impl Gcp {
             let said = self.service.get(&path, flavor).await?;
             Ok::<_, LookError>(said.unwrap_or_default().trim().to_owned())
         };
-        let (preempted, maintenance) = (of("preempted").await?, of("maintenance-event").await?);
+        let preempted = of("preempted").await?;
         if preempted.eq_ignore_ascii_case("true") {
             let since = *self.since.get_or_insert_with(SystemTime::now);
             return Ok(Some(Notice {
@@ -237,6 +251,7 @@ impl Gcp {
                 at: Some(since + GCP_GRACE),
             }));
         }
+        let maintenance = of("maintenance-event").await?;
         self.since = None;
         // Up to an hour ahead, at a time that nobody names.
         Ok(
@@ -264,6 +279,7 @@ pub(super) struct Azure {
     service: Service,
     /// Its name in the events of a group of machines; `None`: not asked yet.
     name: Option<String>,
+    answered: bool,
 }
 
 #[derive(Deserialize)]
@@ -288,6 +304,7 @@ impl Azure {
         Ok(Azure {
             service: Service::new(variable("PHOS_AZURE_METADATA_ENDPOINT"))?,
             name: None,
+            answered: false,
         })
     }
 
@@ -302,7 +319,14 @@ impl Azure {
                 self.name.insert(name.trim().to_owned()).clone()
             }
         };
-        let body = self.service.get(EVENTS, header).await?.unwrap_or_default();
+        let patience = if self.answered {
+            PATIENCE
+        } else {
+            FIRST_PATIENCE
+        };
+        let body = self.service.get_within(patience, EVENTS, header).await?;
+        self.answered = true;
+        let body = body.unwrap_or_default();
         scheduled(&body, &own).map_err(|what| LookError::Answer {
             url: EVENTS.into(),
             what,
@@ -391,7 +415,18 @@ impl Source for File {
     }
 
     fn look(&mut self) -> BoxFuture<'_, Result<Option<Notice>, LookError>> {
-        std::future::ready(self.read()).boxed()
+        // A file system may hang.
+        let path = self.path.clone();
+        async move {
+            let failed = |source| LookError::File {
+                path: path.clone(),
+                source,
+            };
+            let file = File::new(path.clone());
+            let read = tokio::task::spawn_blocking(move || file.read()).await;
+            read.map_err(|e| failed(std::io::Error::other(e)))?
+        }
+        .boxed()
     }
 }
 
@@ -410,6 +445,8 @@ mod tests {
         assert_eq!(time("2026-01-01T00:00:05Z\n"), at(1_767_225_605));
         assert_eq!(time("2026-01-01T01:00:05+01:00"), at(1_767_225_605));
         assert_eq!(time("Thu, 01 Jan 2026 00:00:05 GMT"), at(1_767_225_605));
+        assert_eq!(time("9999-12-31T23:59:59-01:00"), None);
+        assert_eq!(time("1969-12-31T23:59:59Z"), None);
         assert_eq!(time("soon"), None);
         assert_eq!(time(""), None);
     }

@@ -129,6 +129,50 @@ fn a_job_is_checkpointed_killed_and_resumed_three_times() {
     assert_eq!(agent.wait(), 143);
 }
 
+/// Runs on in its handler for SIGTERM until it is told to end.
+const HANDLES: &str = r#"
+import os, signal, sys, time
+log = sys.argv[1]
+def handle(*_):
+    open(log + ".handles", "w").close()
+    while not os.path.exists(log + ".end"):
+        time.sleep(0.01)
+    sys.exit(0)
+signal.signal(signal.SIGTERM, handle)
+open(log, "w").close()
+while True:
+    time.sleep(0.01)
+"#;
+
+/// A checkpoint of a job that handles its SIGTERM would be resumed in the handler, end with success, and be taken for complete.
+#[test]
+fn a_job_that_was_told_to_end_is_not_checkpointed() {
+    if !can_run() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let log_file = dir.path().join("log.txt");
+    let file = |name: &str| dir.path().join(name);
+    let agent = Agent::start(
+        dir.path(),
+        &["python3", "-c", HANDLES, log_file.to_str().unwrap()],
+        &Options::default(),
+    );
+    let mut sidecar = agent.sidecar();
+    sidecar.start();
+    until("the job to run", || file("log.txt").exists().then_some(()));
+    sidecar.checkpoint(&file("image"));
+    agent.signal(Signal::TERM);
+    assert!(matches!(sidecar.recv().0, ToSidecar::Terminating { .. }));
+    sidecar.send(&ToAgent::Terminate);
+    until("the handler to run", || {
+        file("log.txt.handles").exists().then_some(())
+    });
+    assert_eq!(sidecar.quiesce(), Err(AttemptError::JobEnded));
+    std::fs::write(file("log.txt.end"), "").unwrap();
+    assert_eq!(sidecar.exited(), (Exit::Code(0), true));
+}
+
 /// The stored content of a file of the job.
 fn image_file(image: &Path, name: &str) -> std::path::PathBuf {
     let agent: serde_json::Value =

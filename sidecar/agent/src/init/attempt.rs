@@ -251,6 +251,10 @@ impl Init {
         if self.job.state != JobState::Running || self.job.root.is_none() {
             return Err(AttemptError::JobEnded);
         }
+        // A job that is in its handler for SIGTERM would be resumed there, and end at once.
+        if self.ending.stopping.as_ref().is_some_and(|s| s.signalled) {
+            return Err(AttemptError::JobEnded);
+        }
         if self.checkpoint.is_under_way() || self.restore.is_some() {
             return Err(AttemptError::OutOfOrder(
                 "another attempt or a restore is under way".into(),

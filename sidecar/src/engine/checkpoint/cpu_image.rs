@@ -182,7 +182,8 @@ fn chunk_with(
     };
     let found: Vec<_> = std::thread::scope(|scope| {
         let others: Vec<_> = (1..threads.min(sections.len()))
-            .map(|_| scope.spawn(work))
+            // Where no thread can be made, those that there are do all of it.
+            .filter_map(|_| std::thread::Builder::new().spawn_scoped(scope, work).ok())
             .collect();
         let own = work();
         let joined = others.into_iter().map(|thread| match thread.join() {

@@ -57,18 +57,22 @@ impl Pace {
         }
     }
 
-    /// The job had to be resumed: it crashed, or whatever ran it before is gone.
-    pub(in crate::engine) fn resumed(&mut self, took: Duration) {
-        if let Some(adaptive) = &mut self.adaptive {
-            adaptive.failed();
-            adaptive.restored(took);
-        }
+    /// The job had to be resumed: it crashed, or whatever ran it before is gone. The new interval, if it is another one.
+    fn resumed(&mut self, took: Duration, now: Duration) -> Option<Duration> {
+        let adaptive = self.adaptive.as_mut()?;
+        adaptive.failed();
+        adaptive.restored(took);
+        self.adapt(now)
     }
 
     /// Takes note of a checkpoint. The new interval, if it is another one.
     fn checkpoint(&mut self, stop: Duration, whole: Duration, now: Duration) -> Option<Duration> {
-        let adaptive = self.adaptive.as_mut()?;
-        adaptive.checkpoint(stop, whole);
+        self.adaptive.as_mut()?.checkpoint(stop, whole);
+        self.adapt(now)
+    }
+
+    fn adapt(&mut self, now: Duration) -> Option<Duration> {
+        let adaptive = self.adaptive.as_ref()?;
         let wanted = adaptive.interval(now);
         let before = self.current.unwrap_or_default().as_secs_f64();
         if (wanted.as_secs_f64() - before).abs() < NOTABLE * before {
@@ -97,7 +101,20 @@ impl Engine {
     /// With `--interval auto`, chooses the interval anew after a checkpoint that held the job for `stop` and took `whole`.
     pub(super) fn adapt_interval(&mut self, stop: Duration, whole: Duration) {
         let now = self.now();
-        if let Some(interval) = self.pace.checkpoint(stop, whole, now) {
+        let interval = self.pace.checkpoint(stop, whole, now);
+        self.set_interval(interval, now);
+    }
+
+    /// With `--interval auto`, chooses the interval anew after a restore that took so long. Before the job runs: its first tick
+    /// must come before it fails again.
+    pub(in crate::engine) fn adapt_interval_to_failure(&mut self, took: Duration) {
+        let now = self.now();
+        let interval = self.pace.resumed(took, now);
+        self.set_interval(interval, now);
+    }
+
+    fn set_interval(&mut self, interval: Option<Duration>, now: Duration) {
+        if let Some(interval) = interval {
             self.schedule.set_interval(interval, now);
             self.status.lock().interval_seconds = interval.as_secs_f64();
         }
@@ -116,7 +133,7 @@ mod tests {
     fn what_was_given_stays() {
         for (given, expected) in [(Interval::Never, None), (Interval::Every(s(7)), Some(s(7)))] {
             let mut pace = Pace::new(given);
-            pace.resumed(s(10));
+            assert_eq!(pace.resumed(s(10), s(30)), None);
             assert_eq!(pace.checkpoint(s(5), s(50), s(60)), None);
             assert_eq!(pace.current(), expected);
         }
@@ -135,10 +152,12 @@ mod tests {
             pace.checkpoint(Duration::from_millis(1050), s(21), s(500)),
             None
         );
-        for _ in 0..9 {
-            pace.resumed(s(10));
+        // Failures count when they happen.
+        let mut often = adapted;
+        for n in 0..9 {
+            often = pace.resumed(s(10), s(600 + 10 * n)).unwrap_or(often);
         }
-        let often = pace.checkpoint(s(1), s(21), s(1000)).unwrap();
         assert!(often < adapted / 2, "{often:?}");
+        assert_eq!(pace.current(), Some(often));
     }
 }

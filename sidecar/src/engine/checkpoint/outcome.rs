@@ -280,6 +280,7 @@ impl Engine {
             seconds = round(report.seconds),
             "checkpoint"
         );
+        let preempted = self.schedule.in_flight() == Some(Trigger::Preemption);
         let whole = Duration::try_from_secs_f64(report.seconds).unwrap_or(stop);
         self.planning.committed(measured);
         self.buffer.made();
@@ -291,6 +292,9 @@ impl Engine {
         let now = self.now();
         self.schedule.on(Event::Committed { stop }, now);
         self.adapt_interval(stop, whole);
+        if preempted {
+            self.preemption.plan.stored(now);
+        }
         {
             let mut status = self.status.lock();
             status.checkpoints += 1;
@@ -331,6 +335,9 @@ impl Engine {
             let _ = client.send(Err(message.to_owned()));
         }
         let now = self.now();
+        if self.schedule.in_flight() == Some(Trigger::Preemption) {
+            self.preemption.plan.failed(now);
+        }
         self.schedule.on(Event::Failed { kind, stop }, now);
         let mut status = self.status.lock();
         status.failures += 1;

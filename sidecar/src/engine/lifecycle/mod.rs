@@ -12,7 +12,7 @@ mod terminate;
 
 use std::time::{Duration, Instant};
 
-use phos_policies::schedule::{Action, Event};
+use phos_policies::schedule::{Action, Event, Trigger};
 use phos_protocol::agent::{JobState, ToAgent};
 use phos_storage::JobError;
 
@@ -101,7 +101,12 @@ impl Session<'_> {
             let mut timer = None;
             let now = self.engine.now();
             match self.engine.schedule.next(now) {
-                Action::Start(trigger) if self.running && !self.engine.in_progress.is_storing() => {
+                // Of a job that was told to end there is one more, and none while it ends.
+                Action::Start(trigger)
+                    if self.running
+                        && !self.engine.in_progress.is_storing()
+                        && (self.termination.is_none() || trigger == Trigger::Terminate) =>
+                {
                     self.checkpoint(trigger).await?;
                     continue;
                 }
@@ -220,5 +225,6 @@ impl Session<'_> {
         let now = self.engine.now();
         self.engine.schedule.on(Event::JobExited, now);
         self.engine.pace.job_ended(now);
+        self.engine.preemption.plan.job_ended();
     }
 }

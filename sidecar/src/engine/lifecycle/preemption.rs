@@ -53,29 +53,30 @@ impl Session<'_> {
 
     /// Has the schedule take what the notice calls for. When to ask again, if the plan says so.
     pub(super) fn heed_notice(&mut self) -> Option<Duration> {
-        if !self.running {
+        // A job that was told to end has its last checkpoint, and must not be held in its own grace time.
+        if !self.running || self.termination.is_some() {
             return None;
         }
         let now = self.engine.now();
-        let seconds = self
-            .engine
-            .status
-            .lock()
-            .last
-            .as_ref()
-            .map(|last| last.seconds);
-        let estimate = seconds.and_then(|s| Duration::try_from_secs_f64(s).ok());
+        let estimate = self.time_until_safe();
         let plan = &mut self.engine.preemption.plan;
         match plan.next(now, estimate) {
             Ask::Now => {
-                plan.begun(now);
+                plan.begun();
                 self.engine.schedule.on(Event::Preempted, now);
-                // What is on this machine only does not survive it.
-                self.engine.hurry_copies();
                 None
             }
             Ask::At(at) => Some(at),
             Ask::Nothing => None,
         }
+    }
+
+    /// How long the last checkpoint took until it was in the store: what is on this machine only does not survive it.
+    fn time_until_safe(&self) -> Option<Duration> {
+        let status = self.engine.status.lock();
+        let last = status.last.as_ref()?;
+        let copy = status.remote.as_ref().filter(|_| last.local);
+        let seconds = last.seconds + copy.map_or(0.0, |copy| copy.seconds);
+        Duration::try_from_secs_f64(seconds).ok()
     }
 }

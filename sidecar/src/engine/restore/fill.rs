@@ -261,7 +261,7 @@ async fn transfer(
     for _ in 0..HANDS {
         let (files, chunks) = (Arc::clone(&files), Arc::clone(&file_chunks));
         workers.push(tokio::task::spawn_blocking(move || {
-            write_files(&files, &chunks)
+            or_close(&chunks, || write_files(&files, &chunks))
         }));
     }
     // Else nobody would notice that all of them have ended.
@@ -284,7 +284,7 @@ async fn transfer(
                 Arc::clone(&chunks),
             );
             workers.push(tokio::task::spawn_blocking(move || {
-                write_device(&open, &host, &chunks)
+                or_close(&chunks, || write_device(&open, &host, &chunks))
             }));
         }
         to_gpus.insert(uuid, sender);
@@ -345,6 +345,23 @@ fn next<T>(chunks: &Shared<T>) -> Option<T> {
     chunks.blocking_recv()
 }
 
+/// The next chunk, if there is one and nobody waits for it.
+fn try_next<T>(chunks: &Shared<T>) -> Option<T> {
+    chunks.try_lock().ok()?.try_recv().ok()
+}
+
+/// Does some work on chunks; if it fails, nobody gets any more of them, so that what brings them ends.
+fn or_close<T>(
+    chunks: &Shared<T>,
+    work: impl FnOnce() -> Result<(), RestoreError>,
+) -> Result<(), RestoreError> {
+    work().inspect_err(|_| {
+        let mut chunks = chunks.lock().unwrap_or_else(PoisonError::into_inner);
+        chunks.close();
+        while chunks.try_recv().is_ok() {}
+    })
+}
+
 fn write_files(
     files: &[OwnedFd],
     chunks: &Shared<(usize, u64, Bytes)>,
@@ -370,7 +387,20 @@ fn write_device(
     chunks: &Shared<(Range, Bytes)>,
 ) -> Result<(), RestoreError> {
     let mut in_flight: std::collections::VecDeque<Pending> = std::collections::VecDeque::new();
-    while let Some((range, bytes)) = next(chunks) {
+    loop {
+        let chunk = match try_next(chunks) {
+            Some(chunk) => Some(chunk),
+            None => {
+                // Slots are not kept while there is nothing to do: another GPU may have none.
+                for pending in in_flight.drain(..) {
+                    pending.wait()?;
+                }
+                next(chunks)
+            }
+        };
+        let Some((range, bytes)) = chunk else {
+            return Ok(());
+        };
         if bytes.len() > SLOT || bytes.len() as u64 != range.len {
             return Err(RestoreError::Image(format!(
                 "a chunk has {} bytes, not {}",
@@ -395,8 +425,4 @@ fn write_device(
         }
         in_flight.push_back(open.stream.write(vec![range], run)?);
     }
-    for pending in in_flight {
-        pending.wait()?;
-    }
-    Ok(())
 }

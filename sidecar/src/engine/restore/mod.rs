@@ -356,7 +356,7 @@ impl Session<'_> {
             "resumed"
         );
         self.registry.replace(held);
-        self.engine.pace.resumed(took);
+        self.engine.adapt_interval_to_failure(took);
         // A crash after that goes back to the newest one.
         self.engine.resume.from = None;
         if let Some(local) = &mut self.engine.tiers.local {
