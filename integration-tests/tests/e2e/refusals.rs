@@ -229,6 +229,8 @@ fn stacks_that_look_like_something_else_are_in_nobodys_way_for_long() -> Result<
     let mut spec = on_a_small_gpu("200MiB");
     spec.env.push(("PHOS_SIM_STACK_MIB".into(), "400".into()));
     spec.interval = "1s".into();
+    // It is told to finish: on a busy machine its steps are over before the schedule's turn.
+    spec.steps = 5000;
     disturbed(&world, &spec, |world, phos| {
         wait_said(phos, &["the image needs about", "--image-limit"])?;
         never_stopped(phos)?;
