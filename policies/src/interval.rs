@@ -201,6 +201,7 @@ impl AdaptiveInterval {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use rand::{RngExt, SeedableRng};
 
     const fn s(seconds: u64) -> Duration {
         Duration::from_secs(seconds)
@@ -259,18 +260,10 @@ mod tests {
     /// Trains with checkpoints every `interval` and failures at random (exponential), step by step; the share of the time that did
     /// not go into training, and the model's word on it.
     fn simulated(costs: Costs, interval: f64, failures: u32, seed: u64) -> f64 {
-        let mut state = seed;
-        let mut uniform = || {
-            // SplitMix64.
-            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mut z = state;
-            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
-        };
+        let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
         let (mut time, mut kept) = (0.0, 0.0);
         for _ in 0..failures {
-            let life = -costs.mtbf * (1.0 - uniform()).ln();
+            let life = -costs.mtbf * (1.0 - rng.random::<f64>()).ln();
             // The restore, then training in intervals until it fails; what was visible by then is kept.
             let trained = (life - costs.restore).max(0.0);
             let visible = ((trained - costs.latency) / interval).floor().max(0.0);

@@ -28,7 +28,7 @@ const WAITS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs
 /// What to do about the notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ask {
-    /// Begin a checkpoint now, and say [`Preemption::begun`].
+    /// Begin a checkpoint now, and say [`PreemptionPlan::begun`].
     Now,
     /// Ask again at this time.
     At(Duration),
@@ -54,11 +54,11 @@ struct Noticed {
 
 /// What is known of the machine's end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Preemption {
+pub struct PreemptionPlan {
     noticed: Option<Noticed>,
 }
 
-impl Preemption {
+impl PreemptionPlan {
     /// The machine will be taken away, at `until` if that is known. Whether that is news.
     pub fn notice(&mut self, until: Option<Duration>) -> bool {
         let Some(known) = &mut self.noticed else {
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn one_at_once_and_one_before_the_end() {
-        let mut it = Preemption::default();
+        let mut it = PreemptionPlan::default();
         assert_eq!(it.next(s(10), Some(s(10))), Ask::Nothing);
         assert!(it.notice(Some(s(130))));
         assert_eq!(it.next(s(10), Some(s(10))), Ask::Now);
@@ -204,13 +204,13 @@ mod tests {
 
     #[test]
     fn thirty_seconds_are_enough_for_one() {
-        let mut it = Preemption::default();
+        let mut it = PreemptionPlan::default();
         it.notice(Some(s(40)));
         it.begun();
         it.stored(s(25));
         assert_eq!(it.next(s(25), Some(s(15))), Ask::Nothing);
         // And for two short ones.
-        let mut it = Preemption::default();
+        let mut it = PreemptionPlan::default();
         it.notice(Some(s(40)));
         it.begun();
         it.stored(s(12));
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn what_fails_is_tried_again_and_less_and_less_often() {
-        let mut it = Preemption::default();
+        let mut it = PreemptionPlan::default();
         it.notice(None);
         let mut now = s(0);
         for wait in [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300] {
@@ -253,7 +253,7 @@ mod tests {
         fn two_are_stored_for_one_notice_and_the_second_fits(
             start in 0..1000u64, grace in 0..300u64, estimate in 1..200u64, steps in prop::collection::vec((1..50u64, 0..4u8), 1..60),
         ) {
-            let (mut it, until) = (Preemption::default(), s(start + grace));
+            let (mut it, until) = (PreemptionPlan::default(), s(start + grace));
             let (mut now, mut ends) = (s(start), None);
             let mut begun = Vec::new();
             let mut stored = 0;

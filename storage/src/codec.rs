@@ -144,6 +144,11 @@ fn with_scratch<T>(work: impl FnOnce(&mut Scratch) -> std::io::Result<T>) -> std
     })
 }
 
+/// Decompresses at most `capacity` bytes, in the context of this thread: to make one for each record takes longer than to read it.
+pub(crate) fn decompress(stored: &[u8], capacity: usize) -> std::io::Result<Vec<u8>> {
+    with_scratch(|scratch| scratch.decompressor.decompress(stored, capacity))
+}
+
 /// A few pieces of a chunk.
 #[derive(Debug)]
 pub struct Sample<'a> {

@@ -7,10 +7,7 @@
 //!
 //! Memory: a decoder never holds more than the caps of its [`Kind`], whatever the bytes say.
 
-use std::cell::RefCell;
-
-use zstd::bulk::Decompressor;
-
+use crate::codec;
 use crate::crypt::{Crypt, JobKeys, KeyId, NONCE, TAG};
 
 /// Length of the header in bytes.
@@ -376,7 +373,7 @@ fn unpack(
         stored.to_vec()
     } else {
         let capacity = usize::try_from(plain_length).map_err(|error| payload(error.to_string()))?;
-        decompress(stored, capacity).map_err(|error| payload(error.to_string()))?
+        codec::decompress(stored, capacity).map_err(|error| payload(error.to_string()))?
     };
     if plain.len() as u64 != plain_length {
         return Err(payload(format!(
@@ -385,20 +382,6 @@ fn unpack(
         )));
     }
     Ok(plain)
-}
-
-/// Decompresses at most `capacity` bytes. A context is 160 KB, and to make one for each record took longer than to read it.
-fn decompress(stored: &[u8], capacity: usize) -> std::io::Result<Vec<u8>> {
-    thread_local! {
-        static CONTEXT: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
-    }
-    CONTEXT.with_borrow_mut(|context| {
-        let context = match context {
-            Some(context) => context,
-            None => context.insert(Decompressor::new()?),
-        };
-        context.decompress(stored, capacity)
-    })
 }
 
 /// `N` bytes of `bytes` from `at`, if there are as many.

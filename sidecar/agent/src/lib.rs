@@ -180,7 +180,7 @@ pub fn run(config: AgentConfig) -> Result<i32, AgentError> {
     // Before anything is made.
     spawn::check_program(&config.command)?;
     config.locate_shim()?;
-    if config.job_user()?.is_some_and(|user| user.is_another()) && criu::limits_library().is_none()
+    if config.job_user()?.is_some_and(|user| user.is_another()) && criu::preload_library().is_none()
     {
         return Err(criu::CriuError::Library.into());
     }

@@ -1,6 +1,6 @@
 //! Places at which a test lets a process of phos-ft die or wait, in agent and sidecar alike.
 //!
-//! `PHOS_FAILPOINT=<point>[=<action>]`, where the point is what [`reach`] was given and the action one of:
+//! `PHOS_FAILPOINT=<point>[=<action>]`, where the point is one of [`Point`], as in `agent:mid-attach`, and the action one of:
 //!
 //! | action | at the point |
 //! |---|---|
@@ -24,6 +24,76 @@ pub const VARIABLE: &str = "PHOS_FAILPOINT";
 /// How often a process that waits looks whether it may continue.
 const LOOK: Duration = Duration::from_millis(1);
 
+/// A place at which a process can be made to die or wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Point {
+    /// Every shim is quiesced; the sidecar was not told yet.
+    AgentAfterQuiesce,
+    /// Every shim is detached; nothing was checkpointed yet.
+    AgentAfterDetach,
+    /// The control state is saved; CRIU was not started.
+    AgentBeforeCriu,
+    /// CRIU holds the tree frozen; files are about to be copied.
+    AgentFrozen,
+    /// The dump is complete; the control state was not restored yet.
+    AgentAfterCriu,
+    /// The job is detached, and the sidecar asked to attach.
+    AgentBeforeAttach,
+    /// The first process has its memory back, the others have not.
+    AgentMidAttach,
+    /// The old tree is gone; nothing of the image was used yet.
+    AgentBeforeRestore,
+    /// Files are put back; CRIU was not started.
+    AgentMidRestore,
+    /// CRIU restored the tree; its control state is not restored.
+    AgentAfterRestore,
+    /// The agent said that the job is quiet; the dump was not asked for.
+    SidecarAfterQuiesce,
+    /// The dump was asked for; nothing was named.
+    SidecarAfterDumpRequest,
+    /// Device memory is named; the dump has not ended.
+    SidecarAfterName,
+    /// The agent said that the dump is complete.
+    SidecarAfterDumped,
+    /// All that must leave the GPUs has; the agent was not asked to attach.
+    SidecarBeforeAttach,
+    /// The agent said that the job runs again.
+    SidecarAfterAttach,
+    /// A part of the device memory has left.
+    SidecarMidDrain,
+    /// Every chunk is stored; the manifest is not.
+    SidecarBeforeManifest,
+    /// The manifest is complete; nothing of the commit was sent.
+    SidecarBeforeHead,
+    /// The checkpoint is visible.
+    SidecarAfterHead,
+}
+
+impl Point {
+    const ALL: [(&'static str, Point); 20] = [
+        ("agent:after-quiesce", Point::AgentAfterQuiesce),
+        ("agent:after-detach", Point::AgentAfterDetach),
+        ("agent:before-criu", Point::AgentBeforeCriu),
+        ("agent:frozen", Point::AgentFrozen),
+        ("agent:after-criu", Point::AgentAfterCriu),
+        ("agent:before-attach", Point::AgentBeforeAttach),
+        ("agent:mid-attach", Point::AgentMidAttach),
+        ("agent:before-restore", Point::AgentBeforeRestore),
+        ("agent:mid-restore", Point::AgentMidRestore),
+        ("agent:after-restore", Point::AgentAfterRestore),
+        ("sidecar:after-quiesce", Point::SidecarAfterQuiesce),
+        ("sidecar:after-dump-request", Point::SidecarAfterDumpRequest),
+        ("sidecar:after-name", Point::SidecarAfterName),
+        ("sidecar:after-dumped", Point::SidecarAfterDumped),
+        ("sidecar:before-attach", Point::SidecarBeforeAttach),
+        ("sidecar:after-attach", Point::SidecarAfterAttach),
+        ("sidecar:mid-drain", Point::SidecarMidDrain),
+        ("sidecar:before-manifest", Point::SidecarBeforeManifest),
+        ("sidecar:before-head", Point::SidecarBeforeHead),
+        ("sidecar:after-head", Point::SidecarAfterHead),
+    ];
+}
+
 /// What a process does at a point.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Action {
@@ -36,7 +106,7 @@ enum Action {
 /// What a test asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Setting {
-    point: String,
+    point: Point,
     action: Action,
 }
 
@@ -56,15 +126,16 @@ impl Setting {
                 (point, action)
             }
         };
+        let (_, point) = Point::ALL.iter().find(|(name, _)| *name == point)?;
         Some(Setting {
-            point: point.to_owned(),
+            point: *point,
             action,
         })
     }
 }
 
 /// Dies or waits here if the environment says so.
-pub fn reach(point: &str) {
+pub fn reach(point: Point) {
     if !cfg!(debug_assertions) {
         return;
     }
@@ -91,7 +162,7 @@ pub fn reach(point: &str) {
         Action::Wait(file) => {
             static DONE: AtomicBool = AtomicBool::new(false);
             if !DONE.swap(true, Ordering::AcqRel) && create(file).is_ok() {
-                tracing::warn!(point, file = %file.display(), "failpoint: the process waits");
+                tracing::warn!(?point, file = %file.display(), "failpoint: the process waits");
                 while file.exists() {
                     std::thread::sleep(LOOK);
                 }
@@ -118,8 +189,8 @@ fn create(file: &Path) -> io::Result<()> {
 }
 
 /// Ends the process at once: nothing is unwound, flushed or told, as in a real death.
-fn die(point: &str) -> ! {
-    tracing::error!(point, "failpoint: the process kills itself");
+fn die(point: Point) -> ! {
+    tracing::error!(?point, "failpoint: the process kills itself");
     let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
     // The first process of a PID namespace gets no signals from inside it.
     // SAFETY: `_exit` has no preconditions.
@@ -128,23 +199,30 @@ fn die(point: &str) -> ! {
 
 #[cfg(test)]
 mod tests {
-    use super::{Action, Setting};
+    use super::{Action, Point, Setting};
 
     #[test]
     fn points_and_actions() {
-        let parsed = |text| Setting::parse(text).map(|s| (s.point, s.action));
-        let at = |point: &str, action| Some((point.to_owned(), action));
+        let parsed = |text: &str| Setting::parse(text).map(|s| (s.point, s.action));
         assert_eq!(
             parsed("sidecar:mid-drain"),
-            at("sidecar:mid-drain", Action::Kill)
+            Some((Point::SidecarMidDrain, Action::Kill))
         );
-        assert_eq!(
-            parsed("a=once:/x:y=z"),
-            at("a", Action::KillOnce("/x:y=z".into()))
-        );
-        assert_eq!(parsed("a=wait:/x"), at("a", Action::Wait("/x".into())));
-        assert_eq!(parsed("a=hold:/x"), at("a", Action::Hold("/x".into())));
-        assert_eq!(parsed("a=later:/x"), None);
-        assert_eq!(parsed("a=once"), None);
+        let frozen = |action| Some((Point::AgentFrozen, action));
+        for (action, expected) in [
+            ("once:/x:y=z", Action::KillOnce("/x:y=z".into())),
+            ("wait:/x", Action::Wait("/x".into())),
+            ("hold:/x", Action::Hold("/x".into())),
+        ] {
+            assert_eq!(parsed(&format!("agent:frozen={action}")), frozen(expected));
+        }
+        for wrong in [
+            "agent:frozen=later:/x",
+            "agent:frozen=once",
+            "sidecar:frozen",
+            "frozen",
+        ] {
+            assert_eq!(parsed(wrong), None, "{wrong}");
+        }
     }
 }

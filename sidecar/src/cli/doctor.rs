@@ -149,7 +149,7 @@ fn privileges(lines: &mut Lines) {
         },
         "start the container with --cap-add SYS_PTRACE,SYS_ADMIN,NET_ADMIN,SYS_TIME",
     );
-    let library = phos_agent::criu::limits_library();
+    let library = phos_agent::criu::preload_library();
     let way = library.map(|path| path.display().to_string());
     lines.test(
         way.is_some(),

@@ -57,7 +57,7 @@ use tokio::sync::mpsc;
 
 use self::checkpoint::InProgress;
 use self::checkpoint::buffer::Buffer;
-use self::checkpoint::interval::Pace;
+use self::checkpoint::interval::ChosenInterval;
 use self::checkpoint::planning::Planning;
 use self::control::socket::Wanted;
 use self::control::status::Shared;
@@ -109,7 +109,7 @@ struct Engine {
     /// The longest that one try may hold the job.
     hold_limit: Duration,
     /// The time between checkpoints.
-    pace: Pace,
+    interval: ChosenInterval,
     /// How many chunks are encoded and sent at a time.
     put_concurrency: usize,
     /// The instant from which the policies count their time.
@@ -123,7 +123,7 @@ struct Engine {
 /// Whether this machine will be taken away, and what is done about it.
 struct Preemption {
     notices: preemption::Watching,
-    plan: phos_policies::preemption::Preemption,
+    plan: phos_policies::preemption::PreemptionPlan,
 }
 
 /// Packs that are kept on this machine.

@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 
 use super::checkpoint::InProgress;
 use super::checkpoint::buffer::Buffer;
-use super::checkpoint::interval::Pace;
+use super::checkpoint::interval::ChosenInterval;
 use super::checkpoint::planning::Planning;
 use super::config::{Config, Tier};
 use super::control::socket::{self, Control, Wanted};
@@ -47,9 +47,9 @@ pub(super) async fn engine(config: Config) -> Result<Option<(Engine, Control)>, 
     let directory = make_run_dir(&config.run_dir, &config.job)?;
     let mut signals = Signals::new().map_err(EngineError::System)?;
     let demand = signal(SignalKind::user_defined1()).map_err(EngineError::System)?;
-    let pace = Pace::new(config.interval);
+    let interval = ChosenInterval::new(config.interval);
     let schedule = Schedule::new(ScheduleConfig {
-        interval: pace.current(),
+        interval: interval.current(),
         ..ScheduleConfig::default()
     })?;
     let history = KnownHistory::new(&directory, &config.state_dir, &config.job, &config.store);
@@ -75,7 +75,7 @@ pub(super) async fn engine(config: Config) -> Result<Option<(Engine, Control)>, 
         () = stop_wanted(&mut signals, Duration::ZERO) => return Ok(None),
     };
     let gpus = discover(config.host_buffer.least).await?;
-    let status = first_report(&config, &pace);
+    let status = first_report(&config, &interval);
     let (sender, incoming) = mpsc::channel(16);
     let control = serve_control(&directory, &status, sender)?;
     let job = store.job(config.job.clone());
@@ -133,14 +133,14 @@ pub(super) async fn engine(config: Config) -> Result<Option<(Engine, Control)>, 
         habit: Habit::default(),
         quiesce_timeout: config.quiesce_timeout,
         hold_limit: config.hold_limit,
-        pace,
+        interval,
         put_concurrency: options.encoders * 2,
         origin: Instant::now(),
         signals,
         demand,
         preemption: Preemption {
             notices: preemption::watch(&config.preemption),
-            plan: phos_policies::preemption::Preemption::default(),
+            plan: phos_policies::preemption::PreemptionPlan::default(),
         },
     };
     Ok(Some((engine, control)))
@@ -207,12 +207,12 @@ async fn discover(host_buffer: u64) -> Result<Gpus, EngineError> {
     Ok(gpus)
 }
 
-fn first_report(config: &Config, pace: &Pace) -> Shared {
+fn first_report(config: &Config, interval: &ChosenInterval) -> Shared {
     Shared::new(Report {
         job: config.job.to_string(),
         store: config.store.clone(),
         state: "waiting for the agent".into(),
-        interval_seconds: pace.current().map_or(0.0, |i| i.as_secs_f64()),
+        interval_seconds: interval.current().map_or(0.0, |i| i.as_secs_f64()),
         ..Report::default()
     })
 }

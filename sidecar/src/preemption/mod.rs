@@ -25,8 +25,8 @@ use self::sources::{Aws, Azure, File, Gcp, Source};
 const EVERY: Duration = Duration::from_secs(2);
 /// How often one is asked that does not answer.
 const RARELY: Duration = Duration::from_secs(60);
-/// So many failures in a row are a source that does not answer.
-const PATIENCE: u32 = 5;
+/// So many failures in a row are said, and are a source that does not answer if it never did.
+const FAILURES: u32 = 5;
 
 /// Which metadata service is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -199,20 +199,15 @@ async fn ask(mut source: Box<dyn Source>, number: usize, board: Arc<Board>) {
             // What it said before still holds: machines lose their network on their way out.
             Err(e) => {
                 failures = failures.saturating_add(1);
-                if failures == PATIENCE {
-                    tracing::warn!(
-                        source = name,
-                        error = %e,
-                        "no preemption notices can be had: in a container, the metadata service needs the host's network or, on EC2, a hop \
-                         limit of 2; --preemption-notices none says that there is none"
-                    );
+                if failures == FAILURES {
+                    tracing::warn!(source = name, error = %e, "no preemption notices can be had");
                 } else {
                     tracing::debug!(source = name, error = %e, "no answer about preemption");
                 }
             }
         }
         // One that has answered is there, and will be again.
-        let rarely = failures >= PATIENCE && !answered;
+        let rarely = failures >= FAILURES && !answered;
         tokio::time::sleep(if rarely { RARELY } else { EVERY }).await;
     }
 }

@@ -27,25 +27,35 @@ const LINK_LOCAL: &str = "http://169.254.169.254";
 /// How long a request may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 const CONNECT: Duration = Duration::from_secs(1);
-/// The same for the first answer of Azure's service, which begins to watch the machine then.
+/// How long the first answer of Azure's service may take: it begins to watch the machine then, which it says takes up to two minutes.
 const FIRST_PATIENCE: Duration = Duration::from_secs(130);
 /// The most bytes of an answer.
 const MAX_ANSWER: usize = 256 << 10;
 /// The most bytes of a file, or of a word of an answer that is shown.
 const MAX_WORD: usize = 200;
-/// How long the preemption of Google's and what has no time takes from the notice.
+/// How long after its notice Google takes a machine away.
 const GCP_GRACE: Duration = Duration::from_secs(30);
 
 /// Why a source could not be asked.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LookError {
-    #[error("the metadata service does not answer: {0}")]
+    #[error(
+        "the metadata service does not answer: {0}. A container reaches it with the host's network or, on EC2, a hop limit of 2; \
+         --preemption-notices none switches this off"
+    )]
     Http(#[from] reqwest::Error),
-    #[error("the metadata service answers {url} with {status}")]
+    #[error(
+        "the metadata service answers {url} with {status}: enable it for this machine, or switch this off with --preemption-notices none"
+    )]
     Status { url: String, status: StatusCode },
-    #[error("the metadata service answers {url} with something else than was expected: {what}")]
+    #[error(
+        "the metadata service answers {url} with something unexpected ({what}): give the cloud that this is with --preemption-notices, \
+         or none"
+    )]
     Answer { url: String, what: String },
-    #[error("{path} cannot be read: {source}")]
+    #[error(
+        "{path} cannot be read: {source}. Let the sidecar's user read it, or give another --preemption-file"
+    )]
     File {
         path: PathBuf,
         source: std::io::Error,

@@ -5,6 +5,7 @@ use std::time::Duration;
 use phos_protocol::agent::{AttemptError, DumpFacts, QuiesceTime, ToSidecar};
 use phos_protocol::shim::{Refusal, Sequence};
 use phos_protocol::types::ProcessId;
+use phos_shared::failpoint::Point;
 
 /// Something that happened.
 #[derive(Debug, Clone)]
@@ -243,7 +244,7 @@ pub enum Effect {
     /// End the agent: a call of the driver does not come back.
     GiveUpOnDriver,
     /// Pass this failpoint.
-    Failpoint(&'static str),
+    Failpoint(Point),
 }
 
 /// What becomes of tables that the vault has not taken.

@@ -35,6 +35,7 @@ use std::time::{Duration, Instant};
 use phos_protocol::agent::{AttemptError, DumpFacts, QuiesceTime, ToSidecar};
 use phos_protocol::shim::{Refusal, Sequence};
 use phos_protocol::types::{MemberId, ProcessId};
+use phos_shared::failpoint::Point;
 
 use super::events::{Effect, Input, Tables, Undumped};
 use super::state::{Attempt, Member, Owed, Phase, Stage};
@@ -317,7 +318,8 @@ impl Step<'_> {
             ignored_attach(seq);
             return;
         }
-        self.effects.push(Effect::Failpoint("agent:before-attach"));
+        self.effects
+            .push(Effect::Failpoint(Point::AgentBeforeAttach));
         self.reopen();
     }
 
@@ -376,7 +378,7 @@ impl Step<'_> {
                     && member.phase == Phase::Sent
                 {
                     member.phase = Phase::Back;
-                    self.effects.push(Effect::Failpoint("agent:mid-attach"));
+                    self.effects.push(Effect::Failpoint(Point::AgentMidAttach));
                 }
             }
             Err(refusal) => {
@@ -523,7 +525,8 @@ impl Step<'_> {
 
     fn start_dump(&mut self) {
         let detach_ns = ns(self.now.saturating_duration_since(self.attempt.stage_began));
-        self.effects.push(Effect::Failpoint("agent:after-detach"));
+        self.effects
+            .push(Effect::Failpoint(Point::AgentAfterDetach));
         self.effects.push(Effect::StartDump {
             seq: self.attempt.seq,
             native_bytes: self.attempt.native_bytes(),

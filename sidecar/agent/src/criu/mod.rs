@@ -185,7 +185,7 @@ struct Preload<'a> {
 fn preload(users: Users, content: Content) -> Option<Preload<'static>> {
     let asks_for_limits = users == Users::Others && !namespace::may_ask_for_limits();
     let is_needed = asks_for_limits || namespace::is_filtered() || content == Content::Left;
-    let library = is_needed.then(limits_library).flatten()?;
+    let library = is_needed.then(preload_library).flatten()?;
     Some(Preload {
         library,
         content,
@@ -199,7 +199,7 @@ fn preload(users: Users, content: Content) -> Option<Preload<'static>> {
 /// [`CriuError::Library`]: without it, CRIU would go along the job's paths as root.
 fn preload_for(user: &JobUser) -> Result<Preload<'_>, CriuError> {
     Ok(Preload {
-        library: limits_library().ok_or(CriuError::Library)?,
+        library: preload_library().ok_or(CriuError::Library)?,
         content: Content::Copied,
         user: Some(user),
     })
@@ -232,7 +232,7 @@ pub fn self_check(program: &Path) -> Command {
 
 /// The library that is preloaded into CRIU, where it is installed: without it no job of another user begins, and CRIU does not work
 /// under a seccomp filter.
-pub fn limits_library() -> Option<PathBuf> {
+pub fn preload_library() -> Option<PathBuf> {
     let program = std::env::current_exe().ok()?;
     let dir = program.parent()?;
     // As with the shim: beside the program in a build, in `lib` where it is installed.

@@ -24,7 +24,7 @@ use phos_gpu::control::ControlState;
 use phos_protocol::agent::{AttemptError, DumpFacts, DumpTimes};
 use phos_protocol::shim::Refusal;
 use phos_protocol::types::{MemberId, ProcessId};
-use phos_shared::failpoint;
+use phos_shared::failpoint::{self, Point};
 
 use self::description::{ImageFacts, describe};
 pub use self::plan::{DumpFailure, DumpPlan};
@@ -85,7 +85,7 @@ pub fn dump(plan: &DumpPlan, saved: &dyn Fn()) -> Result<Box<DumpFacts>, DumpFai
         saved,
         &mut times,
     )?;
-    failpoint::reach("agent:after-criu");
+    failpoint::reach(Point::AgentAfterCriu);
     let outcome = match outcome {
         // Nothing to bring back.
         Err(failure) if failure.lost.is_some() => return Err(failure),
@@ -178,7 +178,7 @@ fn save_and_dump(
         }
         times.control_checkpoint_ns = ns(began);
         saved();
-        failpoint::reach("agent:before-criu");
+        failpoint::reach(Point::AgentBeforeCriu);
 
         let began = Instant::now();
         let outcome = match cancelled(plan) {
@@ -337,7 +337,7 @@ fn run_criu(
     linked::clean(processes, SystemTime::now());
     let mut written: Result<(), AttemptError> = Ok(());
     let dumped = plan.criu.dump(&plan.image, options, ready, || {
-        failpoint::reach("agent:frozen");
+        failpoint::reach(Point::AgentFrozen);
         written =
             take_pages(plan, options, processes).and_then(|()| describe(facts, connections, &tcp));
         written.is_ok()

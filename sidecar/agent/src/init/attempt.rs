@@ -17,7 +17,7 @@ use std::time::Instant;
 use phos_protocol::agent::{AttemptError, DumpFacts, JobState, QuiesceTime, ToSidecar};
 use phos_protocol::shim::{Refusal, Sequence, ShimState, TableEntry, ToShim, Usage};
 use phos_protocol::types::{AllocationKey, MemberId, ProcessId};
-use phos_shared::failpoint;
+use phos_shared::failpoint::{self, Point};
 
 use super::Init;
 use super::worker::Done;
@@ -173,7 +173,7 @@ impl Init {
             Effect::KillEverything => self.kill_everything(),
             Effect::SaveAndKill => self.save_and_kill(),
             Effect::GiveUpOnDriver => self.give_up_on_driver(),
-            Effect::Failpoint(name) => failpoint::reach(name),
+            Effect::Failpoint(point) => failpoint::reach(point),
         }
     }
 
@@ -411,7 +411,7 @@ impl Init {
                 refusal,
             });
         }
-        failpoint::reach("agent:after-quiesce");
+        failpoint::reach(Point::AgentAfterQuiesce);
         Ok(())
     }
 

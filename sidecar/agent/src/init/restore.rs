@@ -22,7 +22,7 @@ use std::time::Instant;
 use phos_protocol::agent::{JobState, RestoreTimes, ToSidecar};
 use phos_protocol::shim::{Refusal, Sequence, ToShim};
 use phos_protocol::types::{Allocation, GpuUuid, ProcessId};
-use phos_shared::failpoint;
+use phos_shared::failpoint::{self, Point};
 
 use super::Init;
 use super::worker::Done;
@@ -370,7 +370,7 @@ impl Init {
         match outcome {
             Ok(()) if restore.image.seq == seq => {
                 restore.members.insert(pid, Phase::Back);
-                failpoint::reach("agent:mid-attach");
+                failpoint::reach(Point::AgentMidAttach);
                 self.advance_restore();
             }
             Ok(()) => {}

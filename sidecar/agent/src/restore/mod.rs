@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use phos_gpu::control::ControlError;
 use phos_protocol::agent::RestoreTimes;
 use phos_protocol::types::{GpuUuid, ProcessId};
-use phos_shared::failpoint;
+use phos_shared::failpoint::{self, Point};
 use rustix::process::{Pid, Signal, kill_process};
 
 use self::boundary::BoundaryError;
@@ -160,7 +160,7 @@ pub fn revive(plan: RevivePlan) -> Result<(ProcessId, RestoreTimes), ReviveError
     if let Some(taken) = wanted.intersection(&live).next() {
         return Err(ReviveError::PidTaken(*taken));
     }
-    failpoint::reach("agent:before-restore");
+    failpoint::reach(Point::AgentBeforeRestore);
     let criu_images = plan.directory.path_of(CRIU_DIR);
     let user = plan.user.as_ref();
     let look = user
@@ -183,7 +183,7 @@ pub fn revive(plan: RevivePlan) -> Result<(ProcessId, RestoreTimes), ReviveError
         netlock::delete_stale(&BTreeSet::new());
     }
     times.files_ns = ns(began);
-    failpoint::reach("agent:mid-restore");
+    failpoint::reach(Point::AgentMidRestore);
 
     let began = Instant::now();
     let inherited = inherit(image, plan.ends)?;
@@ -230,7 +230,7 @@ pub fn revive(plan: RevivePlan) -> Result<(ProcessId, RestoreTimes), ReviveError
         tracing::warn!(cause = %e, "new processes of the job get low PIDs");
     }
     times.criu_ns = ns(began);
-    failpoint::reach("agent:after-restore");
+    failpoint::reach(Point::AgentAfterRestore);
 
     let began = Instant::now();
     if let Some(driver) = driver {

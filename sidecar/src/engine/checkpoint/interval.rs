@@ -12,25 +12,25 @@ const NOTABLE: f64 = 0.1;
 
 /// The interval of a job, and with `--interval auto` what it is chosen by.
 #[derive(Debug)]
-pub(in crate::engine) struct Pace {
+pub(in crate::engine) struct ChosenInterval {
     current: Option<Duration>,
     adaptive: Option<AdaptiveInterval>,
 }
 
-impl Pace {
-    pub(in crate::engine) fn new(interval: Interval) -> Pace {
+impl ChosenInterval {
+    pub(in crate::engine) fn new(interval: Interval) -> ChosenInterval {
         match interval {
-            Interval::Never => Pace {
+            Interval::Never => ChosenInterval {
                 current: None,
                 adaptive: None,
             },
-            Interval::Every(interval) => Pace {
+            Interval::Every(interval) => ChosenInterval {
                 current: Some(interval),
                 adaptive: None,
             },
             Interval::Auto => {
                 let adaptive = AdaptiveInterval::new(IntervalConfig::default());
-                Pace {
+                ChosenInterval {
                     current: Some(adaptive.interval(Duration::ZERO)),
                     adaptive: Some(adaptive),
                 }
@@ -101,7 +101,7 @@ impl Engine {
     /// With `--interval auto`, chooses the interval anew after a checkpoint that held the job for `stop` and took `whole`.
     pub(super) fn adapt_interval(&mut self, stop: Duration, whole: Duration) {
         let now = self.now();
-        let interval = self.pace.checkpoint(stop, whole, now);
+        let interval = self.interval.checkpoint(stop, whole, now);
         self.set_interval(interval, now);
     }
 
@@ -109,7 +109,7 @@ impl Engine {
     /// must come before it fails again.
     pub(in crate::engine) fn adapt_interval_to_failure(&mut self, took: Duration) {
         let now = self.now();
-        let interval = self.pace.resumed(took, now);
+        let interval = self.interval.resumed(took, now);
         self.set_interval(interval, now);
     }
 
@@ -132,32 +132,32 @@ mod tests {
     #[test]
     fn what_was_given_stays() {
         for (given, expected) in [(Interval::Never, None), (Interval::Every(s(7)), Some(s(7)))] {
-            let mut pace = Pace::new(given);
-            assert_eq!(pace.resumed(s(10), s(30)), None);
-            assert_eq!(pace.checkpoint(s(5), s(50), s(60)), None);
-            assert_eq!(pace.current(), expected);
+            let mut interval = ChosenInterval::new(given);
+            assert_eq!(interval.resumed(s(10), s(30)), None);
+            assert_eq!(interval.checkpoint(s(5), s(50), s(60)), None);
+            assert_eq!(interval.current(), expected);
         }
     }
 
     #[test]
     fn auto_follows_what_is_measured_but_not_every_breath_of_it() {
-        let mut pace = Pace::new(Interval::Auto);
-        assert_eq!(pace.current(), Some(s(60)));
-        pace.job_started(s(0));
-        let adapted = pace.checkpoint(s(1), s(21), s(60)).unwrap();
+        let mut interval = ChosenInterval::new(Interval::Auto);
+        assert_eq!(interval.current(), Some(s(60)));
+        interval.job_started(s(0));
+        let adapted = interval.checkpoint(s(1), s(21), s(60)).unwrap();
         assert!(adapted > s(400), "{adapted:?}");
-        assert_eq!(pace.current(), Some(adapted));
+        assert_eq!(interval.current(), Some(adapted));
         // A little more is no reason to move the ticks.
         assert_eq!(
-            pace.checkpoint(Duration::from_millis(1050), s(21), s(500)),
+            interval.checkpoint(Duration::from_millis(1050), s(21), s(500)),
             None
         );
         // Failures count when they happen.
         let mut often = adapted;
         for n in 0..9 {
-            often = pace.resumed(s(10), s(600 + 10 * n)).unwrap_or(often);
+            often = interval.resumed(s(10), s(600 + 10 * n)).unwrap_or(often);
         }
         assert!(often < adapted / 2, "{often:?}");
-        assert_eq!(pace.current(), Some(often));
+        assert_eq!(interval.current(), Some(often));
     }
 }

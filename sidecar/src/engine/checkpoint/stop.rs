@@ -12,7 +12,7 @@ use phos_gpu::{GpuError, MemoryInfo};
 use phos_policies::schedule::Trigger;
 use phos_protocol::agent::{AttemptError, DumpFacts, DumpTimes, Process, ToAgent, ToSidecar};
 use phos_protocol::types::GpuUuid;
-use phos_shared::failpoint;
+use phos_shared::failpoint::{self, Point};
 use phos_storage::CheckpointWriter;
 
 use super::drain::{Drains, Ready, plan};
@@ -91,7 +91,7 @@ impl Session<'_> {
         // Of the try that the job fell quiet in.
         let quiesce = self.attempt.held_since.map(|at| at.elapsed());
         parts.insert("quiesce".into(), ms(quiesce.unwrap_or_default()));
-        failpoint::reach("sidecar:after-quiesce");
+        failpoint::reach(Point::SidecarAfterQuiesce);
         let quiet = Instant::now();
         let device_bytes = table.bytes();
         let table = self.if_open(table, &processes)?;
@@ -99,12 +99,12 @@ impl Session<'_> {
         let free = self.engine.free_memory()?;
         let rooms = self.engine.snapshot_rooms(&free);
         self.link.send(&ToAgent::Dump { seq })?;
-        failpoint::reach("sidecar:after-dump-request");
+        failpoint::reach(Point::SidecarAfterDumpRequest);
 
         let named = self.name(table, processes).await?;
         parts.insert("import".into(), ms(named.import));
         parts.insert("name".into(), ms(named.name));
-        failpoint::reach("sidecar:after-name");
+        failpoint::reach(Point::SidecarAfterName);
 
         let Named {
             memory,
@@ -221,7 +221,7 @@ impl Session<'_> {
                         };
                         parts.insert("dump".into(), ms(quiet.elapsed()));
                         control.set_due();
-                        failpoint::reach("sidecar:after-dumped");
+                        failpoint::reach(Point::SidecarAfterDumped);
                         dumped = Some((directory, facts, drain_began.elapsed()));
                         deadline = deadline.min(Instant::now() + HOLD);
                     }
@@ -244,7 +244,7 @@ impl Session<'_> {
     /// Lets the job have its memory back and run, and waits for the agent to say so.
     async fn attach(&mut self) -> Result<Resumed, Cause> {
         let seq = self.attempt.seq;
-        failpoint::reach("sidecar:before-attach");
+        failpoint::reach(Point::SidecarBeforeAttach);
         self.link.send(&ToAgent::Attach { seq })?;
         let resumed = self
             .answer(ATTACH, |message, _| match message {
@@ -261,7 +261,7 @@ impl Session<'_> {
             })
             .await?
             .ok_or(Cause::Agent(AttemptError::Abandoned))?;
-        failpoint::reach("sidecar:after-attach");
+        failpoint::reach(Point::SidecarAfterAttach);
         Ok(resumed)
     }
 

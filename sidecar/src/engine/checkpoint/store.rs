@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use phos_policies::schedule::Trigger;
 use phos_protocol::agent::DumpFacts;
 use phos_protocol::types::GpuUuid;
-use phos_shared::failpoint;
+use phos_shared::failpoint::{self, Point};
 use phos_storage::{CheckpointWriter, Commit, Digest, Durability, ImageFile, Timings, UnixMillis};
 use tokio::task::JoinHandle;
 
@@ -106,7 +106,7 @@ impl Work {
         } = self;
         let cpu = chunk_beside(directory, writer.clone(), sink);
         let cpu_image = gather(&control, puts, drains, cpu, &mut parts).await?;
-        failpoint::reach("sidecar:before-manifest");
+        failpoint::reach(Point::SidecarBeforeManifest);
         let body = image::body(Parts {
             trigger: trigger.as_str(),
             command: &command,
@@ -121,13 +121,13 @@ impl Work {
         })
         .map_err(Cause::Manifest)?;
         drop(memory);
-        failpoint::reach("sidecar:before-head");
+        failpoint::reach(Point::SidecarBeforeHead);
         let commit_began = Instant::now();
         let now = unix_millis().max(UnixMillis(newest.0 + 1));
         let committed = writer.commit(body, now).await;
         let commit = committed.map_err(|error| Cause::Commit { error, tier })?;
         say_resumed(&commit);
-        failpoint::reach("sidecar:after-head");
+        failpoint::reach(Point::SidecarAfterHead);
         parts.insert("commit".into(), ms(commit_began.elapsed()));
         tracing::debug!(
             seq,

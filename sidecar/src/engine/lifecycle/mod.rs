@@ -208,7 +208,7 @@ impl Session<'_> {
         self.running = true;
         let now = self.engine.now();
         self.engine.schedule.on(Event::JobStarted, now);
-        self.engine.pace.job_started(now);
+        self.engine.interval.job_started(now);
         self.engine.run.running = true;
         self.engine.run.since = unix_millis();
         self.engine.status.lock().unprotected = None;
@@ -224,7 +224,7 @@ impl Session<'_> {
         }
         let now = self.engine.now();
         self.engine.schedule.on(Event::JobExited, now);
-        self.engine.pace.job_ended(now);
+        self.engine.interval.job_ended(now);
         self.engine.preemption.plan.job_ended();
     }
 }

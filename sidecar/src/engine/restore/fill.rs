@@ -22,10 +22,10 @@ use crate::engine::progress::Progress;
 
 /// Chunks on their way to a GPU or a file.
 const QUEUE: usize = 32;
-/// Threads that bring chunks to one GPU, and to the files: one copies less than the link takes, and no more than a disk in memory.
-const HANDS: usize = 4;
+/// Threads that write to one GPU, and to the files: a single one copies less than the link takes, or a file system in memory.
+const WRITERS: usize = 4;
 /// Copies in flight to one GPU, for each of its threads.
-const IN_FLIGHT: usize = 16 / HANDS;
+const IN_FLIGHT: usize = 16 / WRITERS;
 
 /// A place that a chunk's bytes go to.
 enum Place {
@@ -258,7 +258,7 @@ async fn transfer(
     let (to_files, file_chunks) = mpsc::channel(QUEUE);
     let (files, file_chunks) = (Arc::new(files), Arc::new(Mutex::new(file_chunks)));
     let mut workers = Vec::new();
-    for _ in 0..HANDS {
+    for _ in 0..WRITERS {
         let (files, chunks) = (Arc::clone(&files), Arc::clone(&file_chunks));
         workers.push(tokio::task::spawn_blocking(move || {
             or_close(&chunks, || write_files(&files, &chunks))
@@ -277,7 +277,7 @@ async fn transfer(
     for (&uuid, open) in gpus.all() {
         let (sender, chunks) = mpsc::channel(QUEUE);
         let chunks = Arc::new(Mutex::new(chunks));
-        for _ in 0..HANDS {
+        for _ in 0..WRITERS {
             let (open, host, chunks) = (
                 Arc::clone(open),
                 Arc::clone(gpus.host()?),

@@ -32,7 +32,7 @@ impl Engine {
                 &self.tiers.remote_encoding
             }
         };
-        encoding.checkpoint_begins(self.pace.current());
+        encoding.checkpoint_begins(self.interval.current());
         Some(place)
     }
 

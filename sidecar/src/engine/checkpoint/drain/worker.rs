@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use phos_gpu::host::{MAX_RUN, SLOT};
 use phos_gpu::{GpuError, HostPool, Pending, Range};
 use phos_protocol::types::GpuUuid;
-use phos_shared::failpoint;
+use phos_shared::failpoint::{self, Point};
 use phos_storage::Digest;
 use tokio::sync::oneshot;
 
@@ -259,7 +259,7 @@ impl Drain {
                 return Err(GpuError::Cancelled);
             }
         }
-        failpoint::reach("sidecar:mid-drain");
+        failpoint::reach(Point::SidecarMidDrain);
         Ok(())
     }
 }
