@@ -47,6 +47,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use phos_policies::preemption::PreemptionPlan;
 use phos_policies::restart::Restarts;
 use phos_policies::schedule::{Schedule, Trigger};
 use phos_policies::tries::Habit;
@@ -123,7 +124,16 @@ struct Engine {
 /// Whether this machine will be taken away, and what is done about it.
 struct Preemption {
     notices: preemption::Watching,
-    plan: phos_policies::preemption::PreemptionPlan,
+    plan: PreemptionPlan,
+}
+
+impl Preemption {
+    fn new(config: &preemption::Config) -> Preemption {
+        Preemption {
+            notices: preemption::watch(config),
+            plan: PreemptionPlan::default(),
+        }
+    }
 }
 
 /// Packs that are kept on this machine.

@@ -34,7 +34,6 @@ use super::tiers::replicate::Replication;
 use super::tiers::{Tiers, Unused};
 use super::{Caches, Engine, JobRun, Preemption, Requests, ResumeOptions, no_local_tier};
 use crate::known_history::{KnownHistory, Remembered};
-use crate::preemption;
 
 /// The cache in memory leaves one part in so many of it to others.
 const HOST_SPARE: u64 = 20;
@@ -138,10 +137,7 @@ pub(super) async fn engine(config: Config) -> Result<Option<(Engine, Control)>, 
         origin: Instant::now(),
         signals,
         demand,
-        preemption: Preemption {
-            notices: preemption::watch(&config.preemption),
-            plan: phos_policies::preemption::PreemptionPlan::default(),
-        },
+        preemption: Preemption::new(&config.preemption),
     };
     Ok(Some((engine, control)))
 }
