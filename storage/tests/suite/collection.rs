@@ -104,6 +104,8 @@ async fn a_checkpoint_being_written_keeps_what_it_references() {
     );
     let own = Image::of(vec![noise(999, 70_000), noise(998, 30_000)]);
     own.put(&writer).await.unwrap();
+    // Packs are written in the background; the collection is to meet one that only the writer's note protects.
+    stored(&writer, 1).await;
 
     let collector = open(store.clone(), 5).await.job(name("job"));
     let done = prune(&collector, 1).await;
