@@ -7,6 +7,15 @@ use std::time::Duration;
 /// The first wait after a failure, and the longest.
 const WAITS: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(60));
 
+/// Whether the copy of a checkpoint waits for its turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Urgency {
+    /// It does not: somebody waits for it, or it is the last one.
+    Immediate,
+    /// It does.
+    Scheduled,
+}
+
 /// Decides when to copy the newest checkpoint. One copy at a time.
 #[derive(Debug, Clone)]
 pub struct Copies {
@@ -38,10 +47,10 @@ impl Copies {
         }
     }
 
-    /// A checkpoint became visible on this machine. `urgent`: somebody waits for it, or it is the last one.
-    pub const fn stored_here(&mut self, urgent: bool) {
+    /// A checkpoint became visible on this machine.
+    pub const fn stored_here(&mut self, urgency: Urgency) {
         self.wanted = true;
-        self.urgent |= urgent;
+        self.urgent |= matches!(urgency, Urgency::Immediate);
     }
 
     /// A checkpoint went to the store without a stay on this machine: what is here is older.
@@ -125,10 +134,10 @@ mod tests {
     fn the_first_goes_at_once_and_later_ones_wait_for_their_turn() {
         let mut copies = Copies::new(s(600));
         assert_eq!(copies.due(), None);
-        copies.stored_here(false);
+        copies.stored_here(Urgency::Scheduled);
         assert_eq!(copies.due(), Some(s(0)));
         copies.begin(s(100));
-        copies.stored_here(false);
+        copies.stored_here(Urgency::Scheduled);
         assert_eq!(copies.due(), None, "one at a time");
         copies.ended(Some(true), s(130));
         assert_eq!(
@@ -136,7 +145,7 @@ mod tests {
             Some(s(700)),
             "counted from the beginning of the last"
         );
-        copies.stored_here(true);
+        copies.stored_here(Urgency::Immediate);
         assert_eq!(copies.due(), Some(s(0)), "somebody waits");
         copies.begin(s(200));
         copies.ended(Some(true), s(210));
@@ -147,7 +156,7 @@ mod tests {
     #[test]
     fn failures_are_made_up_for_and_back_off() {
         let mut copies = Copies::new(s(600));
-        copies.stored_here(false);
+        copies.stored_here(Urgency::Scheduled);
         let mut now = s(0);
         let mut waits = Vec::new();
         for _ in 0..7 {
@@ -160,7 +169,7 @@ mod tests {
         assert_eq!(waits, [2, 4, 8, 16, 32, 60, 60]);
         copies.begin(now);
         copies.ended(Some(true), now);
-        copies.stored_here(false);
+        copies.stored_here(Urgency::Scheduled);
         assert_eq!(copies.due(), Some(now + s(600)));
         // One that was cut off for a restore is resumed at once.
         copies.begin(now + s(600));
@@ -171,10 +180,10 @@ mod tests {
     #[test]
     fn a_checkpoint_that_went_past_this_machine_leaves_nothing_to_copy() {
         let mut copies = Copies::new(s(60));
-        copies.stored_here(true);
+        copies.stored_here(Urgency::Immediate);
         copies.stored_there(s(5));
         assert_eq!(copies.due(), None);
-        copies.stored_here(false);
+        copies.stored_here(Urgency::Scheduled);
         assert_eq!(copies.due(), Some(s(65)));
         copies.hurry();
         assert_eq!(copies.due(), Some(s(0)));
@@ -183,11 +192,11 @@ mod tests {
     #[test]
     fn a_copy_with_nothing_to_do_takes_no_turn() {
         let mut copies = Copies::new(s(600));
-        copies.stored_here(true);
+        copies.stored_here(Urgency::Immediate);
         copies.begin(s(10));
         copies.had_nothing_to_do();
         assert!(!copies.is_pending());
-        copies.stored_here(false);
+        copies.stored_here(Urgency::Scheduled);
         assert_eq!(copies.due(), Some(s(0)));
     }
 
@@ -200,7 +209,8 @@ mod tests {
             for (i, step) in (0..).zip(steps) {
                 let now = s(i);
                 match (step, copying) {
-                    (0 | 1, _) => { newest += 1; copies.stored_here(step == 1); }
+                    (0, _) => { newest += 1; copies.stored_here(Urgency::Scheduled); }
+                    (1, _) => { newest += 1; copies.stored_here(Urgency::Immediate); }
                     (2, None) if copies.due().is_some() => { copies.begin(now); copying = Some(newest); }
                     (3, Some(number)) => { copies.ended(Some(true), now); copied = number; copying = None; }
                     (4, Some(_)) => { copies.ended(Some(false), now); copying = None; }

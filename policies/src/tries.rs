@@ -97,6 +97,15 @@ pub enum Haste {
     No,
 }
 
+/// When a try begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    /// When the job has just waited for its work.
+    HavingWaited,
+    /// At any other time.
+    Any,
+}
+
 /// What a job fell quiet in last.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Quiet {
@@ -191,14 +200,13 @@ impl Tries {
         self.current
     }
 
-    /// How long a try may hold a thread of the job's. One that begins when the job has `waited` for its work is shorter by what it
+    /// How long a try may hold a thread of the job's. One that begins when the job has waited for its work is shorter by what it
     /// took to see and to say so, since the job is held from then on.
     #[must_use]
-    pub fn bound(&self, waited: bool) -> Duration {
-        let before = if waited {
-            self.glance() + self.answer()
-        } else {
-            Duration::ZERO
+    pub fn bound(&self, moment: Moment) -> Duration {
+        let before = match moment {
+            Moment::HavingWaited => self.glance() + self.answer(),
+            Moment::Any => Duration::ZERO,
         };
         self.config.bound.saturating_sub(before)
     }
@@ -221,10 +229,10 @@ impl Tries {
         self.failed
     }
 
-    /// The job fell quiet, having `waited` for its work or at some time.
-    pub fn succeeded(&self, waited: bool, habit: &mut Habit) {
+    /// The job fell quiet in a try that began at that moment.
+    pub fn succeeded(&self, moment: Moment, habit: &mut Habit) {
         let quiet = match self.current.length {
-            _ if waited => Quiet::HavingWaited,
+            _ if moment == Moment::HavingWaited => Quiet::HavingWaited,
             length if length > self.config.bound => Quiet::InTurns(length),
             _ => Quiet::Shortly,
         };
@@ -359,12 +367,12 @@ mod tests {
         let mut first = tries(habit, ms(0));
         assert_eq!(first.current().watch, ms(0));
         assert!(next(first.after(Answer::Busy, BOUND, &mut habit, BOUND)).watch > ms(0));
-        first.succeeded(true, &mut habit);
+        first.succeeded(Moment::HavingWaited, &mut habit);
         let second = tries(habit, ms(60_000));
         assert_eq!(second.current().watch, ms(10_000));
         let last = Tries::new(config(10_000), habit, Haste::Yes, ms(60_000));
         assert_eq!(last.current().watch, ms(0));
-        second.succeeded(false, &mut habit);
+        second.succeeded(Moment::Any, &mut habit);
         assert_eq!(habit, Habit::default());
     }
 
@@ -377,7 +385,7 @@ mod tests {
         let long = next(first.after(deep, ms(0), &mut habit, ms(1000)));
         assert_eq!(long.length, ms(3000));
         // In the next checkpoint at once.
-        first.succeeded(false, &mut habit);
+        first.succeeded(Moment::Any, &mut habit);
         let mut second = tries(habit, ms(60_000));
         assert_eq!(
             (second.current().length, second.current().watch),
@@ -446,9 +454,9 @@ mod tests {
                 let mut tries = Tries::new(config, habit, Haste::No, now);
                 let begun = now;
                 let mut deep = tries.current().length > config.bound;
-                prop_assert!(tries.bound(false) == config.bound);
-                prop_assert!(tries.glance() + tries.answer() + tries.bound(true) <= config.bound);
-                prop_assert!(tries.bound(true) * 4 >= config.bound);
+                prop_assert!(tries.bound(Moment::Any) == config.bound);
+                prop_assert!(tries.glance() + tries.answer() + tries.bound(Moment::HavingWaited) <= config.bound);
+                prop_assert!(tries.bound(Moment::HavingWaited) * 4 >= config.bound);
                 loop {
                     let Some((kind, lasts, watched)) = answers.next() else { break 'checkpoints };
                     let Try { pause, watch, length } = tries.current();
@@ -461,8 +469,9 @@ mod tests {
                         1 => (Answer::Capturing, ms(0)),
                         2 => (Answer::Deep(ms(lasts)), ms(0)),
                         _ => {
-                            tries.succeeded(watched > 50, &mut habit);
-                            if length > config.bound && watched <= 50 {
+                            let moment = if watched > 50 { Moment::HavingWaited } else { Moment::Any };
+                            tries.succeeded(moment, &mut habit);
+                            if length > config.bound && moment == Moment::Any {
                                 turns_failed.clear();
                             }
                             break;
@@ -497,7 +506,7 @@ mod tests {
             );
             let mut habit = Habit::default();
             let mut tries = Tries::new(TriesConfig::within(timeout, held), habit, Haste::No, now);
-            let _ = (tries.glance(), tries.answer(), tries.bound(true));
+            let _ = (tries.glance(), tries.answer(), tries.bound(Moment::HavingWaited));
             for answer in [Answer::Deep(lasts), Answer::Busy, Answer::Capturing] {
                 tries.after(answer, held, &mut habit, Duration::MAX);
             }

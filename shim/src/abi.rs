@@ -65,8 +65,8 @@ pub struct AllocationProp {
 }
 
 impl AllocationProp {
-    /// Pinned memory of `device` that can be exported as a file descriptor.
-    pub fn exportable(device: i32, rdma: bool) -> Self {
+    /// Pinned memory of `device` that can be exported as a file descriptor, and that network cards do not reach.
+    pub fn exportable(device: i32) -> Self {
         Self {
             kind: ALLOCATION_PINNED,
             requested_handle_types: HANDLE_POSIX_FD,
@@ -76,7 +76,7 @@ impl AllocationProp {
             },
             win32_meta_data: std::ptr::null_mut(),
             compression: 0,
-            rdma: rdma.into(),
+            rdma: 0,
             usage: 0,
             reserved: [0; 4],
         }

@@ -81,7 +81,7 @@ pub fn address(entry: Entry) -> Option<*const ()> {
 #[cold]
 fn address_slowly(entry: Entry) -> Option<*const ()> {
     if !READY.load(Ordering::Acquire) {
-        resolve(true);
+        resolve(Load::IfNeeded);
     }
     let address = REAL[entry.index()].load(Ordering::Acquire);
     (!address.is_null()).then_some(address.cast_const())
@@ -97,15 +97,24 @@ pub fn missing() -> u32 {
     }
 }
 
-/// Fills the table if libcuda is in the process, or, with `load`, brings it in.
-pub fn resolve(load: bool) -> bool {
+/// Whether libcuda may be loaded.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Load {
+    /// It may, if it is not in the process yet.
+    IfNeeded,
+    /// It may not.
+    Never,
+}
+
+/// Fills the table if libcuda is in the process, or can be brought in.
+pub fn resolve(load: Load) -> bool {
     if READY.load(Ordering::Acquire) {
         return true;
     }
     let name = c"libcuda.so.1".as_ptr();
     // SAFETY: a terminated name. The reference taken is never given back: the table points into the library.
     let mut library = unsafe { libc::dlopen(name, libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
-    if library.is_null() && load {
+    if library.is_null() && load == Load::IfNeeded {
         // SAFETY: as above.
         library = unsafe { libc::dlopen(name, libc::RTLD_LAZY) };
     }

@@ -44,6 +44,15 @@ pub struct Remembered {
     pub fresh: bool,
 }
 
+/// Whether a file is on the disk at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fsync {
+    /// It is, and survives a crash of the machine.
+    Yes,
+    /// The kernel writes it back in its own time.
+    No,
+}
+
 /// The note as it stands in a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Note {
@@ -81,17 +90,17 @@ impl Note {
         })
     }
 
-    /// Replaces the file as a whole; on the disk at once if `lasting`.
-    fn write(&self, path: &Path, lasting: bool) -> io::Result<()> {
+    /// Replaces the file as a whole.
+    fn write(&self, path: &Path, fsync: Fsync) -> io::Result<()> {
         let new = path.with_extension("new");
         let mut file = std::fs::File::create(&new)?;
         file.write_all(&serde_json::to_vec(self)?)?;
-        if lasting {
+        if fsync == Fsync::Yes {
             file.sync_all()?;
         }
         std::fs::rename(&new, path)?;
         match path.parent() {
-            Some(directory) if lasting => std::fs::File::open(directory)?.sync_all(),
+            Some(directory) if fsync == Fsync::Yes => std::fs::File::open(directory)?.sync_all(),
             _ => Ok(()),
         }
     }
@@ -169,7 +178,7 @@ impl KnownHistory {
         }
         let note = newest?;
         let remembered = note.remembered()?;
-        if let Err(error) = note.write(&self.run, false) {
+        if let Err(error) = note.write(&self.run, Fsync::No) {
             self.warn(&self.run, &error);
         }
         *self.lock() = Some(remembered);
@@ -192,13 +201,13 @@ impl KnownHistory {
             fresh: now.fresh,
             written_ms: at.0,
         };
-        if let Err(error) = note.write(&self.run, false) {
+        if let Err(error) = note.write(&self.run, Fsync::No) {
             self.warn(&self.run, &error);
         }
         let mut builder = std::fs::DirBuilder::new();
         builder.recursive(true).mode(0o700);
         let directory = self.state.parent().map_or(Ok(()), |d| builder.create(d));
-        if let Err(error) = directory.and_then(|()| note.write(&self.state, true)) {
+        if let Err(error) = directory.and_then(|()| note.write(&self.state, Fsync::Yes)) {
             self.warn(&self.state, &error);
         }
         *written = Some(now);
@@ -301,7 +310,7 @@ mod tests {
         let mut note = Note::read(&path).unwrap().unwrap();
         note.records = 4;
         note.written_ms = 9;
-        note.write(&path, false).unwrap();
+        note.write(&path, Fsync::No).unwrap();
         assert_eq!(machine.at("s3://a").look(), Some(known(2, 4).known));
         assert_eq!(machine.at("s3://a").recall(), Some(known(2, 4)));
     }

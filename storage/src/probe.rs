@@ -85,12 +85,20 @@ impl ProbeError {
     }
 }
 
-/// The options that say how objects are written to S3, as on a command line; with what is said of packs alone, if asked
-/// for.
-fn given(options: &S3Options, of_packs: bool) -> Vec<String> {
+/// What an object is, on which depends how it is written to S3.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A pack.
+    Pack,
+    /// Anything else.
+    Other,
+}
+
+/// The options that say how an object is written to S3, as on a command line.
+fn given(options: &S3Options, kind: Kind) -> Vec<String> {
     let mut given = Vec::new();
     if let Some(class) = &options.storage_class
-        && of_packs
+        && kind == Kind::Pack
     {
         given.push(format!("--s3-storage-class {}", class.as_str()));
     }
@@ -126,7 +134,7 @@ pub(crate) async fn run(backend: &Backend, nonces: &NonceSource) -> Result<(), P
     let mut names = vec!["once", "raced"];
     let mut result = try_all(backend, &prefix).await;
     // What packs alone are written with is tried with one that looks like it.
-    let given = given(backend.s3(), true);
+    let given = given(backend.s3(), Kind::Pack);
     if result.is_ok() && !given.is_empty() {
         names.push("pack");
         result = try_as_pack(backend, &prefix, &given).await;
@@ -148,7 +156,7 @@ pub(crate) async fn run(backend: &Backend, nonces: &NonceSource) -> Result<(), P
 async fn try_all(backend: &Backend, prefix: &str) -> Result<(), ProbeError> {
     let key = format!("{prefix}/once");
     let written = Bytes::from_static(b"first");
-    let given = given(backend.s3(), false);
+    let given = given(backend.s3(), Kind::Other);
     let tried = async {
         backend.write(&key, written.clone()).await?;
         backend.read(&key, 1024).await
@@ -246,10 +254,10 @@ mod tests {
         };
         assert_eq!(options.pack_attributes(AS_PACK as u64).len(), 1);
         assert_eq!(
-            given(&options, true).join(" "),
+            given(&options, Kind::Pack).join(" "),
             "--s3-storage-class STANDARD_IA --s3-sse-kms-key alias/k --s3-checksum sha256"
         );
-        assert_eq!(given(&options, false).len(), 2);
-        assert!(given(&S3Options::default(), true).is_empty());
+        assert_eq!(given(&options, Kind::Other).len(), 2);
+        assert!(given(&S3Options::default(), Kind::Pack).is_empty());
     }
 }

@@ -11,7 +11,7 @@ pub mod proc_address;
 
 use std::ffi::{CStr, c_char, c_void};
 
-use crate::driver;
+use crate::driver::{self, Load};
 
 #[cfg_attr(test, allow(dead_code))]
 /// `dlsym` for a handle of a library (not `RTLD_NEXT`, not `RTLD_DEFAULT`).
@@ -27,7 +27,7 @@ unsafe extern "C" fn dlsym_by_handle(handle: *mut c_void, name: *const c_char) -
             && *name.add(1) as u8 == b'u'
             && (*name.add(2) as u8).is_ascii_uppercase()
     };
-    if !candidate || !driver::resolve(false) {
+    if !candidate || !driver::resolve(Load::Never) {
         return found;
     }
     // SAFETY: terminated, see above.

@@ -3,8 +3,9 @@
 
 use std::ffi::{CStr, c_char, c_void};
 
+use crate::driver::{self, Load};
 use crate::table::{Entry, tracked};
-use crate::{abi, driver, gate};
+use crate::{abi, gate};
 
 /// See the driver's documentation.
 ///
@@ -49,7 +50,11 @@ pub unsafe fn cuGetProcAddress_v2(
 /// # Safety
 /// `symbol` and `function` are what the driver accepted, if `result` is success.
 unsafe fn replace(result: u32, symbol: *const c_char, function: *mut *mut c_void) {
-    if result != abi::SUCCESS || symbol.is_null() || function.is_null() || !driver::resolve(false) {
+    if result != abi::SUCCESS
+        || symbol.is_null()
+        || function.is_null()
+        || !driver::resolve(Load::Never)
+    {
         return;
     }
     // SAFETY: the driver has just written it.

@@ -75,7 +75,10 @@ pub fn abilities(device: i32) -> Abilities {
     };
     let rdma = attribute(abi::DEVICE_RDMA_WITH_VMM_SUPPORTED);
     let mut vmm = attribute(abi::DEVICE_VMM_SUPPORTED) && attribute(abi::DEVICE_POSIX_FD_SUPPORTED);
-    let prop = AllocationProp::exportable(device, rdma);
+    let prop = AllocationProp {
+        rdma: rdma.into(),
+        ..AllocationProp::exportable(device)
+    };
     let mut granularity = 0_usize;
     // SAFETY: writes one integer; the properties are complete.
     let result = unsafe {

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use phos_protocol::types::AllocationKind;
 
-use super::{Relaxed, abilities, with_retry};
+use super::{Abilities, Relaxed, abilities, with_retry};
 use crate::abi::{self, AccessDesc, AllocationProp};
 use crate::control::link;
 use crate::registry::slab::LARGEST;
@@ -137,7 +137,7 @@ fn allocate(context: usize, device: i32, bytes: u64) -> Result<u64, Failure> {
             size,
             bytes,
             AllocationKind::Plain,
-            abilities.rdma,
+            abilities,
         )?;
         registry::lock().add_plain(
             base,
@@ -156,14 +156,7 @@ fn allocate(context: usize, device: i32, bytes: u64) -> Result<u64, Failure> {
         return Ok(base);
     }
     let size = abilities.granularity;
-    let (slab, id) = create(
-        context,
-        device,
-        size,
-        size,
-        AllocationKind::Slab,
-        abilities.rdma,
-    )?;
+    let (slab, id) = create(context, device, size, size, AllocationKind::Slab, abilities)?;
     let base = {
         let mut registry = registry::lock();
         registry.add_slab(context, device, slab, size, id);
@@ -180,10 +173,13 @@ fn create(
     size: u64,
     requested: u64,
     kind: AllocationKind,
-    rdma: bool,
+    abilities: Abilities,
 ) -> Result<(u64, u64), Failure> {
     let _relaxed = Relaxed::new();
-    let prop = AllocationProp::exportable(device, rdma);
+    let prop = AllocationProp {
+        rdma: abilities.rdma.into(),
+        ..AllocationProp::exportable(device)
+    };
     let (mut handle, mut base) = (0, 0);
     // SAFETY: writes one handle; the properties are complete.
     match unsafe { real::cuMemCreate(&mut handle, size as usize, (&raw const prop).cast(), 0) } {
@@ -235,7 +231,7 @@ fn create(
         bytes: size,
         requested,
         kind,
-        rdma,
+        rdma: abilities.rdma,
         handle_types: 0,
         real: Some(handle),
         exportable: true,

@@ -11,7 +11,7 @@ use std::fmt;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-use phos_protocol::types::GpuUuid;
+use phos_protocol::types::{Allocation, GpuUuid};
 
 use super::error::GpuError;
 use super::stream::Stream;
@@ -81,11 +81,12 @@ pub trait Gpu: Send + Sync + fmt::Debug {
     /// A call failed; nothing is left mapped and the fd is closed.
     fn import(self: Arc<Self>, fd: OwnedFd, bytes: u64) -> Result<Arc<dyn DeviceMemory>, GpuError>;
 
-    /// Creates memory that can be exported, for a restore; as memory that network cards reach, if it was that.
+    /// Creates memory that can be exported, for a restore: of an allocation's size, and as memory that network cards reach if the
+    /// allocation was that.
     ///
     /// # Errors
     /// A call failed, also for lack of memory.
-    fn create(self: Arc<Self>, bytes: u64, rdma: bool) -> Result<Arc<dyn DeviceMemory>, GpuError>;
+    fn create(self: Arc<Self>, allocation: &Allocation) -> Result<Arc<dyn DeviceMemory>, GpuError>;
 
     /// Creates memory for this process alone; the size is rounded up.
     ///

@@ -13,7 +13,7 @@ use phos_storage::s3::{ChecksumChoice, S3Options, StorageClass};
 use phos_storage::{JobName, Key, StoreOptions};
 
 use super::exit;
-use crate::engine::{self, CheckpointId, Interval};
+use crate::engine::{self, CheckpointId, Interval, Start};
 use crate::preemption::Cloud;
 use crate::size;
 
@@ -262,9 +262,35 @@ pub struct InitArgs {
     /// Only say what would be done.
     #[arg(long)]
     pub dry_run: bool,
+    /// How the result is printed.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// How a subcommand prints its result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Output {
+    /// As text, for people.
+    Text,
+    /// As JSON, for programs.
+    Json,
+}
+
+/// The option of every subcommand that prints a result.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub struct OutputArgs {
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+impl From<OutputArgs> for Output {
+    fn from(args: OutputArgs) -> Self {
+        match args.json {
+            true => Self::Json,
+            false => Self::Text,
+        }
+    }
 }
 
 /// How to log.
@@ -428,6 +454,14 @@ impl SidecarArgs {
             ..RestartBudget::default()
         }
     }
+
+    /// As the engine takes it.
+    pub fn start(&self) -> Start {
+        match self.start_fresh {
+            true => Start::Fresh,
+            false => Start::Resume,
+        }
+    }
 }
 
 /// Options of the agent.
@@ -504,30 +538,30 @@ pub enum Command {
     },
     /// Take a checkpoint now and wait until it is stored.
     Checkpoint {
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
+        /// How the result is printed.
+        #[command(flatten)]
+        output: OutputArgs,
     },
     /// Show what the sidecar is doing.
     Status {
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
+        /// How the result is printed.
+        #[command(flatten)]
+        output: OutputArgs,
     },
     /// List the checkpoints of the job.
     List {
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
+        /// How the result is printed.
+        #[command(flatten)]
+        output: OutputArgs,
     },
     /// Show everything about one checkpoint.
     Show {
         /// Its number, as `phos-ft list` prints it.
         #[arg(value_name = "ID", value_parser = checkpoint)]
         id: CheckpointId,
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
+        /// How the result is printed.
+        #[command(flatten)]
+        output: OutputArgs,
     },
     /// Show what changed from one checkpoint to another, by allocation and file.
     Diff {
@@ -537,9 +571,9 @@ pub enum Command {
         /// The second checkpoint.
         #[arg(value_name = "B", value_parser = checkpoint)]
         to: CheckpointId,
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
+        /// How the result is printed.
+        #[command(flatten)]
+        output: OutputArgs,
     },
     /// Write a checkpoint out as plain files: device memory, CPU image, files of the job.
     Export {
@@ -549,9 +583,9 @@ pub enum Command {
         /// A directory that is empty or does not exist yet.
         #[arg(value_name = "DIR")]
         directory: PathBuf,
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
+        /// How the result is printed.
+        #[command(flatten)]
+        output: OutputArgs,
     },
     /// Check that what is stored could be restored; damage is named and quarantined.
     #[command(
@@ -565,9 +599,9 @@ pub enum Command {
         /// Only report what is damaged.
         #[arg(long)]
         no_quarantine: bool,
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
+        /// How the result is printed.
+        #[command(flatten)]
+        output: OutputArgs,
     },
     /// Remove checkpoints that no rule keeps, and delete what no checkpoint needs.
     #[command(
@@ -585,9 +619,9 @@ pub enum Command {
         /// Only show what would be done.
         #[arg(long)]
         dry_run: bool,
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
+        /// How the result is printed.
+        #[command(flatten)]
+        output: OutputArgs,
     },
     /// Resume from a checkpoint: starts the job from it, with the command that the job was started with.
     #[command(after_help = "Example: phos-ft --job llama restore 12")]
@@ -624,9 +658,9 @@ pub enum Command {
         /// The criu program to check.
         #[arg(long, value_name = "PATH", env = "PHOS_CRIU")]
         criu: Option<PathBuf>,
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
+        /// How the result is printed.
+        #[command(flatten)]
+        output: OutputArgs,
     },
 }
 

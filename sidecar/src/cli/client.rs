@@ -2,7 +2,7 @@
 
 use phos_storage::CheckpointNumber;
 
-use super::args::Common;
+use super::args::{Common, Output};
 use super::history::place;
 use super::look::time;
 use super::{exit, fail};
@@ -60,13 +60,12 @@ fn print_checkpoint(report: &CheckpointReport) {
     );
 }
 
-pub(super) fn checkpoint(common: &Common, as_json: bool) -> u8 {
+pub(super) fn checkpoint(common: &Common, output: Output) -> u8 {
     match request(common, &Request::Checkpoint) {
         Ok(Answer::Checkpoint(report)) => {
-            if as_json {
-                json(&report);
-            } else {
-                print_checkpoint(&report);
+            match output {
+                Output::Json => json(&report),
+                Output::Text => print_checkpoint(&report),
             }
             exit::OK
         }
@@ -76,13 +75,12 @@ pub(super) fn checkpoint(common: &Common, as_json: bool) -> u8 {
     }
 }
 
-pub(super) fn status(common: &Common, as_json: bool) -> u8 {
+pub(super) fn status(common: &Common, output: Output) -> u8 {
     match request(common, &Request::Status) {
         Ok(Answer::Status(report)) => {
-            if as_json {
-                json(&report);
-            } else {
-                print_status(&report);
+            match output {
+                Output::Json => json(&report),
+                Output::Text => print_status(&report),
             }
             exit::OK
         }

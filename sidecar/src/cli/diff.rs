@@ -2,13 +2,13 @@
 
 use phos_storage::{Change, Diff, FileDiff};
 
-use super::args::Common;
+use super::args::{Common, Output};
 use super::look::{open_checkpoint, print_json};
 use super::{exit, runtime};
 use crate::engine::CheckpointId;
 use crate::size::human;
 
-pub(super) fn run(common: &Common, a: CheckpointId, b: CheckpointId, as_json: bool) -> u8 {
+pub(super) fn run(common: &Common, a: CheckpointId, b: CheckpointId, output: Output) -> u8 {
     let diff = runtime().and_then(|runtime| {
         runtime.block_on(async {
             let (_, from) = open_checkpoint(common, a).await?;
@@ -17,8 +17,10 @@ pub(super) fn run(common: &Common, a: CheckpointId, b: CheckpointId, as_json: bo
         })
     });
     match diff {
-        Ok(diff) if as_json => print_json(&diff),
-        Ok(diff) => print(&diff),
+        Ok(diff) => match output {
+            Output::Json => print_json(&diff),
+            Output::Text => print(&diff),
+        },
         Err(code) => return code,
     }
     exit::OK

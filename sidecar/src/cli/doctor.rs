@@ -14,7 +14,7 @@ use phos_storage::Key;
 use phos_storage::s3::{S3Options, StorageClass};
 use serde::Serialize;
 
-use super::args::Common;
+use super::args::{Common, Output};
 use super::{exit, runtime};
 use crate::engine;
 use crate::size::human;
@@ -57,25 +57,9 @@ impl Lines {
             remedy: remedy.into(),
         });
     }
-
-    fn test(
-        &mut self,
-        ok: bool,
-        otherwise: Verdict,
-        check: &'static str,
-        found: impl Into<String>,
-        remedy: &str,
-    ) {
-        self.add(
-            if ok { Verdict::Ok } else { otherwise },
-            check,
-            found,
-            remedy,
-        );
-    }
 }
 
-pub(super) fn run(common: &Common, criu: Option<PathBuf>, as_json: bool) -> u8 {
+pub(super) fn run(common: &Common, criu: Option<PathBuf>, output: Output) -> u8 {
     let mut lines = Lines::default();
     privileges(&mut lines);
     kernel(&mut lines);
@@ -85,22 +69,23 @@ pub(super) fn run(common: &Common, criu: Option<PathBuf>, as_json: bool) -> u8 {
     directories(&mut lines, common);
     store(&mut lines, common);
     let Lines(lines) = lines;
-    if as_json {
-        match serde_json::to_string_pretty(&lines) {
+    match output {
+        Output::Json => match serde_json::to_string_pretty(&lines) {
             Ok(text) => println!("{text}"),
             Err(e) => eprintln!("phos-ft: {e}"),
-        }
-    } else {
-        for line in &lines {
-            let verdict = match line.verdict {
-                Verdict::Ok => "ok  ",
-                Verdict::Note => "note",
-                Verdict::Warn => "warn",
-                Verdict::Fail => "fail",
-            };
-            println!("{verdict}  {:22} {}", line.check, line.found);
-            if !line.remedy.is_empty() {
-                println!("      {:22} → {}", "", line.remedy);
+        },
+        Output::Text => {
+            for line in &lines {
+                let verdict = match line.verdict {
+                    Verdict::Ok => "ok  ",
+                    Verdict::Note => "note",
+                    Verdict::Warn => "warn",
+                    Verdict::Fail => "fail",
+                };
+                println!("{verdict}  {:22} {}", line.check, line.found);
+                if !line.remedy.is_empty() {
+                    println!("      {:22} → {}", "", line.remedy);
+                }
             }
         }
     }
@@ -113,15 +98,14 @@ pub(super) fn run(common: &Common, criu: Option<PathBuf>, as_json: bool) -> u8 {
 
 fn privileges(lines: &mut Lines) {
     let uid = rustix::process::geteuid();
-    lines.test(
-        uid.is_root(),
-        Verdict::Fail,
+    let (verdict, found) = match uid.is_root() {
+        true => (Verdict::Ok, "root".to_owned()),
+        false => (Verdict::Fail, format!("uid {}", uid.as_raw())),
+    };
+    lines.add(
+        verdict,
         "user",
-        if uid.is_root() {
-            "root".to_owned()
-        } else {
-            format!("uid {}", uid.as_raw())
-        },
+        found,
         "run phos-ft as root (sudo, or user: root in the container)",
     );
     let effective = namespace::own_status("CapEff")
@@ -138,49 +122,54 @@ fn privileges(lines: &mut Lines) {
         .filter(|(_, bit)| effective & (1 << bit) == 0)
         .map(|(name, _)| *name)
         .collect();
-    lines.test(
-        missing.is_empty(),
-        Verdict::Fail,
+    let (verdict, found) = match missing.is_empty() {
+        true => (Verdict::Ok, "all there".to_owned()),
+        false => (Verdict::Fail, format!("missing: {}", missing.join(", "))),
+    };
+    lines.add(
+        verdict,
         "capabilities",
-        if missing.is_empty() {
-            "all there".into()
-        } else {
-            format!("missing: {}", missing.join(", "))
-        },
+        found,
         "start the container with --cap-add SYS_PTRACE,SYS_ADMIN,NET_ADMIN,SYS_TIME",
     );
     let library = phos_agent::criu::preload_library();
     let way = library.map(|path| path.display().to_string());
-    lines.test(
-        way.is_some(),
-        Verdict::Warn,
+    let (verdict, found) = match &way {
+        Some(way) => (Verdict::Ok, format!("by {way}")),
+        None => (Verdict::Warn, "are not begun (--user)".to_owned()),
+    };
+    lines.add(
+        verdict,
         "jobs not of root",
-        match &way {
-            Some(way) => format!("by {way}"),
-            None => "are not begun (--user)".into(),
-        },
+        found,
         "install libphos_criu_preload.so beside phos-ft or in ../lib",
     );
     let filtered = namespace::is_filtered();
-    lines.test(
-        !filtered || way.is_some(),
-        Verdict::Warn,
+    let (verdict, found) = match (filtered, way) {
+        (false, _) => (Verdict::Ok, "unconfined".to_owned()),
+        (true, Some(way)) => {
+            let found = format!("a filter is in force; CRIU works under it by {way}");
+            (Verdict::Ok, found)
+        }
+        (true, None) => (Verdict::Warn, "a filter is in force".to_owned()),
+    };
+    lines.add(
+        verdict,
         "seccomp",
-        match (filtered, way) {
-            (false, _) => "unconfined".into(),
-            (true, Some(way)) => format!("a filter is in force; CRIU works under it by {way}"),
-            (true, None) => "a filter is in force".into(),
-        },
+        found,
         "install libphos_criu_preload.so beside phos-ft or in ../lib, or start the container with --security-opt seccomp=unconfined",
     );
     let apparmor = std::fs::read_to_string("/proc/self/attr/current").unwrap_or_default();
     let apparmor = apparmor.trim_matches(['\0', '\n', ' ']);
     let free = apparmor.is_empty() || apparmor.starts_with("unconfined") || apparmor == "kernel";
-    lines.test(
-        free,
-        Verdict::Warn,
+    let (verdict, found) = match free {
+        true => (Verdict::Ok, "unconfined"),
+        false => (Verdict::Warn, apparmor),
+    };
+    lines.add(
+        verdict,
         "apparmor",
-        if free { "unconfined" } else { apparmor },
+        found,
         "start the container with --security-opt apparmor=unconfined",
     );
 }
@@ -192,29 +181,35 @@ fn kernel(lines: &mut Lines) {
         .split(['.', '-'])
         .map_while(|p| p.parse::<u32>().ok());
     let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-    lines.test(
-        version >= (5, 9),
-        Verdict::Fail,
+    let verdict = match version >= (5, 9) {
+        true => Verdict::Ok,
+        false => Verdict::Fail,
+    };
+    lines.add(
+        verdict,
         "kernel",
         release,
         "CRIU and time namespaces need Linux 5.9 or newer",
     );
-    let pid_namespaces = std::path::Path::new("/proc/self/ns/pid").exists();
-    lines.test(
-        pid_namespaces,
-        Verdict::Fail,
-        "pid namespaces",
-        if pid_namespaces { "there" } else { "missing" },
-        "use a kernel with CONFIG_PID_NS",
-    );
-    let restore = std::path::Path::new("/proc/sys/kernel/ns_last_pid").exists();
-    lines.test(
-        restore,
-        Verdict::Fail,
-        "checkpoint/restore",
-        if restore { "there" } else { "missing" },
-        "use a kernel with CONFIG_CHECKPOINT_RESTORE",
-    );
+    let features = [
+        (
+            "pid namespaces",
+            "/proc/self/ns/pid",
+            "use a kernel with CONFIG_PID_NS",
+        ),
+        (
+            "checkpoint/restore",
+            "/proc/sys/kernel/ns_last_pid",
+            "use a kernel with CONFIG_CHECKPOINT_RESTORE",
+        ),
+    ];
+    for (check, file, remedy) in features {
+        let (verdict, found) = match Path::new(file).exists() {
+            true => (Verdict::Ok, "there"),
+            false => (Verdict::Fail, "missing"),
+        };
+        lines.add(verdict, check, found, remedy);
+    }
 }
 
 fn check_criu(lines: &mut Lines, explicit: Option<PathBuf>) {
@@ -305,21 +300,22 @@ fn driver(lines: &mut Lines) {
 
 fn memory(lines: &mut Lines) {
     let available = host_memory::available().unwrap_or(0);
-    lines.test(
-        available >= 8 << 30,
-        Verdict::Warn,
+    let verdict = match available >= 8 << 30 {
+        true => Verdict::Ok,
+        false => Verdict::Warn,
+    };
+    lines.add(
+        verdict,
         "host memory",
         format!("{} available", human(available)),
         "a CPU image is held in memory (about the job's RSS), beside --host-buffer: lower --host-buffer or add memory",
     );
     let tmpfs = std::fs::read_to_string("/proc/filesystems").is_ok_and(|t| t.contains("\ttmpfs"));
-    lines.test(
-        tmpfs,
-        Verdict::Fail,
-        "tmpfs",
-        if tmpfs { "there" } else { "missing" },
-        "use a kernel with CONFIG_TMPFS",
-    );
+    let (verdict, found) = match tmpfs {
+        true => (Verdict::Ok, "there"),
+        false => (Verdict::Fail, "missing"),
+    };
+    lines.add(verdict, "tmpfs", found, "use a kernel with CONFIG_TMPFS");
 }
 
 fn directories(lines: &mut Lines, common: &Common) {
@@ -408,7 +404,7 @@ fn store(lines: &mut Lines, common: &Common) {
             }
         }
         if let Some(directory) = store.directory() {
-            who_looks_in(lines, directory, key.is_some());
+            who_looks_in(lines, directory, key.as_ref());
         }
         if address.starts_with("gs://") {
             lines.add(
@@ -452,20 +448,25 @@ fn encryption(lines: &mut Lines, error: Option<phos_storage::JobError>, key: Opt
 
 /// Checks which other users may look into a directory of checkpoints. A user that may write there is as good as root on the
 /// machine that resumes from it, where the checkpoints are not encrypted.
-fn who_looks_in(lines: &mut Lines, directory: &Path, encrypted: bool) {
+fn who_looks_in(lines: &mut Lines, directory: &Path, key: Option<&Key>) {
     // What cannot be looked at failed before.
     let Ok(meta) = std::fs::metadata(directory) else {
         return;
     };
     let others = others(&meta, READ | WRITE | PASS);
-    let found = match (others.is_empty(), encrypted) {
-        (true, _) => "closed to other users".to_owned(),
-        (false, true) => format!("open to {others}; this job's checkpoints are encrypted"),
-        (false, false) => format!("open to {others}; images hold what the job has in memory"),
+    let (verdict, found) = match (&*others, key) {
+        ("", _) => (Verdict::Ok, "closed to other users".to_owned()),
+        (_, Some(_)) => {
+            let found = format!("open to {others}; this job's checkpoints are encrypted");
+            (Verdict::Ok, found)
+        }
+        (_, None) => {
+            let found = format!("open to {others}; images hold what the job has in memory");
+            (Verdict::Warn, found)
+        }
     };
-    lines.test(
-        others.is_empty() || encrypted,
-        Verdict::Warn,
+    lines.add(
+        verdict,
         "store directory",
         format!("{}: {found}", directory.display()),
         "chown it to the user of phos-ft and chmod 700 it, or encrypt the job's checkpoints (--encryption-key-file)",
@@ -479,13 +480,12 @@ fn who_writes_in(lines: &mut Lines, directory: &Path) {
         return;
     };
     let others = others(&meta, WRITE);
-    let found = match others.is_empty() {
-        true => "only its owner writes there".to_owned(),
-        false => format!("{others} may write there"),
+    let (verdict, found) = match others.is_empty() {
+        true => (Verdict::Ok, "only its owner writes there".to_owned()),
+        false => (Verdict::Warn, format!("{others} may write there")),
     };
-    lines.test(
-        others.is_empty(),
-        Verdict::Warn,
+    lines.add(
+        verdict,
         "state directory",
         format!("{}: {found}", directory.display()),
         "chown it to the user of phos-ft and chmod 700 it: what lies there is believed by root",
@@ -681,6 +681,7 @@ mod tests {
             eprintln!("skipped: needs root");
             return;
         }
+        let key = Key::random(|| 7);
         for (owner, mode, others) in [
             (None, 0o700, ""),
             (Some(99), 0o700, "user 99, its owner"),
@@ -688,8 +689,7 @@ mod tests {
             (None, 0o701, "all users"),
             (Some(99), 0o777, "user 99, its owner, group 77, all users"),
         ] {
-            let (verdict, found) =
-                look(owner, mode, |lines, path| who_looks_in(lines, path, false));
+            let (verdict, found) = look(owner, mode, |lines, path| who_looks_in(lines, path, None));
             let expected = match others {
                 "" => (Verdict::Ok, "it: closed to other users".to_owned()),
                 _ => (
@@ -698,7 +698,7 @@ mod tests {
                 ),
             };
             assert_eq!((verdict, found), expected, "{mode:o}");
-            let encrypted = |lines: &mut Lines, path: &Path| who_looks_in(lines, path, true);
+            let encrypted = |lines: &mut Lines, path: &Path| who_looks_in(lines, path, Some(&key));
             assert_eq!(look(owner, mode, encrypted).0, Verdict::Ok);
         }
         for (owner, mode, others) in [

@@ -25,7 +25,7 @@ use std::path::{Component, Path, PathBuf};
 use futures::StreamExt;
 use phos_storage::{ChunkList, Codec, Manifest};
 
-use super::args::Common;
+use super::args::{Common, Output};
 use super::look::{job_failed, open_for, print_json};
 use super::{exit, fail, history, runtime};
 use crate::engine::{self, CheckpointId, Reading};
@@ -38,10 +38,10 @@ struct Target<'a> {
     chunks: &'a ChunkList,
 }
 
-pub(super) fn run(common: &Common, id: CheckpointId, directory: &Path, as_json: bool) -> u8 {
+pub(super) fn run(common: &Common, id: CheckpointId, directory: &Path, output: Output) -> u8 {
     match runtime() {
         Ok(runtime) => runtime.block_on(async {
-            match export(common, id, directory, as_json).await {
+            match export(common, id, directory, output).await {
                 Ok(()) => exit::OK,
                 Err(code) => code,
             }
@@ -131,7 +131,7 @@ async fn export(
     common: &Common,
     id: CheckpointId,
     directory: &Path,
-    as_json: bool,
+    output: Output,
 ) -> Result<(), u8> {
     let job = open_for(common, id).await?;
     let (manifest, hold) = job
@@ -198,17 +198,16 @@ async fn export(
     let path = directory.join("manifest.json");
     let text = serde_json::to_vec_pretty(&described).map_err(|e| io_failed(&path, &e.into()))?;
     fs::write(&path, text).map_err(|e| io_failed(&path, &e))?;
-    if as_json {
-        print_json(&serde_json::json!({
+    match output {
+        Output::Json => print_json(&serde_json::json!({
             "id": id, "directory": directory, "files": targets.len(), "bytes": manifest.image_bytes()
-        }));
-    } else {
-        println!(
+        })),
+        Output::Text => println!(
             "checkpoint {id}: {} in {} files below {}",
             human(manifest.image_bytes()),
             targets.len(),
             directory.display()
-        );
+        ),
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use phos_storage::{
 use serde::Serialize;
 use serde_json::json;
 
-use super::args::Common;
+use super::args::{Common, Output};
 use super::look::{Found, local_tier, open, open_checkpoint, open_if_there, print_json, time};
 use super::{exit, fail, runtime};
 use crate::engine::{self, CheckpointId, Tier};
@@ -73,7 +73,7 @@ async fn listing(job: Option<&Job>) -> Result<Listing, u8> {
     }
 }
 
-pub(super) fn list(common: &Common, as_json: bool) -> u8 {
+pub(super) fn list(common: &Common, output: Output) -> u8 {
     let runtime = match runtime() {
         Ok(runtime) => runtime,
         Err(code) => return code,
@@ -96,7 +96,7 @@ pub(super) fn list(common: &Common, as_json: bool) -> u8 {
             },
             (Err(code), _) | (_, Err(code)) => return code,
         };
-        if as_json {
+        if output == Output::Json {
             print_json(&listing);
             return exit::OK;
         }
@@ -152,7 +152,7 @@ pub(super) fn place(durability: Durability) -> &'static str {
     }
 }
 
-pub(super) fn show(common: &Common, id: CheckpointId, as_json: bool) -> u8 {
+pub(super) fn show(common: &Common, id: CheckpointId, output: Output) -> u8 {
     let runtime = match runtime() {
         Ok(runtime) => runtime,
         Err(code) => return code,
@@ -163,17 +163,18 @@ pub(super) fn show(common: &Common, id: CheckpointId, as_json: bool) -> u8 {
             Err(code) => return code,
         };
         let whole = job.check_packs(&m).await;
-        if as_json {
-            print_json(&describe(
+        match output {
+            Output::Json => print_json(&describe(
                 &job,
                 &m,
                 whole.as_ref().err().map(ToString::to_string),
-            ));
-        } else {
-            print_manifest(&job, &m);
-            match &whole {
-                Ok(()) => println!("packs        {}, all there", m.packs.len()),
-                Err(e) => println!("packs        DAMAGED: {e}"),
+            )),
+            Output::Text => {
+                print_manifest(&job, &m);
+                match &whole {
+                    Ok(()) => println!("packs        {}, all there", m.packs.len()),
+                    Err(e) => println!("packs        DAMAGED: {e}"),
+                }
             }
         }
         match whole {

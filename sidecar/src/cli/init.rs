@@ -7,7 +7,7 @@ use phos_s3_admin::{Administration, BucketError, BucketSetup, Outcome, SetupLine
 use phos_storage::Store;
 use serde::Serialize;
 
-use super::args::{Common, InitArgs};
+use super::args::{Common, InitArgs, Output};
 use super::look::print_json;
 use super::{exit, fail, runtime};
 use crate::engine::{self, EngineError};
@@ -48,18 +48,18 @@ async fn init(common: &Common, args: &InitArgs) -> Result<u8, u8> {
         .await
         .map_err(failed)?;
     let mut lines = Vec::new();
-    let mut there = true;
+    let mode = match args.dry_run {
+        true => SetupMode::DryRun,
+        false => SetupMode::Apply,
+    };
+    let mut place = Place::Exists;
     match bucket {
         Some(bucket) => {
-            let mode = match args.dry_run {
-                true => SetupMode::DryRun,
-                false => SetupMode::Apply,
-            };
             let set = bucket.set_up(&args.setup(), mode).await.map_err(failed)?;
-            there = !args.dry_run
-                || set
-                    .iter()
-                    .all(|line| line.setting != "bucket" || line.was == "there");
+            let is_missing = |line: &SetupLine| line.setting == "bucket" && line.was != "there";
+            if mode == SetupMode::DryRun && set.iter().any(is_missing) {
+                place = Place::Missing;
+            }
             lines.extend(set.into_iter().map(|line| told(line, args)));
         }
         None if args.asks_for_a_bucket() => {
@@ -72,13 +72,12 @@ async fn init(common: &Common, args: &InitArgs) -> Result<u8, u8> {
         }
         None => {}
     }
-    let store = store_line(common, args.dry_run, there).await;
+    let store = store_line(common, mode, place).await;
     // Also where the store itself fails: what was changed in the bucket is said.
     let failure = store.map(|line| lines.push(line)).err();
-    if args.json {
-        print_json(&lines);
-    } else {
-        print(&address, &lines, args);
+    match args.output.into() {
+        Output::Json => print_json(&lines),
+        Output::Text => print(&address, &lines, args),
     }
     if let Some(code) = failure {
         return Err(code);
@@ -90,8 +89,17 @@ async fn init(common: &Common, args: &InitArgs) -> Result<u8, u8> {
     })
 }
 
+/// Whether there is a place that a store can be in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// The bucket exists by now, or the store needs none.
+    Exists,
+    /// The bucket does not exist, and a dry run does not create it.
+    Missing,
+}
+
 /// The marker of the store, after the probe.
-async fn store_line(common: &Common, dry_run: bool, there: bool) -> Result<Line, u8> {
+async fn store_line(common: &Common, mode: SetupMode, place: Place) -> Result<Line, u8> {
     let address = common.store();
     let failed = |e: phos_storage::OpenError| {
         let e = EngineError::Open(e);
@@ -101,11 +109,14 @@ async fn store_line(common: &Common, dry_run: bool, there: bool) -> Result<Line,
         setting: "store",
         was: "no marker".into(),
         asked: Some(format!("format {}", phos_storage::STORE_FORMAT)),
-        outcome: if dry_run { "would change" } else { "changed" },
+        outcome: match mode {
+            SetupMode::DryRun => "would change",
+            SetupMode::Apply => "changed",
+        },
         note: String::new(),
         refused: false,
     };
-    if there {
+    if place == Place::Exists {
         let store = Store::open_existing(&address, common.store_options(None)).await;
         if let Some(store) = store.map_err(failed)?
             && let Some(format) = store.format().await.map_err(failed)?
@@ -116,7 +127,7 @@ async fn store_line(common: &Common, dry_run: bool, there: bool) -> Result<Line,
             }
         }
     }
-    if !dry_run {
+    if mode == SetupMode::Apply {
         let opened = engine::open_store(&address, common.store_options(None)).await;
         opened.map_err(|e| fail(&e, exit::engine(&e)))?;
         line.note = "writes, reads, lists, deletes; conditional writes are honest".into();

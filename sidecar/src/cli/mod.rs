@@ -27,7 +27,7 @@ use std::process::ExitCode;
 use clap::FromArgMatches;
 use phos_agent::{AgentConfig, AgentError, Shim, Tcp};
 use phos_policies::retention::Retention;
-use phos_storage::VerifyOptions;
+use phos_storage::{CollectOptions, VerifyOptions};
 use tracing_subscriber::EnvFilter;
 
 use self::args::{AgentArgs, Cli, Command, Common, LogFormat, SidecarArgs, TcpArg};
@@ -125,35 +125,39 @@ fn dispatch(cli: Cli) -> u8 {
         None if job_command.is_empty() => run_sidecar(&common, &sidecar),
         None => supervise::run(&common, &sidecar, &agent, &job_command),
         Some(Command::Run { agent, job_command }) => run_agent(&common, &agent, job_command),
-        Some(Command::Checkpoint { json }) => client::checkpoint(&common, json),
-        Some(Command::Status { json }) => client::status(&common, json),
-        Some(Command::List { json }) => history::list(&common, json),
-        Some(Command::Show { id, json }) => history::show(&common, id, json),
-        Some(Command::Diff { from, to, json }) => diff::run(&common, from, to, json),
+        Some(Command::Checkpoint { output }) => client::checkpoint(&common, output.into()),
+        Some(Command::Status { output }) => client::status(&common, output.into()),
+        Some(Command::List { output }) => history::list(&common, output.into()),
+        Some(Command::Show { id, output }) => history::show(&common, id, output.into()),
+        Some(Command::Diff { from, to, output }) => diff::run(&common, from, to, output.into()),
         Some(Command::Export {
             id,
             directory,
-            json,
-        }) => export::run(&common, id, &directory, json),
+            output,
+        }) => export::run(&common, id, &directory, output.into()),
         Some(Command::Verify {
             deep,
             no_quarantine,
-            json,
+            output,
         }) => {
             let quarantine = !no_quarantine;
-            verify::run(&common, VerifyOptions { deep, quarantine }, json)
+            verify::run(&common, VerifyOptions { deep, quarantine }, output.into())
         }
         Some(Command::Prune {
             keep,
             drop_branches,
             dry_run,
-            json,
+            output,
         }) => {
             let rules = Retention {
                 drop_branches,
                 ..keep.rules()
             };
-            prune::run(&common, rules, dry_run, json)
+            let options = CollectOptions {
+                dry_run,
+                ..CollectOptions::default()
+            };
+            prune::run(&common, rules, options, output.into())
         }
         Some(Command::Restore {
             id,
@@ -168,7 +172,7 @@ fn dispatch(cli: Cli) -> u8 {
         },
         Some(Command::Keygen { file }) => keygen::run(&file),
         Some(Command::Init(args)) => init::run(&common, &args),
-        Some(Command::Doctor { criu, json }) => doctor::run(&common, criu, json),
+        Some(Command::Doctor { criu, output }) => doctor::run(&common, criu, output.into()),
     }
 }
 
@@ -214,7 +218,7 @@ fn run_sidecar(common: &Common, sidecar: &SidecarArgs) -> u8 {
         hold_limit: sidecar.hold_limit,
         restarts: sidecar.budget(),
         from: sidecar.from,
-        start_fresh: sidecar.start_fresh,
+        start: sidecar.start(),
         unused_cpu_features: sidecar.without_cpu_features.clone(),
         lease: sidecar.lease,
         node: sidecar.node_name.clone(),

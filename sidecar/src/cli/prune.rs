@@ -5,16 +5,21 @@ use phos_policies::retention::Retention;
 use phos_storage::{CollectOptions, Collected, Job};
 use serde::Serialize;
 
-use super::args::Common;
+use super::args::{Common, Output};
 use super::look::{NOT_LOOKED_AT, local_tier_or_why, open, print_json};
 use super::{exit, fail, runtime};
 use crate::engine;
 use crate::size::human;
 
-pub(super) fn run(common: &Common, rules: Retention, dry_run: bool, as_json: bool) -> u8 {
+pub(super) fn run(
+    common: &Common,
+    rules: Retention,
+    options: CollectOptions,
+    output: Output,
+) -> u8 {
     match runtime() {
         Ok(runtime) => runtime.block_on(async {
-            match prune(common, rules, dry_run, as_json).await {
+            match prune(common, rules, options, output).await {
                 Ok(()) => exit::OK,
                 Err(code) => code,
             }
@@ -23,7 +28,12 @@ pub(super) fn run(common: &Common, rules: Retention, dry_run: bool, as_json: boo
     }
 }
 
-async fn prune(common: &Common, rules: Retention, dry_run: bool, as_json: bool) -> Result<(), u8> {
+async fn prune(
+    common: &Common,
+    rules: Retention,
+    options: CollectOptions,
+    output: Output,
+) -> Result<(), u8> {
     let mut job = open(common).await?;
     let there = job.state().await.map_err(|e| super::look::job_failed(&e))?;
     if there.tail == 0 {
@@ -36,18 +46,14 @@ async fn prune(common: &Common, rules: Retention, dry_run: bool, as_json: bool) 
             exit::NOT_FOUND,
         ));
     }
-    if !dry_run {
+    if !options.dry_run {
         // It is written to: it must be fit for that, and of the current format.
-        let options = common.store_options(super::look::key(common)?);
-        let store = engine::open_store_of(&common.job, &common.store(), options, None)
+        let store_options = common.store_options(super::look::key(common)?);
+        let store = engine::open_store_of(&common.job, &common.store(), store_options, None)
             .await
             .map_err(|e| fail(&e, exit::engine(&e)))?;
         job = store.job(common.job.clone());
     }
-    let options = CollectOptions {
-        dry_run,
-        ..CollectOptions::default()
-    };
     let done = collect(&job, rules, options).await?;
     // The tier keeps its newest few of each branch by itself.
     let local = match rules.drop_branches {
@@ -56,16 +62,17 @@ async fn prune(common: &Common, rules: Retention, dry_run: bool, as_json: bool) 
     };
     // What was done is said whatever came of the tier.
     let there = local.as_ref().ok().and_then(Option::as_ref);
-    if as_json {
-        print_json(&Report {
+    match output {
+        Output::Json => print_json(&Report {
             store: &done,
             local: there,
-        });
-    } else {
-        print(&done, dry_run);
-        if let Some(local) = there {
-            println!("and of the checkpoints on this machine alone:");
-            print(local, dry_run);
+        }),
+        Output::Text => {
+            print(&done, options);
+            if let Some(local) = there {
+                println!("and of the checkpoints on this machine alone:");
+                print(local, options);
+            }
         }
     }
     local.map(drop)
@@ -114,8 +121,8 @@ fn numbers(numbers: &[phos_storage::CheckpointNumber]) -> String {
     text.join(" ")
 }
 
-fn print(done: &Collected, dry_run: bool) {
-    let would = if dry_run { "would be " } else { "" };
+fn print(done: &Collected, options: CollectOptions) {
+    let would = if options.dry_run { "would be " } else { "" };
     println!("kept         {}", numbers(&done.kept));
     println!("{would}removed  {}", numbers(&done.removed));
     println!(
@@ -144,7 +151,7 @@ fn print(done: &Collected, dry_run: bool) {
         println!(
             "what an earlier collection wrote down (record {}) is damaged, and {} decided once more: {}",
             past.number,
-            if dry_run { "would be" } else { "was" },
+            if options.dry_run { "would be" } else { "was" },
             past.reason
         );
     }

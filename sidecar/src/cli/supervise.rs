@@ -30,7 +30,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::args::{AgentArgs, Common, SidecarArgs, TcpArg};
 use super::{exit, fail};
-use crate::engine::{self, Interval};
+use crate::engine::{self, Interval, Start};
 use crate::preemption::Cloud;
 
 /// Set for children; tells them to end with their supervisor.
@@ -72,7 +72,7 @@ pub(super) fn run(
             Ok(key) => key,
             Err(code) => return code,
         };
-        if let Err(code) = check(common, key, sidecar.start_fresh).await {
+        if let Err(code) = check(common, key, sidecar.start()).await {
             return code;
         }
         match supervise(common, sidecar, agent, command).await {
@@ -83,13 +83,15 @@ pub(super) fn run(
 }
 
 /// Before anything starts: the run directory and the store.
-async fn check(common: &Common, key: Option<Key>, start_fresh: bool) -> Result<(), u8> {
+async fn check(common: &Common, key: Option<Key>, start: Start) -> Result<(), u8> {
     let checks = async {
         engine::make_run_dir(&common.run_dir, &common.job)?;
         let (store, options) = (common.store(), common.store_options(key));
-        let known = match start_fresh {
-            true => None,
-            false => engine::known_history(&common.run_dir, &common.state_dir, &common.job, &store),
+        let known = match start {
+            Start::Fresh => None,
+            Start::Resume => {
+                engine::known_history(&common.run_dir, &common.state_dir, &common.job, &store)
+            }
         };
         let opened = engine::open_store_of(&common.job, &store, options, known).await;
         match opened {

@@ -10,7 +10,7 @@ use phos_storage::{
 };
 use serde::Serialize;
 
-use super::args::Common;
+use super::args::{Common, Output};
 use super::look::{Found, job_failed, local_tier, open_and_compare, print_json};
 use super::{exit, runtime};
 use crate::engine::{self, CheckpointId, Reading, Tier};
@@ -27,10 +27,10 @@ struct Report<'a> {
     rollback: Option<Rollback>,
 }
 
-pub(super) fn run(common: &Common, options: VerifyOptions, as_json: bool) -> u8 {
+pub(super) fn run(common: &Common, options: VerifyOptions, output: Output) -> u8 {
     match runtime() {
         Ok(runtime) => runtime.block_on(async {
-            match verify(common, options, as_json).await {
+            match verify(common, options, output).await {
                 Ok(code) | Err(code) => code,
             }
         }),
@@ -80,13 +80,13 @@ impl Progress {
     }
 }
 
-async fn verify(common: &Common, options: VerifyOptions, as_json: bool) -> Result<u8, u8> {
+async fn verify(common: &Common, options: VerifyOptions, output: Output) -> Result<u8, u8> {
     let Found { job, rollback } = open_and_compare(common).await?;
     // One that cannot be opened has been said.
     let local = local_tier(common).await?;
-    let (store, quarantined) = verify_one(&job, Tier::Remote, options).await?;
-    if !as_json {
-        print(&store, Tier::Remote, options.deep, quarantined);
+    let (store, done) = verify_one(&job, Tier::Remote, options).await?;
+    if output == Output::Text {
+        print(&store, Tier::Remote, done);
     }
     // What fails there does not hide what the store has.
     let local = match local {
@@ -94,14 +94,14 @@ async fn verify(common: &Common, options: VerifyOptions, as_json: bool) -> Resul
         None => None,
     };
     let found = local.as_ref().and_then(|local| local.as_ref().ok());
-    if as_json {
-        print_json(&Report {
+    match (output, found) {
+        (Output::Json, _) => print_json(&Report {
             store: &store,
             local: found.map(|(verified, _)| verified),
             rollback,
-        });
-    } else if let Some((verified, quarantined)) = found {
-        print(verified, Tier::Local, options.deep, *quarantined);
+        }),
+        (Output::Text, Some((verified, done))) => print(verified, Tier::Local, *done),
+        (Output::Text, None) => {}
     }
     // What is missing at the log's end is damage as well, which only a machine that saw it notices.
     let sound = store.is_sound()
@@ -114,8 +114,12 @@ async fn verify(common: &Common, options: VerifyOptions, as_json: bool) -> Resul
     })
 }
 
-/// Verifies a history. Also whether what is damaged there was to be quarantined and could be.
-async fn verify_one(job: &Job, tier: Tier, options: VerifyOptions) -> Result<(Verified, bool), u8> {
+/// Verifies a history. Also the options that were carried out: without quarantine where that was refused.
+async fn verify_one(
+    job: &Job,
+    tier: Tier,
+    mut options: VerifyOptions,
+) -> Result<(Verified, VerifyOptions), u8> {
     let hold = job
         .hold_all(&engine::reader("verify"), engine::unix_millis())
         .await
@@ -131,7 +135,6 @@ async fn verify_one(job: &Job, tier: Tier, options: VerifyOptions) -> Result<(Ve
     let held = Reading::keep(hold);
     let progress = Progress::new();
     let add = |step| progress.add(step);
-    let mut quarantined = options.quarantine;
     let mut outcome = job.verify(options, engine::unix_millis(), &add).await;
     if let Err(JobError::Store(fault)) = &outcome
         && options.quarantine
@@ -139,17 +142,13 @@ async fn verify_one(job: &Job, tier: Tier, options: VerifyOptions) -> Result<(Ve
     {
         // Who may only read is told what there is to be told.
         progress.bar.set_position(0);
-        quarantined = false;
-        let options = VerifyOptions {
-            quarantine: false,
-            ..options
-        };
+        options.quarantine = false;
         outcome = job.verify(options, engine::unix_millis(), &add).await;
     }
     progress.bar.finish_and_clear();
     held.release().await;
     let verified = outcome.map_err(|e| job_failed(&e))?;
-    Ok((verified, quarantined))
+    Ok((verified, options))
 }
 
 /// Said of what is not in the store.
@@ -160,14 +159,14 @@ fn place(tier: Tier) -> &'static str {
     }
 }
 
-fn print(verified: &Verified, tier: Tier, deep: bool, quarantined: bool) {
+fn print(verified: &Verified, tier: Tier, options: VerifyOptions) {
     let id = |&number: &CheckpointNumber| CheckpointId { tier, number }.to_string();
     println!(
         "verified     {} packs{}, {}{}",
         verified.packs,
         place(tier),
         human(verified.pack_bytes),
-        if deep {
+        if options.deep {
             format!(", {} chunks read", verified.chunks)
         } else {
             "; their chunks were not read (--deep does)".into()
@@ -197,7 +196,7 @@ fn print(verified: &Verified, tier: Tier, deep: bool, quarantined: bool) {
         );
     }
     if !verified.is_sound() {
-        if quarantined {
+        if options.quarantine {
             println!(
                 "quarantined  restores pass it over, and the next checkpoint stores what it held again"
             );

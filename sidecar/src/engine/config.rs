@@ -23,6 +23,15 @@ pub enum Interval {
     Auto,
 }
 
+/// How the job starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// It resumes from a checkpoint, or begins with its first step where it has none.
+    Resume,
+    /// It begins with its first step, whatever checkpoints there are or should be.
+    Fresh,
+}
+
 /// The configuration of a sidecar, from its command line.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -44,8 +53,8 @@ pub struct Config {
     pub restarts: RestartBudget,
     /// Resume from this checkpoint first.
     pub from: Option<CheckpointId>,
-    /// Begin with the job's first step, whatever checkpoints there are or should be.
-    pub start_fresh: bool,
+    /// How the job starts.
+    pub start: Start,
     /// CPU features that the job does not use although it could find them, as `/proc/cpuinfo` names them.
     pub unused_cpu_features: Vec<String>,
     /// How long another node waits for this one, which did not renew its lease; zero: not at all.

@@ -74,7 +74,7 @@ use self::tiers::Tiers;
 
 use crate::preemption;
 
-pub use self::config::{CheckpointId, Config, Interval, Tier};
+pub use self::config::{CheckpointId, Config, Interval, Start, Tier};
 pub use self::error::EngineError;
 pub use self::reading::{Reading, reader};
 pub use self::restore::checks;
@@ -166,8 +166,8 @@ impl Requests {
 struct ResumeOptions {
     /// Resume from this checkpoint first.
     from: Option<CheckpointId>,
-    /// Begin with the job's first step, whatever checkpoints there are or should be.
-    start_fresh: bool,
+    /// How the job starts.
+    start: Start,
     /// CPU features that the job does not use although it could find them, as `/proc/cpuinfo` names them.
     unused_cpu_features: Vec<String>,
 }
@@ -176,7 +176,7 @@ impl ResumeOptions {
     /// The job was started: what comes after a crash now is its newest checkpoint.
     fn had_its_turn(&mut self) {
         self.from = None;
-        self.start_fresh = false;
+        self.start = Start::Resume;
     }
 }
 

@@ -17,7 +17,7 @@ use super::checkpoint::InProgress;
 use super::checkpoint::buffer::Buffer;
 use super::checkpoint::interval::ChosenInterval;
 use super::checkpoint::planning::Planning;
-use super::config::{Config, Tier};
+use super::config::{Config, Start, Tier};
 use super::control::socket::{self, Control, Wanted};
 use super::control::status::{Report, Shared};
 use super::error::EngineError;
@@ -52,7 +52,7 @@ pub(super) async fn engine(config: Config) -> Result<Option<(Engine, Control)>, 
         ..ScheduleConfig::default()
     })?;
     let history = KnownHistory::new(&directory, &config.state_dir, &config.job, &config.store);
-    let known = recall(&history, config.start_fresh);
+    let known = recall(&history, config.start);
     warn_of_plain_store(&config);
     let local_encoding = Arc::new(Adaptive::default());
     // Encodes for the store what comes from this machine's disk; without that tier it is the same.
@@ -89,7 +89,7 @@ pub(super) async fn engine(config: Config) -> Result<Option<(Engine, Control)>, 
             node: Node::new(config.node.as_deref()),
             keeper: None,
             history,
-            fresh: config.start_fresh,
+            fresh: config.start == Start::Fresh,
         },
         tiers: Tiers {
             replication: replication.filter(|_| local.is_some()),
@@ -119,7 +119,7 @@ pub(super) async fn engine(config: Config) -> Result<Option<(Engine, Control)>, 
         },
         resume: ResumeOptions {
             from: config.from,
-            start_fresh: config.start_fresh,
+            start: config.start,
             unused_cpu_features: config.unused_cpu_features,
         },
         run: JobRun {
@@ -143,15 +143,15 @@ pub(super) async fn engine(config: Config) -> Result<Option<(Engine, Control)>, 
 }
 
 /// What this machine remembers of the job's history, which the store must show.
-fn recall(history: &KnownHistory, start_fresh: bool) -> Option<Known> {
+fn recall(history: &KnownHistory, start: Start) -> Option<Known> {
     let mut remembered = history.recall();
     match remembered {
         // Also where this sidecar replaces one that was started with it.
-        Some(r) if start_fresh && r.fresh => tracing::info!(
+        Some(r) if start == Start::Fresh && r.fresh => tracing::info!(
             "--start-fresh counts once: what was begun with it is expected in the store. To begin anew once more, give another \
              --job name"
         ),
-        Some(_) if start_fresh => {
+        Some(_) if start == Start::Fresh => {
             history.forget();
             remembered = None;
         }

@@ -197,7 +197,7 @@ impl CredentialsChain {
         {
             return Ok(held.clone());
         }
-        self.renew(now, held.is_some()).await
+        self.renew(now, held.as_ref()).await
     }
 
     /// Renews what is still good.
@@ -205,8 +205,9 @@ impl CredentialsChain {
         let now = self.inner.time.now();
         // Another may have done it meanwhile.
         let wanted = |held: &Held| held.renew_at.is_some_and(|at| now >= at);
-        if self.held().as_ref().is_some_and(wanted)
-            && let Err(error) = self.renew(now, true).await
+        let held = self.held();
+        if held.as_ref().is_some_and(wanted)
+            && let Err(error) = self.renew(now, held.as_ref()).await
             && let Some(held) = self.held()
         {
             self.keep(held, &error, self.inner.time.now());
@@ -237,8 +238,12 @@ impl CredentialsChain {
         self.hold(held)
     }
 
-    async fn renew(&self, now: SystemTime, had_some: bool) -> Result<Held, CredentialsError> {
-        let asked = tokio::time::timeout(ASK_TIME, self.ask(had_some)).await;
+    async fn renew(
+        &self,
+        now: SystemTime,
+        before: Option<&Held>,
+    ) -> Result<Held, CredentialsError> {
+        let asked = tokio::time::timeout(ASK_TIME, self.ask(before)).await;
         let (source, credentials) = asked.unwrap_or_else(|_| {
             Err(CredentialsError::Failed {
                 from: "the sources of credentials".into(),
@@ -266,7 +271,10 @@ impl CredentialsChain {
         }))
     }
 
-    async fn ask(&self, had_some: bool) -> Result<(&'static str, Credentials), CredentialsError> {
+    async fn ask(
+        &self,
+        before: Option<&Held>,
+    ) -> Result<(&'static str, Credentials), CredentialsError> {
         let mut tried = Vec::new();
         for Source { name, provider } in &self.inner.sources {
             match provider.provide_credentials().await {
@@ -291,13 +299,12 @@ impl CredentialsChain {
         }
         // What there was a while ago is away for a while (a metadata service that does not answer).
         let tried = tried.join(", ");
-        Err(if had_some {
-            CredentialsError::Failed {
+        Err(match before {
+            Some(_) => CredentialsError::Failed {
                 from: tried,
                 detail: "none of them has any now".into(),
-            }
-        } else {
-            CredentialsError::None { tried }
+            },
+            None => CredentialsError::None { tried },
         })
     }
 

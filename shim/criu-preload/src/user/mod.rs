@@ -129,9 +129,12 @@ pub unsafe extern "C" fn mknod(
         // SAFETY: what the caller gave.
         unsafe { call(libc::SYS_mknodat, arguments) }
     };
-    let is_harmless = mode & libc::S_IFMT == libc::S_IFIFO && mode & SET_IDS == 0;
+    let as_root = match (mode & libc::S_IFMT, mode & SET_IDS) {
+        (libc::S_IFIFO, 0) => AsRoot::Harmless,
+        _ => AsRoot::Never,
+    };
     // SAFETY: what the caller gave.
-    unsafe { by_path(libc::AT_FDCWD, path, AsRoot::if_harmless(is_harmless), task) }
+    unsafe { by_path(libc::AT_FDCWD, path, as_root, task) }
 }
 
 /// Directories have no name of CRIU's.
@@ -243,16 +246,18 @@ pub unsafe extern "C" fn rename(old: *const c_char, new: *const c_char) -> c_int
     };
     // SAFETY: what the caller gave.
     let places = unsafe { [Place::new(here, old), Place::new(here, new)] };
-    let is_of_job = !places.iter().flatten().all(Place::is_kept);
-    of_job(is_of_job, task)
+    if places.iter().flatten().all(Place::is_kept) {
+        return answer(task());
+    }
+    as_user(task)
 }
 
-/// Does something as the job's user, if it is the job's.
-fn of_job(is_of_job: bool, task: impl Fn() -> c_long) -> c_int {
+/// Does something of the job's, as its user.
+fn as_user(task: impl Fn() -> c_long) -> c_int {
     answer(match job() {
-        Err(refused) if is_of_job => refused,
-        Ok(Some(user)) if is_of_job => user.run(task),
-        _ => task(),
+        Err(refused) => refused,
+        Ok(Some(user)) => user.run(task),
+        Ok(None) => task(),
     })
 }
 
@@ -275,7 +280,10 @@ pub unsafe extern "C" fn fchmodat(
         // SAFETY: what the caller gave.
         unsafe { call(libc::SYS_fchmodat, arguments) }
     };
-    let as_root = AsRoot::if_harmless(mode & SET_IDS == 0);
+    let as_root = match mode & SET_IDS {
+        0 => AsRoot::Harmless,
+        _ => AsRoot::Never,
+    };
     // SAFETY: what the caller gave.
     unsafe { by_path(directory, path, as_root, task) }
 }
@@ -304,9 +312,12 @@ pub unsafe extern "C" fn fchownat(
         // SAFETY: what the caller gave.
         unsafe { call(libc::SYS_fchownat, arguments) }
     };
-    let to_user = matches!(job(), Ok(Some(user)) if owner == user.uid && user.is_in(group));
+    let as_root = match job() {
+        Ok(Some(user)) if owner == user.uid && user.is_in(group) => AsRoot::Harmless,
+        _ => AsRoot::Never,
+    };
     // SAFETY: what the caller gave.
-    unsafe { by_path(directory, path, AsRoot::if_harmless(to_user), task) }
+    unsafe { by_path(directory, path, as_root, task) }
 }
 
 /// # Safety
@@ -343,10 +354,14 @@ pub unsafe extern "C" fn chdir(path: *const c_char) -> c_int {
     let place = unsafe { Place::new(libc::AT_FDCWD, path) };
     let is_of_job =
         |place: Place<'_>| place.is_absolute() && !place.path.to_bytes().starts_with(b"/proc/");
-    of_job(place.is_some_and(is_of_job), || {
+    let task = || {
         // SAFETY: what the caller gave.
         unsafe { call(libc::SYS_chdir, [path as c_long]) }
-    })
+    };
+    if !place.is_some_and(is_of_job) {
+        return answer(task());
+    }
+    as_user(task)
 }
 
 /// By a path in `/proc`, to what CRIU has opened without looking whether it can be read.
@@ -367,7 +382,10 @@ pub unsafe extern "C" fn inotify_add_watch(file: c_int, path: *const c_char, mas
         let found = Descriptor::of(unsafe { open_at(libc::AT_FDCWD, path, flags, 0) })?;
         Some(found.stat()?.st_uid == user.uid)
     };
-    of_job(is_users_own() != Some(true), task)
+    if is_users_own() == Some(true) {
+        return answer(task());
+    }
+    as_user(task)
 }
 
 /// A process that watches everything that is opened is root's, and does not belong to a user's job.
@@ -382,7 +400,7 @@ pub unsafe extern "C" fn fanotify_mark(
     directory: c_int,
     path: *const c_char,
 ) -> c_int {
-    of_job(true, || {
+    as_user(|| {
         let mask = mask.cast_signed();
         let arguments = [
             file.into(),
@@ -418,12 +436,16 @@ unsafe fn by_address(
     address: *const libc::sockaddr,
     length: libc::socklen_t,
 ) -> c_int {
-    // SAFETY: what the caller gave.
-    of_job(unsafe { is_local(address, length) }, || {
+    let task = || {
         let arguments = [socket.into(), address as c_long, length.into()];
         // SAFETY: what the caller gave.
         unsafe { call(number, arguments) }
-    })
+    };
+    // SAFETY: what the caller gave.
+    if unsafe { !is_local(address, length) } {
+        return answer(task());
+    }
+    as_user(task)
 }
 
 /// # Safety
@@ -463,10 +485,14 @@ pub unsafe extern "C" fn listen(socket: c_int, backlog: c_int) -> c_int {
         let arguments = [socket.into(), level.into(), name.into(), domain, size];
         call(libc::SYS_getsockopt, arguments)
     };
-    of_job(asked == 0 && domain == libc::AF_UNIX, || {
+    let task = || {
         // SAFETY: numbers only.
         unsafe { call(libc::SYS_listen, [socket.into(), backlog.into()]) }
-    })
+    };
+    if asked != 0 || domain != libc::AF_UNIX {
+        return answer(task());
+    }
+    as_user(task)
 }
 
 /// # Safety
@@ -478,11 +504,15 @@ pub unsafe extern "C" fn socketpair(
     protocol: c_int,
     pair: *mut [c_int; 2],
 ) -> c_int {
-    of_job(domain == libc::AF_UNIX, || {
+    let task = || {
         let arguments = [domain.into(), kind.into(), protocol.into(), pair as c_long];
         // SAFETY: what the caller gave.
         unsafe { call(libc::SYS_socketpair, arguments) }
-    })
+    };
+    if domain != libc::AF_UNIX {
+        return answer(task());
+    }
+    as_user(task)
 }
 
 #[cfg(test)]

@@ -24,14 +24,13 @@ pub(super) enum AsRoot {
     Never,
 }
 
-impl AsRoot {
-    /// Harmless or never, by whether it is harmless.
-    pub(super) fn if_harmless(is_harmless: bool) -> Self {
-        match is_harmless {
-            true => Self::Harmless,
-            false => Self::Never,
-        }
-    }
+/// What a directory on a way is to the name at its end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Level {
+    /// It holds the name.
+    Parent,
+    /// It is above the directory that does.
+    Ancestor,
 }
 
 /// The flags of `open` that make something.
@@ -154,11 +153,12 @@ impl Descriptor {
     }
 
     /// Whether nothing in a directory can be put in the place of something else by this user.
-    fn is_kept_from(&self, user: &Ids, is_last: bool) -> bool {
+    fn is_kept_from(&self, user: &Ids, level: Level) -> bool {
         let Some(stat) = self.stat() else {
             return false;
         };
-        let only_own = stat.st_mode & libc::S_ISVTX != 0 && !is_last;
+        // The next directory on the way exists, while the name at its end may yet be made.
+        let only_own = stat.st_mode & libc::S_ISVTX != 0 && level == Level::Ancestor;
         let by_all = stat.st_mode & 0o002 != 0;
         // With a list of rights these bits are the most that it gives to anybody.
         let by_group =
@@ -289,7 +289,7 @@ impl<'a> Place<'a> {
                     return None;
                 }
             }
-            kept = kept && at.is_kept_from(user, false);
+            kept = kept && at.is_kept_from(user, Level::Ancestor);
             if !kept && at.stat()?.st_uid != user.uid && !at.is_for(user, libc::X_OK) {
                 return None;
             }
@@ -299,7 +299,7 @@ impl<'a> Place<'a> {
             let next = unsafe { open_at(at.0, part.as_ptr(), WALK | libc::O_DIRECTORY, 0) };
             at = Descriptor::of(next)?;
         }
-        let kept = kept && at.is_kept_from(user, true);
+        let kept = kept && at.is_kept_from(user, Level::Parent);
         let own = at.stat()?.st_uid == user.uid;
         if !kept && !own && !at.is_for(user, libc::X_OK) {
             return None;

@@ -14,7 +14,7 @@ use phos_protocol::agent::AttemptError;
 
 use super::held::{Held, Said};
 use super::room::{self, Need};
-use super::{Job, PATIENCE, Urgency, again};
+use super::{Job, PATIENCE, Shown, Urgency, again};
 
 /// What the looks of late saw of too little room.
 #[derive(Debug)]
@@ -42,7 +42,8 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Looks whether there is room, besides `resident` bytes of host memory. `is_shown`: a stop showed that there is no room.
+    /// Looks whether there is room, besides `resident` bytes of host memory. `shown`: what a stop showed, after which the
+    /// estimate is not asked.
     ///
     /// # Errors
     /// There is none, or it seems so: look again.
@@ -50,7 +51,7 @@ impl Estimate {
         &mut self,
         job: &Job<'_>,
         resident: u64,
-        is_shown: bool,
+        shown: Option<&Shown>,
         now: Instant,
     ) -> Result<(), AttemptError> {
         let with = |native| {
@@ -64,7 +65,7 @@ impl Estimate {
         if let Err(error) = with(known.fold(0, u64::saturating_add)) {
             return Err(self.once_it_stays(error, now));
         }
-        let is_asked = job.urgency == Urgency::Scheduled && !is_shown && !self.is_wrong;
+        let is_asked = job.urgency == Urgency::Scheduled && shown.is_none() && !self.is_wrong;
         if !is_asked || job.usage.is_empty() {
             self.tight = None;
             return Ok(());
@@ -207,7 +208,7 @@ mod tests {
             };
             let now = self.start + Duration::from_secs_f64(seconds);
             loop {
-                let seen = self.estimate.check(&job, 0, false, now);
+                let seen = self.estimate.check(&job, 0, None, now);
                 match &seen {
                     // A busy machine.
                     Err(AttemptError::Soon(why)) if why.contains("NVML") => {}

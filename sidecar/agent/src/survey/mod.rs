@@ -175,8 +175,7 @@ impl Survey {
         self.ask_the_driver(job, now)?;
         check_ranks(job, &tree.processes)?;
         let resident = tree.anonymous_bytes() + tree::carried_bytes(&tree.processes);
-        self.estimate
-            .check(job, resident, self.shown.is_some(), now)
+        self.estimate.check(job, resident, self.shown.as_ref(), now)
     }
 
     fn ask_the_driver(&mut self, job: &Job<'_>, now: Instant) -> Result<(), AttemptError> {

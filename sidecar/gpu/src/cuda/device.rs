@@ -12,7 +12,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use cudarc::driver::sys;
-use phos_protocol::types::GpuUuid;
+use phos_protocol::types::{self, GpuUuid};
 
 use super::api::{Api, Context, DevicePointer, Handle};
 use super::digest::Kernel;
@@ -169,7 +169,7 @@ pub(super) struct CudaGpu {
     /// The unit in which memory is created, in bytes.
     pub(super) granularity: u64,
     /// Whether network cards reach memory that is created for that.
-    rdma: bool,
+    pub(super) rdma: bool,
 }
 
 // SAFETY: the driver's contexts and handles may be used from any thread; every method makes the
@@ -293,9 +293,11 @@ impl Gpu for CudaGpu {
         Ok(Allocation::import(&self, fd, bytes)?)
     }
 
-    fn create(self: Arc<Self>, bytes: u64, rdma: bool) -> Result<Arc<dyn DeviceMemory>, GpuError> {
-        let rdma = rdma && self.rdma;
-        Ok(Allocation::exportable(&self, bytes, rdma)?)
+    fn create(
+        self: Arc<Self>,
+        allocation: &types::Allocation,
+    ) -> Result<Arc<dyn DeviceMemory>, GpuError> {
+        Ok(Allocation::exportable(&self, allocation)?)
     }
 
     fn scratch(self: Arc<Self>, bytes: u64) -> Result<Arc<dyn DeviceMemory>, GpuError> {

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
 use cudarc::driver::sys;
-use phos_protocol::types::GpuUuid;
+use phos_protocol::types::{self, GpuUuid};
 
 use super::api::{DevicePointer, Handle};
 use super::device::{CudaGpu, Export};
@@ -54,13 +54,13 @@ impl Allocation {
         Self::mapped(gpu, handle, bytes, Some(fd))
     }
 
-    /// Memory that is exported.
+    /// Memory that is exported, like an allocation of the job's.
     pub(super) fn exportable(
         gpu: &Arc<CudaGpu>,
-        bytes: u64,
-        rdma: bool,
+        allocation: &types::Allocation,
     ) -> Result<Arc<Self>, GpuError> {
-        let api = gpu.api;
+        let (api, bytes) = (gpu.api, allocation.bytes);
+        let rdma = allocation.rdma && gpu.rdma;
         let handle = Self::create(gpu, bytes, &gpu.allocation_prop(Export::Fd { rdma }))?;
         let mut raw: RawFd = -1;
         // SAFETY: the driver stores an int; `handle` was created exportable just now.

@@ -13,13 +13,16 @@ use phos_protocol::agent::AttemptError;
 use phos_protocol::types::GpuUuid;
 use phos_storage::{CheckpointNumber, CommitError, JobError, UnixMillis};
 
-use super::stop::HOLD;
+use super::pipeline::Control;
 use crate::engine::Tier;
 use crate::engine::control::status::{CheckpointReport, Unprotected};
 use crate::engine::memory::registry::TableError;
 use crate::engine::session::link::LinkError;
 use crate::engine::session::{Session, Stop, WaitError};
 use crate::engine::{CheckpointId, Engine, EngineError, utc};
+
+/// The time for what must leave the GPU before the job may continue. Below the agent's own patience.
+pub(super) const HOLD: Duration = Duration::from_secs(100);
 
 /// A checkpoint that is visible.
 pub(in crate::engine) struct Stored {
@@ -363,4 +366,16 @@ pub(super) type PartsMs = BTreeMap<String, f64>;
 
 pub(super) fn ms(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
+}
+
+/// The cause of a failure whose work was cancelled: who ended it, and why.
+pub(super) fn cancelled(control: &Control) -> Cause {
+    Cause::Cancelled {
+        reason: control.reason().unwrap_or_default(),
+        by: if control.was_for_others() {
+            Canceller::Job
+        } else {
+            Canceller::Fault
+        },
+    }
 }

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use phos_policies::tries::{Answer, Haste, Next, Tries, TriesConfig, Try};
+use phos_policies::tries::{Answer, Haste, Moment, Next, Tries, TriesConfig, Try};
 use phos_protocol::agent::{AttemptError, Process, QuiesceTime, ToAgent, ToSidecar};
 use phos_protocol::shim::{Refusal, Sequence, WatchTime};
 
@@ -60,11 +60,14 @@ impl Session<'_> {
         let mut tries = Tries::new(config, self.engine.habit, haste, self.engine.now());
         loop {
             let current = tries.current();
-            let waited = self.run_on(current, &tries).await?;
+            let moment = self.run_on(current, &tries).await?;
             let began = Instant::now();
             self.attempt.held_since = Some(began);
-            let hold = tries.bound(waited);
-            let length = if waited { hold } else { current.length };
+            let hold = tries.bound(moment);
+            let length = match moment {
+                Moment::HavingWaited => hold,
+                Moment::Any => current.length,
+            };
             let time = QuiesceTime {
                 timeout_ms: millis(length),
                 hold_ms: millis(hold),
@@ -77,7 +80,7 @@ impl Session<'_> {
                 },
                 outcome => {
                     if outcome.is_ok() {
-                        tries.succeeded(waited, &mut self.engine.habit);
+                        tries.succeeded(moment, &mut self.engine.habit);
                     }
                     return outcome;
                 }
@@ -88,6 +91,7 @@ impl Session<'_> {
             let now = self.engine.now();
             match tries.after(answer, held, &mut self.engine.habit, now) {
                 Next::Try(next) => {
+                    let waited = moment == Moment::HavingWaited;
                     tracing::debug!(cause = %error, waited, ?next, "the job is asked again");
                     self.attempt.seq += 1;
                 }
@@ -104,13 +108,13 @@ impl Session<'_> {
         }
     }
 
-    /// Lets the job run before a try; ends early when somebody wants an end. True: the job has just waited for its work.
-    async fn run_on(&mut self, next: Try, tries: &Tries) -> Result<bool, Cause> {
+    /// Lets the job run before a try; ends early when somebody wants an end.
+    async fn run_on(&mut self, next: Try, tries: &Tries) -> Result<Moment, Cause> {
         if !next.pause.is_zero() {
             self.until_moment(None, next.pause).await?;
         }
         if next.watch.is_zero() {
-            return Ok(false);
+            return Ok(Moment::Any);
         }
         let seq = self.attempt.seq;
         let time = WatchTime {
@@ -121,20 +125,20 @@ impl Session<'_> {
         self.link.send(&ToAgent::Watch { seq, time })?;
         // When the time is over, the job may have been held a moment ago.
         let time = next.watch + tries.glance() * 2;
-        let waited = self.until_moment(Some(seq), time).await;
-        if waited.is_err() {
+        let moment = self.until_moment(Some(seq), time).await;
+        if moment.is_err() {
             let time = WatchTime::OVER;
             self.link.send(&ToAgent::Watch { seq, time })?;
         }
-        waited
+        moment
     }
 
-    /// Waits for the moment that was asked for, no longer than `time`. False: it did not come.
+    /// Waits for the moment that was asked for, no longer than `time`: [`Moment::Any`] if it did not come.
     async fn until_moment(
         &mut self,
         wanted: Option<Sequence>,
         time: Duration,
-    ) -> Result<bool, Cause> {
+    ) -> Result<Moment, Cause> {
         let until = Instant::now() + time;
         // Then the signal was heard.
         let ending = self.termination.is_some();
@@ -147,12 +151,15 @@ impl Session<'_> {
                     if let (ToSidecar::Moment { seq, waited }, Some(wanted)) = (&packet.0, wanted)
                         && *seq == wanted
                     {
-                        return Ok(*waited);
+                        return Ok(match waited {
+                            true => Moment::HavingWaited,
+                            false => Moment::Any,
+                        });
                     }
                     self.event_while_waiting(packet).await?;
                     if self.termination.is_some() && !ending {
                         // No time for a better moment.
-                        return Ok(false);
+                        return Ok(Moment::Any);
                     }
                 }
                 () = stop_wanted(signals, Duration::ZERO), if !ending => {
@@ -161,7 +168,7 @@ impl Session<'_> {
                 () = at(time_is_up) => {
                     return Err(Cause::Unquiet("the job is to end, and has not fallen quiet".into()));
                 }
-                () = tokio::time::sleep_until(until.into()) => return Ok(false),
+                () = tokio::time::sleep_until(until.into()) => return Ok(Moment::Any),
             }
         }
     }

@@ -17,7 +17,7 @@ use phos_storage::CheckpointWriter;
 
 use super::drain::{Drains, Ready, plan};
 use super::name::Named;
-use super::outcome::{Canceller, Cause, Measured, PartsMs, ms};
+use super::outcome::{Cause, HOLD, Measured, PartsMs, cancelled, ms};
 use super::pipeline::{self, Control};
 use super::quiesce::Insist;
 use super::store::Work;
@@ -29,8 +29,6 @@ use crate::engine::session::{Session, WaitError};
 pub(super) const DUMP: Duration = Duration::from_secs(600);
 /// Attach, all processes.
 const ATTACH: Duration = Duration::from_secs(150);
-/// The time for what must leave the GPU before the job may continue. Below the agent's own patience.
-pub(super) const HOLD: Duration = Duration::from_secs(100);
 /// Fewer bytes drained in a stop say nothing about the link.
 const TELLING: u64 = 64 << 20;
 
@@ -280,18 +278,6 @@ impl Session<'_> {
             let reserve = self.engine.planning.reserve.entry(uuid).or_default();
             *reserve = freed.max(*reserve);
         }
-    }
-}
-
-/// The cause of a failure whose work was cancelled: who ended it, and why.
-pub(super) fn cancelled(control: &Control) -> Cause {
-    Cause::Cancelled {
-        reason: control.reason().unwrap_or_default(),
-        by: if control.was_for_others() {
-            Canceller::Job
-        } else {
-            Canceller::Fault
-        },
     }
 }
 

@@ -15,9 +15,8 @@ use tokio::task::JoinHandle;
 
 use super::cpu_image;
 use super::drain::Drains;
-use super::outcome::{Cause, Consequence, Failed, Measured, PartsMs, Stored, ms};
+use super::outcome::{Cause, Consequence, Failed, Measured, PartsMs, Stored, cancelled, ms};
 use super::pipeline::{Control, Sink};
-use super::stop::cancelled;
 use crate::engine::Tier;
 use crate::engine::control::status::CheckpointReport;
 use crate::engine::image::{self, Described, Parts};

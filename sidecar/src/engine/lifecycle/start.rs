@@ -3,6 +3,7 @@
 use phos_protocol::agent::{ToAgent, ToSidecar};
 
 use super::Outcome;
+use crate::engine::Start;
 use crate::engine::restore::Occasion;
 use crate::engine::session::{ANSWER, Session, Stop, WaitError};
 
@@ -24,12 +25,12 @@ impl Session<'_> {
 
     /// `--start-fresh` counts once: left in a script, it must not throw away what the job does from then on.
     async fn once_fresh(&mut self) -> Result<(), Stop> {
-        if self.engine.resume.start_fresh && self.engine.job.began_afresh().await? {
+        if self.engine.resume.start == Start::Fresh && self.engine.job.began_afresh().await? {
             tracing::warn!(
                 "the job's history already began anew with --start-fresh, and is resumed: leave the flag out. To begin anew \
                  once more, give another --job name, or resume from a checkpoint with --from"
             );
-            self.engine.resume.start_fresh = false;
+            self.engine.resume.start = Start::Resume;
         }
         Ok(())
     }
@@ -47,7 +48,7 @@ impl Session<'_> {
         match started {
             Ok(Ok(())) => {
                 tracing::info!(command = self.command.join(" "), "the job was started");
-                self.engine.resume.start_fresh = false;
+                self.engine.resume.start = Start::Resume;
                 self.job_runs();
                 Ok(Outcome::Runs)
             }

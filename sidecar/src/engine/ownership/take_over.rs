@@ -17,7 +17,7 @@ use crate::engine::history::branch::{self, GoBack};
 use crate::engine::history::holder::{agent_of, this_process};
 use crate::engine::session::Session;
 use crate::engine::tiers::local::{LocalTier, LocalTierError};
-use crate::engine::{Engine, EngineError, no_local_tier};
+use crate::engine::{Engine, EngineError, Start, no_local_tier};
 
 /// What was found in the store and on this machine before the take-over.
 struct Before {
@@ -133,7 +133,7 @@ impl Engine {
     async fn before_take_over(&mut self) -> Result<Before, EngineError> {
         // One on this machine is known once the tier is open.
         let mut back = match self.resume.from {
-            _ if self.resume.start_fresh => Some(GoBack::Beginning),
+            _ if self.resume.start == Start::Fresh => Some(GoBack::Beginning),
             Some(id) if id.tier == Tier::Remote => {
                 Some(GoBack::to(&self.job, id).await.map_err(EngineError::Job)?)
             }

@@ -22,7 +22,7 @@ use crate::engine::image::Image;
 use crate::engine::session::{Session, Stop};
 use crate::engine::tiers::Unused;
 use crate::engine::tiers::local::{self, Standing};
-use crate::engine::{CheckpointId, EngineError, Tier, cpu, store_options};
+use crate::engine::{CheckpointId, EngineError, Start, Tier, cpu, store_options};
 
 /// How long memory of a job that was just killed may take to come back.
 pub(super) const RECLAIM: Duration = Duration::from_secs(20);
@@ -36,7 +36,7 @@ const LOOK: Duration = Duration::from_millis(250);
 impl Session<'_> {
     /// The checks of the restore that [`Session::restore_newest`] would begin with; changes nothing.
     pub(in crate::engine) async fn refuse_early(&mut self) -> Result<(), Stop> {
-        if self.engine.job.store().is_discarding() || self.engine.resume.start_fresh {
+        if self.engine.job.store().is_discarding() || self.engine.resume.start == Start::Fresh {
             return Ok(());
         }
         let manifest = match self.engine.resume.from {

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures::StreamExt;
@@ -41,6 +42,18 @@ pub(super) struct Filled {
     pub(super) held: Vec<Held>,
     /// The number of bytes that had to be fetched.
     pub(super) fetched: u64,
+    pub(super) times: FillTimes,
+}
+
+/// How long each part of it took, one after the other.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FillTimes {
+    /// Making device memory, and finding out what of the old one is right.
+    pub(super) memory: Duration,
+    /// Fetching chunks and putting them in place.
+    pub(super) transfer: Duration,
+    /// Digesting everything on the GPUs.
+    pub(super) verify: Duration,
 }
 
 /// The places that a checkpoint's bytes go to.
@@ -68,11 +81,13 @@ pub(super) async fn fill(
         progress,
     } = target;
     let (wanted, assigned) = (image.memory.clone(), assigned.clone());
+    let began = Instant::now();
     let made = {
         let (gpus, naming) = (gpus.clone(), reader.naming());
         blocking(move || make(&wanted, &assigned, &reusable, &gpus, &naming)).await?
     };
     let Made { held, present } = made;
+    let memory = began.elapsed();
 
     // Where each chunk of the table goes.
     let mut places: HashMap<u32, Vec<Place>> = HashMap::new();
@@ -104,15 +119,26 @@ pub(super) async fn fill(
                 .push(Place::File(number, extent.offset));
         }
     }
+    let began = Instant::now();
     let fetched = transfer(reader, places, files, gpus, progress).await?;
+    let transfer = began.elapsed();
 
+    let began = Instant::now();
     let check = {
-        let (gpus, memory, held) = (gpus.clone(), image.memory.clone(), held.clone());
+        let (gpus, wanted, held) = (gpus.clone(), image.memory.clone(), held.clone());
         let naming = reader.naming();
-        move || verify(&memory, &held, &gpus, &naming)
+        move || verify(&wanted, &held, &gpus, &naming)
     };
     blocking(check).await?;
-    Ok(Filled { held, fetched })
+    Ok(Filled {
+        held,
+        fetched,
+        times: FillTimes {
+            memory,
+            transfer,
+            verify: began.elapsed(),
+        },
+    })
 }
 
 async fn blocking<T: Send + 'static>(
@@ -156,8 +182,7 @@ fn make(
             }
             None => {
                 let uuid = assigned.get(&wanted.gpu).copied().unwrap_or(wanted.gpu);
-                Arc::clone(gpus.get(uuid)?.gpu())
-                    .create(wanted.allocation.bytes, wanted.allocation.rdma)?
+                Arc::clone(gpus.get(uuid)?.gpu()).create(&wanted.allocation)?
             }
         };
         held.push(Held {
@@ -292,7 +317,14 @@ async fn transfer(
     let mut stream = reader.fetch(places.keys().copied().collect::<Vec<_>>());
     let mut fetched = 0;
     let mut failed = None;
-    'fetching: while let Some(chunk) = stream.next().await {
+    // Which of the two sides the other one waits for.
+    let (mut reading, mut writing) = (Duration::ZERO, Duration::ZERO);
+    'fetching: loop {
+        let asked = Instant::now();
+        let next = stream.next().await;
+        let got = Instant::now();
+        reading += got - asked;
+        let Some(chunk) = next else { break };
         let (index, bytes) = match chunk {
             Ok(chunk) => chunk,
             Err(e) => {
@@ -316,7 +348,9 @@ async fn transfer(
                 break 'fetching;
             }
         }
+        writing += got.elapsed();
     }
+    tracing::debug!(?reading, ?writing, "all chunks were fetched");
     drop((to_files, to_gpus));
     for worker in workers {
         let outcome = worker

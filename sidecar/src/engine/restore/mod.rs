@@ -51,7 +51,7 @@ use phos_storage::{JobError, Manifest, PackCache, Reader};
 use self::admit::{RECLAIM, host_room};
 use self::checks::CheckError;
 use self::error::{RestoreError, parse};
-use self::fill::{Target, fill};
+use self::fill::{FillTimes, Target, fill};
 use self::hand_over::aliases;
 use self::select::{Found, Order, has_moved, newest, note_damage};
 use super::Tier;
@@ -79,6 +79,8 @@ enum Pass {
 struct Restored {
     /// How long each step of the agent's part took.
     times: RestoreTimes,
+    /// How long it took before that to bring the image here.
+    filling: FillTimes,
     /// The job's device memory, as it was filled for the restore.
     held: Vec<Held>,
     /// Bytes of the image that were not on the GPU any more.
@@ -337,6 +339,7 @@ impl Session<'_> {
     ) {
         let Restored {
             times,
+            filling,
             held,
             fetched,
             local: Served { here, in_memory },
@@ -349,6 +352,9 @@ impl Session<'_> {
             fetched,
             cached = here,
             in_memory,
+            memory_ms = filling.memory.as_millis(),
+            transfer_ms = filling.transfer.as_millis(),
+            verify_ms = filling.verify.as_millis(),
             files_ms = times.files_ns / 1_000_000,
             criu_ms = times.criu_ns / 1_000_000,
             control_ms = times.control_restore_ns / 1_000_000,
@@ -417,6 +423,7 @@ impl Session<'_> {
             .set_aliases(aliases(&image.extra, &assigned));
         Ok(Restored {
             times,
+            filling: filled.times,
             held: filled.held,
             fetched: filled.fetched,
             local: Served {

@@ -104,11 +104,11 @@ impl Session<'_> {
         })
     }
 
-    /// The checkpoints of this run, on this machine and in the store, newest first; of two that are one, that on this
-    /// machine comes first.
+    /// The checkpoints of this run below another in the order, on this machine and in the store, newest first; of two that are
+    /// one, that on this machine comes first.
     ///
-    /// While the store cannot be read, only those on this machine count, if the newest of all is among them and was not `tried`.
-    async fn listed(&self, tried: bool) -> Result<Vec<(Order, CheckpointId)>, JobError> {
+    /// While the store cannot be read, only those on this machine count, if the newest of all is among them and is not left out.
+    async fn listed(&self, below: Option<Order>) -> Result<Vec<(Order, CheckpointId)>, JobError> {
         let mut all = Vec::new();
         if let Some(local) = self.engine.tiers.local_history() {
             match local.list().await {
@@ -131,7 +131,7 @@ impl Session<'_> {
             }
             Err(e @ JobError::Store(_))
                 if !e.is_permanent()
-                    && !tried
+                    && below.is_none()
                     && all
                         .iter()
                         .any(|(_, c)| c.created >= self.engine.tiers.newest) =>
@@ -146,6 +146,7 @@ impl Session<'_> {
             (self.order(id, c.created), id)
         };
         let mut all: Vec<(Order, CheckpointId)> = all.into_iter().map(ordered).collect();
+        all.retain(|(order, _)| below.is_none_or(|below| *order < below));
         all.sort_by_key(|(order, _)| std::cmp::Reverse(*order));
         Ok(all)
     }
@@ -190,10 +191,7 @@ impl Session<'_> {
                 held,
             }));
         }
-        for (order, id) in self.listed(below.is_some()).await? {
-            if below.is_some_and(|below| order >= below) {
-                continue;
-            }
+        for (_, id) in self.listed(below).await? {
             match self.chosen(id).await {
                 Ok(found) => return Ok(Some(found)),
                 Err(JobError::Removed { .. }) => {}

@@ -7,7 +7,7 @@
 
 use std::time::{Duration, Instant};
 
-use phos_policies::copies::Copies as Policy;
+use phos_policies::copies::{Copies as Policy, Urgency};
 use phos_policies::schedule::Trigger;
 use phos_storage::{CheckpointNumber, CopyError, Epoch, GiveWay, Job, JobError};
 use tokio::task::JoinHandle;
@@ -50,12 +50,15 @@ impl Replication {
 
     /// A checkpoint is visible on this machine.
     pub(super) fn stored_here(&mut self, trigger: Trigger) {
-        self.policy.stored_here(trigger != Trigger::Interval);
+        self.policy.stored_here(match trigger {
+            Trigger::Interval => Urgency::Scheduled,
+            Trigger::OnDemand | Trigger::Preemption | Trigger::Terminate => Urgency::Immediate,
+        });
     }
 
     /// What a sidecar before this one left on this machine goes to the store as soon as can be.
     pub(in crate::engine) fn found_here(&mut self) {
-        self.policy.stored_here(true);
+        self.policy.stored_here(Urgency::Immediate);
     }
 
     /// A checkpoint went to the store at once.

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use super::kernel::{Target, Window};
-use super::layout::PIECE;
+use super::layout::{PIECE, Piece};
 
 /// The place that content is read from.
 #[derive(Debug)]
@@ -20,21 +20,6 @@ pub(super) enum Source {
     Shared(File),
     /// What CRIU copied: the file that it wrote.
     Copied(File),
-}
-
-/// A piece of content: at most [`PIECE`] bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Piece {
-    /// The index of the source that it is read from.
-    pub(super) source: usize,
-    /// The address or offset in the source, in bytes.
-    pub(super) from: u64,
-    /// The index of the file of pages that it is written to.
-    pub(super) target: usize,
-    /// The offset in that file, in bytes.
-    pub(super) at: u64,
-    /// The length of the piece, in bytes.
-    pub(super) length: u64,
 }
 
 /// The most pieces that are read in one call.

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use super::copy::Piece;
 use crate::criu::memory::Run;
 
 /// Pages that lie somewhere.
@@ -18,6 +17,21 @@ pub(super) struct Content {
 
 /// Bytes of the largest piece: what a core's cache holds.
 pub(super) const PIECE: u64 = 1 << 20;
+
+/// A piece of content: at most [`PIECE`] bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Piece {
+    /// The index of the source that it is read from.
+    pub(super) source: usize,
+    /// The address or offset in the source, in bytes.
+    pub(super) from: u64,
+    /// The index of the file of pages that it is written to.
+    pub(super) target: usize,
+    /// The offset in that file, in bytes.
+    pub(super) at: u64,
+    /// The length of the piece, in bytes.
+    pub(super) length: u64,
+}
 
 /// The layout of a file of pages.
 #[derive(Debug, PartialEq, Eq)]

@@ -33,9 +33,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use self::copy::{Piece, Source};
+use self::copy::Source;
 use self::kernel::Target;
-use self::layout::{Content, Placed, lay_out, without};
+use self::layout::{Content, Piece, Placed, lay_out, without};
 use self::turns::Turns;
 use crate::criu::memory::{self, Area, Kind, PAGE, PageMap, Run};
 use crate::proc::{self, Mapping};
