@@ -11,7 +11,7 @@ use std::sync::Mutex;
 use crate::abi::{self, Handle};
 use crate::sync::lock;
 use crate::table::{Entry, real, tracked};
-use crate::{capture, control, gate, memory, mode, peers};
+use crate::{capture, gate, memory, mode, peers, stack};
 
 #[derive(Debug, Clone, Copy)]
 struct Context {
@@ -142,7 +142,7 @@ fn gone(context: usize) {
     memory::native::context_gone(context);
     memory::ipc::context_gone(context);
     memory::plain::context_gone(context);
-    control::context_gone(context);
+    stack::forget(context);
 }
 
 /// # Safety

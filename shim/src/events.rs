@@ -20,7 +20,7 @@ use crate::memory::Relaxed;
 use crate::sync::lock;
 use crate::table::{Entry, real, tracked};
 use crate::unsupported::{self, Reason};
-use crate::{control, gate, mode};
+use crate::{gate, mode};
 
 /// The first bytes of the shim's own handles, with the version of what follows: the process and its instance.
 const MAGIC: [u8; 8] = *b"phosIPE1";
@@ -140,7 +140,7 @@ pub unsafe fn cuIpcGetEventHandle(entry: Entry, handle: *mut IpcHandle, event: H
         let mut bytes = [0; 64];
         bytes[..8].copy_from_slice(&MAGIC);
         bytes[8..16].copy_from_slice(&u64::from(mode::process()).to_le_bytes());
-        bytes[16..24].copy_from_slice(&control::instance().to_le_bytes());
+        bytes[16..24].copy_from_slice(&mode::instance().to_le_bytes());
         // SAFETY: the caller's promise that a handle can be written there.
         unsafe { handle.write_unaligned(IpcHandle(bytes)) };
         return abi::SUCCESS;
@@ -162,7 +162,7 @@ pub unsafe fn cuIpcGetEventHandle(entry: Entry, handle: *mut IpcHandle, event: H
 pub unsafe fn cuIpcOpenEventHandle(entry: Entry, event: *mut Handle, handle: IpcHandle) -> u32 {
     if mode::active() && handle.0[..8] == MAGIC {
         let own = handle.0[8..16] == u64::from(mode::process()).to_le_bytes()
-            && handle.0[16..24] == control::instance().to_le_bytes();
+            && handle.0[16..24] == mode::instance().to_le_bytes();
         if own {
             return abi::INVALID_CONTEXT;
         }

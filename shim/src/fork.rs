@@ -5,7 +5,7 @@
 
 use std::ffi::CStr;
 
-use crate::{control, gate, mode, moment};
+use crate::{gate, link, mode, moment};
 
 /// The prefix of the paths of the driver's device files.
 const DRIVER_FILES: &[u8] = b"/dev/nvidia";
@@ -27,7 +27,7 @@ unsafe extern "C" fn in_child() {
         return;
     }
     mode::set_inert();
-    control::link::close_in_child();
+    link::close_in_child();
     gate::reset_in_child();
     moment::reset_in_child();
     replace_files();

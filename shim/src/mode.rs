@@ -1,6 +1,6 @@
-//! Whether the shim sleeps, works or stands aside in this process.
+//! Whether the shim sleeps, works or stands aside in this process, and which process that is.
 
-use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use phos_protocol::types::MemberId;
 
@@ -14,6 +14,7 @@ const INERT: u8 = 2;
 
 static MODE: AtomicU8 = AtomicU8::new(SLEEPING);
 static PROCESS: AtomicU32 = AtomicU32::new(0);
+static INSTANCE: AtomicU64 = AtomicU64::new(0);
 
 /// Claims the one start of this process: true for the caller that has to do it.
 pub fn claim_start() -> bool {
@@ -51,4 +52,14 @@ pub fn process() -> u32 {
 /// This process, named across the machines of the job.
 pub fn member() -> MemberId {
     MemberId::here(process())
+}
+
+/// The number that tells this process from another that gets its PID, as the agent was told it.
+pub fn instance() -> u64 {
+    INSTANCE.load(Ordering::Relaxed)
+}
+
+/// Chooses that number: once, before the agent is told.
+pub fn set_instance(number: u64) {
+    INSTANCE.store(number, Ordering::Relaxed);
 }

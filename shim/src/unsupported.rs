@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use crate::control::link;
 use crate::interpose::guard;
+use crate::link;
 use crate::sync::lock;
 
 /// A use of the driver for which no checkpoint can be taken.

@@ -8,11 +8,10 @@ use std::os::fd::{AsFd, OwnedFd};
 use phos_protocol::shim::Refusal;
 use phos_protocol::types::AllocationKey;
 
-use super::stack;
 use crate::abi::{self, AccessDesc};
 use crate::registry::{self, Origin};
 use crate::table::real;
-use crate::{instances, log, mode};
+use crate::{instances, log, mode, stack};
 
 /// An attach that began with the first packet of memory.
 #[derive(Debug)]

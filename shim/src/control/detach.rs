@@ -2,10 +2,9 @@
 
 use phos_protocol::shim::Refusal;
 
-use super::stack;
 use crate::registry::{self, Origin};
 use crate::table::real;
-use crate::{abi, log};
+use crate::{abi, log, stack};
 
 /// Unmaps and releases. On failure part of it is done, and the registry says which.
 pub fn detach() -> Result<(), Refusal> {

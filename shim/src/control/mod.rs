@@ -13,9 +13,7 @@
 
 mod attach;
 mod detach;
-pub mod link;
 mod quiesce;
-mod stack;
 mod synchronizer;
 mod usage;
 mod watch;
@@ -25,7 +23,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+
 use std::time::{Duration, Instant};
 
 use phos_protocol::channel::{self, RecvError};
@@ -41,7 +39,7 @@ use watch::Watch;
 use crate::interpose::{bypass, export_table, guard};
 use crate::memory::Relaxed;
 use crate::table::real;
-use crate::{abi, gate, log, mode, registry, unsupported};
+use crate::{abi, gate, link, log, mode, registry, unsupported};
 
 /// How often the path is looked at while the job runs without an agent.
 const LOOK_RUNNING: Duration = Duration::from_secs(1);
@@ -78,11 +76,6 @@ pub fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> std::io::Resul
     result.map(drop)
 }
 
-/// A context is gone: another may get its address.
-pub fn context_gone(context: usize) {
-    stack::forget(context);
-}
-
 /// Starts the control thread.
 pub fn start(path: PathBuf) -> std::io::Result<()> {
     // As in a release, which does not unwind: a thread of the shim that is gone would leave the job's behind a closed gate.
@@ -100,13 +93,6 @@ pub fn start(path: PathBuf) -> std::io::Result<()> {
         Control::new(path).run();
         drop(relaxed);
     })
-}
-
-static INSTANCE: AtomicU64 = AtomicU64::new(0);
-
-/// The number that tells this process from another that gets its PID, as the agent was told it.
-pub fn instance() -> u64 {
-    INSTANCE.load(Ordering::Relaxed)
 }
 
 /// How far the process is in a checkpoint: what the gate is closed for, if it is.
@@ -153,7 +139,7 @@ impl Control {
             random = now.map_or(0, |d| d.as_nanos() as u64).to_ne_bytes();
         }
         let instance = u64::from_ne_bytes(random);
-        INSTANCE.store(instance, Ordering::Relaxed);
+        mode::set_instance(instance);
         let devices = devices();
         Self {
             path,

@@ -12,12 +12,12 @@ use phos_protocol::channel::{BATCH, SHIM_FDS};
 use phos_protocol::shim::{QuiesceFacts, Refusal, Sequence, TableEntry, ToAgent, ToShim};
 use phos_protocol::types::AllocationKey;
 
-use super::{Control, End, Phase, link, receive, say, synchronizer};
+use super::{Control, End, Phase, receive, say, synchronizer};
 use crate::interpose::bypass;
 use crate::registry::{self, Origin};
 use crate::table::real;
 use crate::unsupported::{self, Reason};
-use crate::{abi, capture, context, driver, gate, instances, log, memory, mode};
+use crate::{abi, capture, context, driver, gate, instances, link, log, memory, mode};
 
 /// How long the gate is watched without sleeping: calls in flight are usually a matter of microseconds.
 const SPIN: Duration = Duration::from_micros(200);

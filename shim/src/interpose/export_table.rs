@@ -9,7 +9,7 @@
 use std::ffi::c_void;
 use std::sync::Mutex;
 
-use crate::control::link;
+use crate::link;
 use crate::sync::lock;
 use crate::table::{Entry, tracked};
 use crate::{abi, gate};

@@ -20,11 +20,11 @@ use phos_protocol::types::{AllocationKey, MemberId};
 use super::share::{TRIES, adopt, ask};
 use super::{Relaxed, give_back};
 use crate::abi::{self, AccessDesc, IpcHandle};
-use crate::control::link::{self, AskError};
+use crate::link::{self, AskError};
 use crate::sync::lock;
 use crate::table::real;
 use crate::unsupported::{self, Reason};
-use crate::{context, control, gate, instances, log, mode, peers, registry};
+use crate::{context, gate, instances, log, mode, peers, registry};
 
 /// The first bytes of the shim's own handles, with the version of what follows.
 const MAGIC: [u8; 8] = *b"phosIPC1";
@@ -118,7 +118,7 @@ pub fn make(pointer: u64) -> Option<Result<IpcHandle, u32>> {
             let allocation = registry::describe(mode::member(), plain.allocation, physical);
             let place = Place {
                 key: allocation.key,
-                instance: control::instance(),
+                instance: mode::instance(),
                 offset: base - start,
                 bytes: plain.requested,
             };
@@ -193,7 +193,7 @@ fn open_place(place: Place, flags: u32) -> Result<u64, u32> {
         return Err(abi::INVALID_VALUE);
     }
     // As the driver: whoever made it has the memory already.
-    if place.key.owner == mode::member() && place.instance == control::instance() {
+    if place.key.owner == mode::member() && place.instance == mode::instance() {
         return Err(abi::INVALID_CONTEXT);
     }
     if let Some(pointer) = again(context, place) {

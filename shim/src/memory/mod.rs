@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use crate::abi::{self, AllocationProp};
-use crate::control::link;
+use crate::link;
 use crate::registry::{Dropped, Origin};
 use crate::sync::lock;
 use crate::table::real;

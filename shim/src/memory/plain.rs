@@ -7,7 +7,7 @@ use phos_protocol::types::AllocationKind;
 
 use super::{Abilities, Relaxed, abilities, with_retry};
 use crate::abi::{self, AccessDesc, AllocationProp};
-use crate::control::link;
+use crate::link;
 use crate::registry::slab::LARGEST;
 use crate::registry::{self, Gone, Origin, Physical, Plain};
 use crate::sync::lock;

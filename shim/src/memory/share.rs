@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
 use phos_protocol::types::{Allocation, AllocationKind};
 
 use crate::abi;
-use crate::control::link::{self, AskError};
+use crate::link::{self, AskError};
 use crate::registry::{self, Origin, Physical};
 use crate::table::{Entry, real, tracked};
 use crate::unsupported::{self, Reason};
