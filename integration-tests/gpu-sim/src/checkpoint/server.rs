@@ -21,8 +21,8 @@ use crate::memory::space::HostKind;
 use crate::sync::{lock, read, spawn, write};
 use std::collections::BTreeSet;
 use std::fs;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 const RUNNING: i32 = 0;
@@ -91,9 +91,15 @@ impl State {
     }
 }
 
-/// Starts the serving thread.
+/// Starts the serving thread. Callers know it by its name, which a thread takes when it first runs: on a busy machine that may be
+/// after the program's first steps.
 pub fn start(driver: &'static Driver) -> bool {
-    spawn(THREAD_NAME, move || serve(driver))
+    let (runs, it_runs) = mpsc::channel();
+    let thread = move || {
+        let _ = runs.send(());
+        serve(driver);
+    };
+    spawn(THREAD_NAME, thread) && it_runs.recv().is_ok()
 }
 
 fn serve(driver: &'static Driver) {
