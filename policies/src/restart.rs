@@ -3,8 +3,10 @@
 //! # Rules
 //!
 //! * In no window of the given length are there more restarts than the budget allows.
-//! * The wait doubles with each restart in the window, up to a cap; jitter, given by the caller, takes up to half of it
-//!   away, so that many nodes do not come back in step.
+//! * The first restart in the window does not wait: what ends a job once in a long time is over by then, and each second before
+//!   the restore is lost to training.
+//! * From the second on, the wait doubles with each restart in the window, up to a cap; jitter, given by the caller, takes up to
+//!   half of it away, so that many nodes do not come back in step.
 //! * Memory: one time for each allowed restart.
 
 use std::collections::VecDeque;
@@ -19,14 +21,14 @@ pub struct RestartBudget {
     pub max_restarts: u32,
     /// Length of the window.
     pub window: Duration,
-    /// Wait before the first restart.
+    /// Wait before the second restart in the window. The first does not wait.
     pub backoff_base: Duration,
     /// The longest wait before a restart.
     pub backoff_cap: Duration,
 }
 
 impl Default for RestartBudget {
-    /// Five restarts an hour, after 1 s to 60 s.
+    /// Five restarts an hour, the first at once, the others after 1 s to 60 s.
     fn default() -> Self {
         Self {
             max_restarts: 5,
@@ -72,8 +74,34 @@ impl Restarts {
         }
     }
 
+    /// How long a restart waits at most that has so many before it in the window.
+    fn wait(&self, before: u32) -> Duration {
+        let RestartBudget {
+            backoff_base,
+            backoff_cap,
+            ..
+        } = self.budget;
+        before.checked_sub(1).map_or(Duration::ZERO, |times| {
+            doubling(backoff_base, backoff_cap, times)
+        })
+    }
+
     /// Decides about a crash at `now`. `jitter` is any number, evenly distributed.
     pub fn on_crash(&mut self, now: Duration, jitter: u64) -> Decision {
+        self.decide(now, jitter, Self::wait)
+    }
+
+    /// Decides about a restore that failed at `now`: it would fail again at once, so that the first one waits as well.
+    pub fn on_failed_restore(&mut self, now: Duration, jitter: u64) -> Decision {
+        self.decide(now, jitter, |this, before| this.wait(before.max(1)))
+    }
+
+    fn decide(
+        &mut self,
+        now: Duration,
+        jitter: u64,
+        wait: impl Fn(&Self, u32) -> Duration,
+    ) -> Decision {
         let window = self.budget.window;
         while self
             .recent
@@ -86,7 +114,7 @@ impl Restarts {
         if restarts >= self.budget.max_restarts {
             return Decision::GiveUp { restarts };
         }
-        let wait = doubling(self.budget.backoff_base, self.budget.backoff_cap, restarts);
+        let wait = wait(self, restarts);
         let part = (jitter >> 32) as u32;
         let off = Duration::from_nanos((wait.as_nanos().min(u128::from(u64::MAX)) as u64) / 2)
             .mul_f64(f64::from(part) / f64::from(u32::MAX));
@@ -112,7 +140,7 @@ mod tests {
         };
         let mut it = Restarts::new(budget);
         let mut now = Duration::ZERO;
-        for (attempt, wait) in [(1, 1), (2, 2), (3, 4)] {
+        for (attempt, wait) in [(1, 0), (2, 1), (3, 2)] {
             let after = Duration::from_secs(wait);
             assert_eq!(it.on_crash(now, 0), Decision::Restart { after, attempt });
             now += after;
@@ -122,6 +150,14 @@ mod tests {
             it.on_crash(now + budget.window, 0),
             Decision::Restart { attempt: 1, .. }
         ));
+        let second = Duration::from_secs(1);
+        assert_eq!(
+            Restarts::new(budget).on_failed_restore(now, 0),
+            Decision::Restart {
+                after: second,
+                attempt: 1
+            }
+        );
         let mut none = Restarts::new(RestartBudget {
             max_restarts: 0,
             ..budget
@@ -148,7 +184,9 @@ mod tests {
                 now += Duration::from_millis(gap);
                 if let Decision::Restart { after, attempt } = it.on_crash(now, jitter) {
                     prop_assert!(after <= budget.backoff_cap);
-                    prop_assert!(after * 2 + Duration::from_nanos(2) >= doubling(budget.backoff_base, budget.backoff_cap, attempt - 1));
+                    let most = it.wait(attempt - 1);
+                    prop_assert!(after <= most && after * 2 + Duration::from_nanos(2) >= most);
+                    prop_assert!(attempt > 1 || after.is_zero());
                     now += after;
                     restarts.push(now);
                 }

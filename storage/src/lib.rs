@@ -114,7 +114,7 @@ pub use names::{
 pub use options::{Compute, Pacer, StoreOptions};
 pub use pack::{PackError, PackIndex, PackIndexEntry};
 pub use probe::ProbeError;
-pub use reader::{ReadError, Reader};
+pub use reader::{Batch, ReadError, Reader};
 pub use retry::RetryPolicy;
 pub use store::{OpenError, Store};
 pub use verify::{DamagedPack, Verified, VerifyOptions, VerifyProgress};

@@ -4,12 +4,14 @@
 //! * [`failpoint`]: where a test lets a process die or wait;
 //! * [`host_memory`]: how much memory there is;
 //! * [`peer`]: who is at the other end of a socket;
+//! * [`mapped`]: writing to a file from many threads;
 //! * [`mask`]: commands without the secrets in them.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 pub mod failpoint;
 pub mod host_memory;
+pub mod mapped;
 pub mod mask;
 pub mod peer;
 pub mod run_dir;

@@ -25,8 +25,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use async_recursion::async_recursion as boxed;
 use bytes::{Bytes, BytesMut};
+use futures::future::BoxFuture;
 use futures::stream::{self, BoxStream};
-use futures::{StreamExt, TryStreamExt};
+use futures::{FutureExt, StreamExt, TryStreamExt};
 
 use self::places::{Order, Places, Span};
 use crate::Digest;
@@ -133,6 +134,9 @@ impl ReadError {
     }
 }
 
+/// Chunks that were fetched together, with their numbers in the manifest's table.
+pub type Batch = Vec<(u32, Bytes)>;
+
 /// Reads the chunks of one checkpoint. Cheap to clone.
 #[derive(Clone)]
 pub struct Reader {
@@ -213,33 +217,55 @@ impl Reader {
         &self,
         indices: impl IntoIterator<Item = u32>,
     ) -> BoxStream<'static, Result<(u32, Bytes), ReadError>> {
-        let (zeros, spans) = match self.plan(indices) {
-            Ok(plan) => plan,
+        let batches = match self.batches(indices) {
+            Ok(batches) => batches,
             Err(error) => return stream::once(async { Err(error) }).boxed(),
         };
-        let reader = self.clone();
-        let fetches = self.places.job().options().fetches.max(1);
-        let checkpoint = self.checkpoint;
-        let crypt = self.places.job().crypt().clone();
-        let zeros = stream::iter(zeros)
-            .map(move |(index, chunk)| Ok((index, zeros_of(&crypt, checkpoint, &chunk)?)));
-        let fetched = stream::iter(spans)
-            .map(move |span| {
-                let reader = reader.clone();
-                async move { reader.fetch_anywhere(span).await }
-            })
-            .buffer_unordered(fetches)
+        let fetched = stream::iter(batches)
+            .buffer_unordered(self.width())
             .map_ok(|chunks| stream::iter(chunks.into_iter().map(Ok)))
             .try_flatten();
         let mut failed = false;
-        zeros
-            .chain(fetched)
+        fetched
             .take_while(move |item| {
                 let go_on = !failed;
                 failed = item.is_err();
                 std::future::ready(go_on)
             })
             .boxed()
+    }
+
+    /// The same chunks, a future for each range, for a caller that puts each batch where it belongs beside the others: a stream
+    /// whose consumer is busy asks for nothing. It drives [`width`](Self::width) of them at once; see the module's documentation
+    /// on memory.
+    ///
+    /// # Errors
+    /// A number that is not in the table.
+    pub fn batches(
+        &self,
+        indices: impl IntoIterator<Item = u32>,
+    ) -> Result<
+        impl Iterator<Item = BoxFuture<'static, Result<Batch, ReadError>>> + Send + 'static,
+        ReadError,
+    > {
+        let (zeros, spans) = self.plan(indices)?;
+        let (checkpoint, crypt) = (self.checkpoint, self.places.job().crypt().clone());
+        let zeros = zeros.into_iter().map(move |(index, chunk)| {
+            let zeros = zeros_of(&crypt, checkpoint, &chunk);
+            std::future::ready(zeros.map(|bytes| vec![(index, bytes)])).boxed()
+        });
+        let reader = self.clone();
+        let fetched = spans.into_iter().map(move |span| {
+            let reader = reader.clone();
+            async move { reader.fetch_anywhere(span).await }.boxed()
+        });
+        Ok(zeros.chain(fetched))
+    }
+
+    /// How many ranges are fetched at once.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.places.job().options().fetches.max(1)
     }
 
     /// Reads a whole object of at most `cap` bytes: for small ones.
@@ -312,7 +338,7 @@ impl Reader {
     }
 
     /// The chunks of a span from its place, or from others that have them.
-    async fn fetch_anywhere(&self, span: Span) -> Result<Vec<(u32, Bytes)>, ReadError> {
+    async fn fetch_anywhere(&self, span: Span) -> Result<Batch, ReadError> {
         let mut left = vec![Arc::new(span)];
         let mut chunks = Vec::new();
         let mut own_error = None;
@@ -360,7 +386,7 @@ impl Reader {
         (self.places.get(span.place)).map_or_else(|| self.places.job(), |place| &place.job)
     }
 
-    async fn fetch_span(&self, span: &Arc<Span>) -> Result<Vec<(u32, Bytes)>, ReadError> {
+    async fn fetch_span(&self, span: &Arc<Span>) -> Result<Batch, ReadError> {
         if let Some(near) = self.cached_span(span).await {
             return Ok(near);
         }
@@ -395,7 +421,7 @@ impl Reader {
     }
 
     /// From the nearest cache that has all of it, and has it right.
-    async fn cached_span(&self, span: &Arc<Span>) -> Option<Vec<(u32, Bytes)>> {
+    async fn cached_span(&self, span: &Arc<Span>) -> Option<Batch> {
         let job = self.job_of(span);
         let options = job.options();
         if options.caches.is_empty() {
@@ -420,7 +446,7 @@ impl Reader {
         looked.await.ok().flatten()
     }
 
-    async fn fetch_span_once(&self, span: &Arc<Span>) -> Result<Vec<(u32, Bytes)>, ReadError> {
+    async fn fetch_span_once(&self, span: &Arc<Span>) -> Result<Batch, ReadError> {
         let checkpoint = self.checkpoint;
         let pack = span.pack;
         let job = self.job_of(span);
@@ -461,7 +487,7 @@ fn decode_span(
     checkpoint: CheckpointNumber,
     span: &Span,
     bytes: &Bytes,
-) -> Result<Vec<(u32, Bytes)>, ReadError> {
+) -> Result<Batch, ReadError> {
     let mut decoded = Vec::with_capacity(span.chunks.len());
     for &(index, chunk) in &span.chunks {
         let damaged = |reason: String| ReadError::Damaged {

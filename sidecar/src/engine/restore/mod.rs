@@ -37,6 +37,7 @@ mod error;
 mod fill;
 mod hand_over;
 mod select;
+mod transfer;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -149,7 +150,7 @@ impl Session<'_> {
             if e.may_pass() {
                 let (now, jitter) = (self.engine.now(), random_u64());
                 if let Decision::Restart { after, attempt } =
-                    self.engine.restarts.on_crash(now, jitter)
+                    self.engine.restarts.on_failed_restore(now, jitter)
                 {
                     tracing::error!(
                         error = %e,
