@@ -88,20 +88,16 @@ impl Restarts {
 
     /// Decides about a crash at `now`. `jitter` is any number, evenly distributed.
     pub fn on_crash(&mut self, now: Duration, jitter: u64) -> Decision {
-        self.decide(now, jitter, Self::wait)
+        self.decide(now, jitter, 0)
     }
 
     /// Decides about a restore that failed at `now`: it would fail again at once, so that the first one waits as well.
     pub fn on_failed_restore(&mut self, now: Duration, jitter: u64) -> Decision {
-        self.decide(now, jitter, |this, before| this.wait(before.max(1)))
+        self.decide(now, jitter, 1)
     }
 
-    fn decide(
-        &mut self,
-        now: Duration,
-        jitter: u64,
-        wait: impl Fn(&Self, u32) -> Duration,
-    ) -> Decision {
+    /// Waits as if there had been so many restarts in the window at least.
+    fn decide(&mut self, now: Duration, jitter: u64, at_least: u32) -> Decision {
         let window = self.budget.window;
         while self
             .recent
@@ -114,7 +110,7 @@ impl Restarts {
         if restarts >= self.budget.max_restarts {
             return Decision::GiveUp { restarts };
         }
-        let wait = wait(self, restarts);
+        let wait = self.wait(restarts.max(at_least));
         let part = (jitter >> 32) as u32;
         let off = Duration::from_nanos((wait.as_nanos().min(u128::from(u64::MAX)) as u64) / 2)
             .mul_f64(f64::from(part) / f64::from(u32::MAX));

@@ -49,10 +49,9 @@ fn is_in_memory(file: &File) -> bool {
 
 fn through_mapping(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
     let before = (offset % ALIGNMENT) as usize;
-    let start = i64::try_from(offset - before as u64).map_err(io::Error::other)?;
-    let mapping = Mapping::new(file, start, before + bytes.len())?;
+    let mapping = Mapping::of(file, offset - before as u64, before + bytes.len())?;
     let local = libc::iovec {
-        iov_base: mapping.base.wrapping_byte_add(before),
+        iov_base: mapping.part(before, bytes.len())?,
         iov_len: bytes.len(),
     };
     let remote = libc::iovec {
@@ -70,25 +69,56 @@ fn through_mapping(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
     }
 }
 
-/// A part of a file, mapped while this lives.
-struct Mapping {
+/// A part of a file, or memory of none, mapped while this lives. It is for the kernel to copy into or out of.
+#[derive(Debug)]
+pub struct Mapping {
     base: *mut libc::c_void,
     length: usize,
 }
 
 impl Mapping {
-    fn new(file: &File, start: i64, length: usize) -> io::Result<Self> {
+    /// So many bytes of a file from there on, which is a multiple of the size of a page. What is copied into it is written.
+    ///
+    /// # Errors
+    /// The error that the kernel returns.
+    pub fn of(file: &File, at: u64, length: usize) -> io::Result<Self> {
+        let at = i64::try_from(at).map_err(io::Error::other)?;
+        Self::new(libc::MAP_SHARED, file.as_raw_fd(), at, length)
+    }
+
+    /// Memory of no file.
+    ///
+    /// # Errors
+    /// The error that the kernel returns.
+    pub fn anonymous(length: usize) -> io::Result<Self> {
+        Self::new(libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0, length)
+    }
+
+    fn new(flags: i32, fd: i32, at: i64, length: usize) -> io::Result<Self> {
         let access = libc::PROT_READ | libc::PROT_WRITE;
-        let fd = file.as_raw_fd();
         // SAFETY: a new mapping, wherever the kernel likes.
-        let base = unsafe {
-            let anywhere = std::ptr::null_mut();
-            libc::mmap(anywhere, length, access, libc::MAP_SHARED, fd, start)
-        };
+        let base = unsafe { libc::mmap(std::ptr::null_mut(), length, access, flags, fd, at) };
         if base == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
         Ok(Self { base, length })
+    }
+
+    /// The address of a part of it.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::InvalidInput`]: it is beyond the end.
+    pub fn part(&self, at: usize, length: usize) -> io::Result<*mut libc::c_void> {
+        match at.checked_add(length) {
+            Some(end) if end <= self.length => Ok(self.base.wrapping_byte_add(at)),
+            _ => Err(io::ErrorKind::InvalidInput.into()),
+        }
+    }
+
+    /// Its length in bytes.
+    #[must_use]
+    pub const fn length(&self) -> usize {
+        self.length
     }
 }
 

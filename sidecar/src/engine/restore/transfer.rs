@@ -187,7 +187,9 @@ impl Target {
     fn write_file(&self, number: usize, offset: u64, bytes: &[u8]) -> Result<(), RestoreError> {
         match self.files.get(number) {
             Some(file) => mapped::write(file, bytes, offset).map_err(RestoreError::File),
-            None => Ok(()),
+            None => Err(RestoreError::Image(format!(
+                "the image has no file number {number}"
+            ))),
         }
     }
 
@@ -216,5 +218,56 @@ impl Target {
             rest = others;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt;
+
+    use super::*;
+
+    const LENGTH: usize = 1000;
+    const PLACES: usize = 3 * TOGETHER + 5;
+
+    /// A file with room for each place, and a batch of one chunk that goes to all of them.
+    fn target(file: File, places: impl Iterator<Item = usize>) -> (Arc<Target>, Batch) {
+        file.set_len((PLACES * LENGTH) as u64).unwrap();
+        let places = places.map(|nth| Place::File(nth / PLACES, (nth % PLACES * LENGTH) as u64));
+        let target = Target {
+            places: HashMap::from([(3, places.collect())]),
+            files: vec![file],
+            gpus: Gpus::discover(0),
+        };
+        (Arc::new(target), vec![(3, vec![7; LENGTH].into())])
+    }
+
+    #[tokio::test]
+    async fn a_chunk_with_many_places_is_put_in_all_of_them() {
+        let file = tempfile::tempfile().unwrap();
+        let (target, batch) = target(file.try_clone().unwrap(), 0..PLACES);
+        let done = put_all(&target, batch).await.unwrap();
+        assert_eq!((done.chunks, done.fetched), (1, LENGTH as u64));
+        assert_eq!(done.put, (PLACES * LENGTH) as u64);
+        let mut found = vec![0; PLACES * LENGTH];
+        file.read_exact_at(&mut found, 0).unwrap();
+        assert!(found.iter().all(|byte| *byte == 7));
+    }
+
+    #[tokio::test]
+    async fn a_failure_is_told_when_nobody_writes_any_more() {
+        let file = tempfile::tempfile().unwrap();
+        // The first of them is in a file that the image does not have.
+        let (target, batch) = target(
+            file.try_clone().unwrap(),
+            std::iter::once(PLACES).chain(0..PLACES),
+        );
+        let error = put_all(&target, batch).await.err().unwrap();
+        assert!(error.to_string().contains("no file number 1"), "{error}");
+        assert_eq!(Arc::strong_count(&target), 1);
+        let mut last = [0; LENGTH];
+        file.read_exact_at(&mut last, ((PLACES - 1) * LENGTH) as u64)
+            .unwrap();
+        assert_eq!(last, [7; LENGTH]);
     }
 }

@@ -13,6 +13,7 @@ use std::sync::OnceLock;
 use linux_raw_sys::general::{
     PAGE_IS_FILE, PAGE_IS_PFNZERO, PAGE_IS_PRESENT, PAGE_IS_SWAPPED, page_region, pm_scan_arg,
 };
+use phos_shared::mapped::Mapping;
 use rustix::fs::{AtFlags, FallocateFlags, SeekFrom, StatxFlags};
 use rustix::io::Errno;
 use rustix::ioctl::{Opcode, opcode};
@@ -229,24 +230,14 @@ impl Target {
             return Err(missing());
         }
         let length = usize::try_from(length).map_err(io::Error::other)?;
-        let access = libc::PROT_READ | libc::PROT_WRITE;
-        let null = std::ptr::null_mut();
-        let (flags, fd) = if self.has_space {
-            (libc::MAP_SHARED, self.file.as_raw_fd())
-        } else {
-            (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)
+        let mapping = match self.has_space {
+            true => Mapping::of(&self.file, at, length)?,
+            false => Mapping::anonymous(length)?,
         };
-        let from = i64::try_from(if self.has_space { at } else { 0 }).map_err(io::Error::other)?;
-        // SAFETY: a new mapping, wherever the kernel likes.
-        let base = unsafe { libc::mmap(null, length, access, flags, fd, from) };
-        if base == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
         Ok(Window {
             target: self,
-            base,
+            mapping,
             at,
-            length,
         })
     }
 }
@@ -263,10 +254,9 @@ fn missing() -> io::Error {
 #[derive(Debug)]
 pub(super) struct Window<'a> {
     target: &'a Target,
-    base: *mut libc::c_void,
+    mapping: Mapping,
     /// The offset in the file at which the window begins, in bytes.
     at: u64,
-    length: usize,
 }
 
 impl Window<'_> {
@@ -274,10 +264,7 @@ impl Window<'_> {
     fn part(&self, at: u64, length: usize) -> io::Result<*mut libc::c_void> {
         let at = at.checked_sub(self.at).ok_or_else(missing)?;
         let at = usize::try_from(at).map_err(io::Error::other)?;
-        match at.checked_add(length) {
-            Some(end) if end <= self.length => Ok(self.base.wrapping_byte_add(at)),
-            _ => Err(missing()),
-        }
+        self.mapping.part(at, length).map_err(|_| missing())
     }
 
     /// Copies parts of a process's memory, addresses and lengths, one after another to this offset of the file.
@@ -356,13 +343,14 @@ impl Window<'_> {
         if self.target.has_space {
             return Ok(());
         }
-        let mut done = 0;
-        while done < self.length {
+        let (mut done, length) = (0, self.mapping.length());
+        while done < length {
             let at = i64::try_from(self.at + done as u64).map_err(io::Error::other)?;
-            let from = self.base.wrapping_byte_add(done);
+            let left = length - done;
+            let from = self.mapping.part(done, left)?;
             let fd = self.target.file.as_raw_fd();
             // SAFETY: the rest of the mapping.
-            let written = unsafe { libc::pwrite64(fd, from, self.length - done, at) };
+            let written = unsafe { libc::pwrite64(fd, from, left, at) };
             match usize::try_from(written) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(written) => done += written,
@@ -373,13 +361,6 @@ impl Window<'_> {
             }
         }
         Ok(())
-    }
-}
-
-impl Drop for Window<'_> {
-    fn drop(&mut self) {
-        // SAFETY: mapped by `window` with this length, and not used after.
-        unsafe { libc::munmap(self.base, self.length) };
     }
 }
 
