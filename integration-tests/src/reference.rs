@@ -17,7 +17,7 @@ use crate::trace::LossTrace;
 use crate::world::bin_dir;
 
 /// The programs on which a run's result depends.
-const PROGRAMS: [&str; 2] = ["phos-trainer", "libphos_gpu_sim.so"];
+const PROGRAMS: [&str; 3] = ["phos-trainer", "libphos_gpu_sim.so", "libphos_nccl_sim.so"];
 
 /// The first `steps` steps of the run that `what` describes. `train` makes its log at the path that it is given.
 ///

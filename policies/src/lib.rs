@@ -1,4 +1,4 @@
-//! When and how often to checkpoint, how often to ask a job to fall quiet, how to drain and with how much host memory, whether to restart,
+//! When and how often to checkpoint, how often to ask a job to fall quiet, where its ranks are held, how to drain and with how much host memory, whether to restart,
 //! what fits into a grace time or before a preemption, which checkpoints to keep, how to encode, how fast to send, and how long to wait for another
 //! node.
 //!
@@ -12,6 +12,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 pub mod copies;
+pub mod cut;
 pub mod drain;
 pub mod encoding;
 pub mod host_buffer;

@@ -255,12 +255,11 @@ def render(known, kinds, classes):
     w("];")
     w("")
     for title, constant_name, classes_of in [
-        ("what has a wrapper written by hand", "TRACKED", ("track",)),
+        ("what has a wrapper written by hand, which a newer version would need as well", "TRACKED", ("track",)),
         ("what only passes the gate", "HELD", ("gate", "hold")),
     ]:
-        bases = {base(n) for n in known if kinds[n][0] in classes_of}
-        if classes_of != ("track",):
-            bases -= {base(n) for n in known if kinds[n][0] == "track"}
+        tracked = {base(n) for n in known if kinds[n][0] == "track" and kinds[n][1] not in classes["unknown"]["counted"]}
+        bases = tracked if classes_of == ("track",) else {base(n) for n in known} - tracked
         w(f"/// Names without version and stream suffix of {title}, sorted.")
         w("#[rustfmt::skip]")
         w(f"pub static {constant_name}: [&str; {len(bases)}] = [")

@@ -473,6 +473,12 @@ pub fn close() -> bool {
     known
 }
 
+/// Begins to close, on a thread of the application's that is inside: it makes no other call before the closer has. The closer
+/// still has to [`close`], before it looks who is inside.
+pub fn hold() {
+    GATE.store(CLOSING, Ordering::SeqCst);
+}
+
 /// Closes for every call. False: as with [`close`].
 #[must_use]
 pub fn close_entirely() -> bool {

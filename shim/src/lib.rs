@@ -41,6 +41,7 @@ mod memory;
 mod mode;
 mod moment;
 mod peers;
+mod ranks;
 mod registry;
 mod stack;
 mod sync;

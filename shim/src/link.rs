@@ -197,8 +197,17 @@ pub fn announce(reason: Option<String>) {
 
 /// Tells the agent that a tool has taken the driver's private tables.
 pub fn tell_instrumented() {
+    tell(&ToAgent::Instrumented);
+}
+
+/// The process has a communicator. Where no agent is connected, the next one is told.
+pub fn tell_communicates() {
+    tell(&ToAgent::Communicates);
+}
+
+fn tell(message: &ToAgent) {
     if let Some(socket) = socket()
-        && let Err(error) = send_on(&socket, &ToAgent::Instrumented, &[])
+        && let Err(error) = send_on(&socket, message, &[])
     {
         log::debug!("cannot tell the agent: {error}");
     }

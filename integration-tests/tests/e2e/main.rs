@@ -19,6 +19,7 @@ mod moving;
 mod newcomer;
 mod nodes;
 mod preemption;
+mod ranks;
 mod refusals;
 mod sidecar_death;
 mod slurm;

@@ -11,6 +11,7 @@
 
 mod arrays;
 mod beside;
+mod collective;
 mod companion;
 mod cuda;
 mod data;
@@ -203,6 +204,12 @@ pub(crate) struct Args {
     /// Start this many further trainers, ranks 1 to N, each a process with CUDA of its own; this one is rank 0
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=64))]
     pub rank_processes: u32,
+    /// Meet the other ranks on the GPU at each step, through this NCCL or what looks like it
+    #[arg(long, value_name = "LIBRARY")]
+    pub nccl: Option<PathBuf>,
+    /// How many ranks there are: for the trainer that starts the others
+    #[arg(long, hide = true, default_value_t = 1)]
+    pub ranks: u32,
     /// This process's rank: shifts the seed and the first device; above 0 names the log FILE.rankR, prefixes stdout with
     /// [R]
     #[arg(long, default_value_t = 0)]

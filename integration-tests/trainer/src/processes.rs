@@ -102,6 +102,19 @@ impl ShortLived {
     }
 }
 
+/// What the ranks that this process starts call their job.
+pub(crate) fn name_of_job() -> String {
+    // A restored process has its number again while another has it on another machine: the time tells them apart.
+    static NAME: std::sync::OnceLock<String> = std::sync::OnceLock::new();
+    let new = || {
+        let now = std::time::UNIX_EPOCH
+            .elapsed()
+            .map_or(0, |since| since.as_nanos());
+        format!("{}-{now:x}", std::process::id())
+    };
+    NAME.get_or_init(new).clone()
+}
+
 /// Further trainers, each a process with CUDA of its own, and children of this one.
 #[derive(Debug)]
 pub(crate) struct Ranks(Vec<std::process::Child>);
@@ -111,12 +124,15 @@ impl Ranks {
     pub(crate) fn start(count: u32) -> Result<Self> {
         let parent = std::process::id() as libc::pid_t;
         let program = std::env::current_exe().context("finding this program")?;
+        let name = name_of_job();
         let mut started = Self(Vec::new());
         for rank in 1..=count {
             let mut command = Command::new(&program);
             command.args(std::env::args_os().skip(1));
             // Later options win over earlier ones.
             command.args(["--rank-processes", "0", "--rank", &rank.to_string()]);
+            command.args(["--ranks", &(count + 1).to_string()]);
+            command.env(crate::collective::NAME, &name);
             // SAFETY: prctl and getppid are async-signal-safe.
             unsafe { command.pre_exec(move || die_with_parent(parent)) };
             let child = command
@@ -125,6 +141,32 @@ impl Ranks {
             started.0.push(child);
         }
         Ok(started)
+    }
+
+    /// As a launcher does, ends this process when one of them fails: the others would wait for it.
+    pub(crate) fn watch(&self) -> Result<()> {
+        use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+        let pids: Vec<Pid> = (self.0.iter())
+            .filter_map(|child| Pid::from_raw(child.id().cast_signed()))
+            .collect();
+        let failed = move |pid: &Pid| {
+            // It stays to be waited for.
+            let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+            let ended = waitid(WaitId::Pid(*pid), options).ok().flatten();
+            ended.is_some_and(|status| status.exit_status() != Some(0))
+        };
+        let watch = move || {
+            while !pids.iter().any(&failed) {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+            eprintln!("phos-trainer: a rank failed");
+            std::process::exit(1);
+        };
+        std::thread::Builder::new()
+            .name("ranks".into())
+            .spawn(watch)
+            .context("starting a thread")?;
+        Ok(())
     }
 
     /// Waits for all of them.

@@ -11,6 +11,7 @@ use cudarc::driver::sys;
 use crate::Args;
 use crate::arrays::Arrays;
 use crate::beside::{self, Beside};
+use crate::collective::Collective;
 use crate::companion::{Companion, Part, Request};
 use crate::cuda::{self, CudaUnavailable, Gpu, cu};
 use crate::data::Loader;
@@ -156,6 +157,15 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if let Some(communicator) = args.communicator {
         communicator.imitate()?;
     }
+    if args.nccl.is_some() {
+        ranks.watch()?;
+    }
+    let collective = (args.nccl.as_deref())
+        .map(|library| {
+            let ranks = args.ranks.max(args.rank_processes + 1);
+            Collective::join(&replicas[0].gpu, library, rank, ranks)
+        })
+        .transpose()?;
     let sizes = Sizes {
         count: args.allocations,
         large_every: args.large_every,
@@ -188,7 +198,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let mut shown = Vec::new();
     let mut steps = 0;
     for step in 0..args.steps {
-        if args.finish_at.as_deref().is_some_and(Path::exists) {
+        let finishes = args.finish_at.as_deref().is_some_and(Path::exists);
+        let is_last = match &collective {
+            Some(collective) => collective.is_last(&replicas[0].gpu, step, finishes)?,
+            None => finishes,
+        };
+        if is_last {
             break;
         }
         steps = step + 1;
@@ -204,6 +219,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             random ^= variable.step(step)?;
         }
         random ^= companions.step(step)?;
+        if let Some(collective) = &collective {
+            random ^= collective.step(&replicas[0].gpu, step)?;
+        }
         let parameters = step_parameters(step, args.learning_rate, random);
         for replica in &mut replicas {
             replica.feed(slot, &loader.next()?, parameters)?;
@@ -291,6 +309,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         variable.finish()?;
     }
     companions.finish()?;
+    if let Some(collective) = collective {
+        collective.finish(&replicas[0].gpu)?;
+    }
     if let Some(memories) = memories {
         memories.finish()?;
     }

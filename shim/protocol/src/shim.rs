@@ -17,6 +17,8 @@
 //!  │◀──────────────────────────── Resume    │  gate open: the job runs
 //! ```
 //!
+//! * Processes with NCCL communicators are asked to `QuiesceAtCut`: each says its `Position`, continues towards what `Continue` names,
+//!   and does the rest of a `Quiesce` at `Settle`, when no rank is behind another (`phos_policies::cut`).
 //! * Before a `Quiesce`, `Watch` may ask for the moment at which the job has itself waited for its work, which `Moment` tells.
 //! * `Resume` without `Detach` abandons a checkpoint: the gate opens, nothing was unmapped.
 //! * If the agent vanishes between `Quiesced` and `Detach`, the shim opens the gate by itself: a
@@ -36,6 +38,12 @@ use crate::types::{Allocation, AllocationId, AllocationKey, Device, ProcessId};
 pub const HELD: usize = 6_000;
 
 const _: () = assert!(HELD * 10 + 64 < crate::channel::MAX_PACKET);
+
+/// Counts in one [`ToAgent::Position`] or [`ToShim::Continue`], at most: a process that has more says none. Each takes 30 bytes at
+/// most.
+pub const COUNTS: usize = 2_000;
+
+const _: () = assert!(COUNTS * 30 + 64 < crate::channel::MAX_PACKET);
 
 /// Number of a checkpoint attempt, chosen by the agent, growing.
 pub type Sequence = u64;
@@ -226,6 +234,43 @@ pub enum ToAgent {
         /// The number given in [`ToShim::Watch`].
         seq: Sequence,
     },
+    /// The process has NCCL communicators whose calls are counted, and understands [`ToShim::QuiesceAtCut`]. Sent when it makes the
+    /// first one and after every `Hello` from then on; no answer.
+    Communicates,
+    /// What the process has issued to its communicators. Sent after [`ToShim::QuiesceAtCut`], whenever it has changed and when
+    /// `held` has, until [`ToShim::Settle`].
+    Position {
+        /// The number of the checkpoint attempt, from its request.
+        seq: Sequence,
+        /// Whether the process is held, its goals reached; otherwise it continues towards them.
+        held: bool,
+        /// One for each rank of each communicator that the process is, and those of messages that there were; at most [`COUNTS`].
+        counts: Vec<Count>,
+    },
+}
+
+/// How often a rank has taken part in what the ranks of a communicator do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Count {
+    /// The number of the communicator: the same on all of its ranks.
+    pub communicator: u64,
+    /// The rank in the communicator.
+    pub rank: u32,
+    /// What is counted.
+    pub of: Counted,
+    /// How often.
+    pub times: u64,
+}
+
+/// What is counted of a rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Counted {
+    /// Collectives.
+    Collectives,
+    /// Messages sent to this rank.
+    Sent(u32),
+    /// Messages received from this rank.
+    Received(u32),
 }
 
 /// What a running process has on its GPUs, in bytes over all devices.
@@ -345,5 +390,25 @@ pub enum ToShim {
         timeout_ms: u32,
         /// How long a thread may be held at a time.
         hold_ms: u32,
+    },
+    /// As `Quiesce`, for processes whose ranks wait for each other on their GPUs: close the gate, say the `Position`, and wait for
+    /// `Settle`. Only to who said [`ToAgent::Communicates`].
+    QuiesceAtCut {
+        /// The number of the checkpoint attempt.
+        seq: Sequence,
+        /// Give up and open the gate after this many ms.
+        timeout_ms: u32,
+    },
+    /// Other ranks wait for what this process has not issued yet: open the gate until it has issued that, and close it again.
+    Continue {
+        /// The number of the checkpoint attempt.
+        seq: Sequence,
+        /// What the process is to have issued, in place of what was said before; at most [`COUNTS`].
+        goals: Vec<Count>,
+    },
+    /// Nobody is behind: idle the contexts, send the table, and answer `Quiesced`.
+    Settle {
+        /// The number of the checkpoint attempt.
+        seq: Sequence,
     },
 }

@@ -33,13 +33,14 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use attach::Attaching;
+use quiesce::Manner;
 use usage::Told;
 use watch::Watch;
 
 use crate::interpose::{bypass, export_table, guard};
 use crate::memory::Relaxed;
 use crate::table::real;
-use crate::{abi, gate, link, log, mode, registry, unsupported};
+use crate::{abi, gate, link, log, mode, ranks, registry, unsupported};
 
 /// How often the path is looked at while the job runs without an agent.
 const LOOK_RUNNING: Duration = Duration::from_secs(1);
@@ -265,6 +266,11 @@ impl Control {
         if let Err(end) = say(socket, &ToAgent::Watches) {
             return end;
         }
+        if ranks::there_are()
+            && let Err(end) = say(socket, &ToAgent::Communicates)
+        {
+            return end;
+        }
         let mut ticked = Instant::now();
         loop {
             // Also where somebody has something to say all the time.
@@ -331,15 +337,26 @@ impl Control {
             }
             ToShim::Quiesce { seq, timeout_ms } => {
                 let timeout = millis(timeout_ms);
-                return self.quiesce(socket, seq, timeout, timeout).err();
+                return self.quiesce(socket, seq, timeout, Manner::AtOnce).err();
             }
+            ToShim::QuiesceAtCut { seq, timeout_ms } => {
+                let timeout = millis(timeout_ms);
+                return self.quiesce(socket, seq, timeout, Manner::AtCut).err();
+            }
+            // Of an attempt that is over.
+            ToShim::Continue { .. } | ToShim::Settle { .. } => return None,
             ToShim::QuiesceInTurns {
                 seq,
                 timeout_ms,
                 hold_ms,
             } => {
                 let (timeout, hold) = (millis(timeout_ms), millis(hold_ms));
-                return self.quiesce(socket, seq, timeout, hold).err();
+                let manner = if hold < timeout {
+                    Manner::InTurns(hold)
+                } else {
+                    Manner::AtOnce
+                };
+                return self.quiesce(socket, seq, timeout, manner).err();
             }
             ToShim::Watch { seq, time } => {
                 self.begin_watch(seq, time);

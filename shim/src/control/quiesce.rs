@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use phos_protocol::channel::{BATCH, SHIM_FDS};
-use phos_protocol::shim::{QuiesceFacts, Refusal, Sequence, TableEntry, ToAgent, ToShim};
+use phos_protocol::shim::{Count, QuiesceFacts, Refusal, Sequence, TableEntry, ToAgent, ToShim};
 use phos_protocol::types::AllocationKey;
 
 use super::{Control, End, Phase, receive, say, synchronizer};
@@ -17,7 +17,7 @@ use crate::interpose::bypass;
 use crate::registry::{self, Origin};
 use crate::table::real;
 use crate::unsupported::{self, Reason};
-use crate::{abi, capture, context, driver, gate, instances, link, log, memory, mode};
+use crate::{abi, capture, context, driver, gate, instances, link, log, memory, mode, ranks};
 
 /// How long the gate is watched without sleeping: calls in flight are usually a matter of microseconds.
 const SPIN: Duration = Duration::from_micros(200);
@@ -26,6 +26,25 @@ const STEP: Duration = Duration::from_millis(1);
 const TURN: Duration = Duration::from_millis(5);
 /// What a job that has no work any more may take to be idle beyond its time.
 const LAST: Duration = Duration::from_millis(20);
+
+/// How a process is asked to fall quiet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Manner {
+    /// The gate stays closed until it is quiet.
+    AtOnce,
+    /// No thread is held for longer than this at a time.
+    InTurns(Duration),
+    /// The process continues to where no other rank waits for it, as often as the agent says.
+    AtCut,
+}
+
+/// What the agent says about the cut that it looks for.
+enum News {
+    /// Other ranks wait for this.
+    Continue(Vec<Count>),
+    /// Nobody waits for anybody.
+    Settle,
+}
 
 /// Why an attempt to fall quiet ended early.
 enum Stop {
@@ -42,18 +61,18 @@ impl From<Refusal> for Stop {
 }
 
 impl Control {
-    /// Serves `Quiesce` and `QuiesceInTurns`: for `timeout` in all, and for `hold` at a time. `Err` if the connection ended meanwhile.
+    /// Serves `Quiesce`, `QuiesceInTurns` and `QuiesceAtCut`: for `timeout` in all. `Err` if the connection ended meanwhile.
     pub(super) fn quiesce(
         &mut self,
         socket: &Arc<OwnedFd>,
         seq: Sequence,
         timeout: Duration,
-        hold: Duration,
+        manner: Manner,
     ) -> Result<(), End> {
         let outcome = match self.phase {
-            Phase::Running => match self.hopeless(timeout, hold) {
+            Phase::Running => match self.hopeless(timeout, manner) {
                 Some(refusal) => Err(refusal.into()),
-                None => self.try_quiesce(socket, seq, timeout, hold),
+                None => self.try_quiesce(socket, seq, timeout, manner),
             },
             _ => {
                 let refusal = Refusal::Other(format!("Quiesce({seq}) during another attempt"));
@@ -74,6 +93,7 @@ impl Control {
             }
             Err(stop) => {
                 self.end_watch();
+                ranks::give_up();
                 gate::open();
                 match stop {
                     Stop::Refused(refusal) => Err(refusal),
@@ -89,9 +109,13 @@ impl Control {
     }
 
     /// Why a quiesce would come to nothing, as far as that is known without closing the gate.
-    fn hopeless(&self, timeout: Duration, hold: Duration) -> Option<Refusal> {
+    fn hopeless(&self, timeout: Duration, manner: Manner) -> Option<Refusal> {
         if capture::any() {
             return Some(Refusal::Capturing);
+        }
+        if manner == Manner::AtCut {
+            // How long work takes that waits for ranks which are held says nothing.
+            return None;
         }
         let lasts = synchronizer::take_lasts();
         if self.is_watched() {
@@ -104,7 +128,7 @@ impl Control {
             });
         }
         // What the last one gave up waiting for has not ended yet; one in turns waits for that as well.
-        (synchronizer::is_busy() && hold >= timeout).then_some(Refusal::Timeout)
+        (synchronizer::is_busy() && manner == Manner::AtOnce).then_some(Refusal::Timeout)
     }
 
     fn try_quiesce(
@@ -112,7 +136,7 @@ impl Control {
         socket: &Arc<OwnedFd>,
         seq: Sequence,
         timeout: Duration,
-        hold: Duration,
+        manner: Manner,
     ) -> Result<QuiesceFacts, Stop> {
         if driver::copies_mapped() > 1 {
             unsupported::set(Reason::SeveralDrivers, true);
@@ -124,6 +148,14 @@ impl Control {
             return Err(cannot_tell());
         }
         let end = start + timeout;
+        let hold = match manner {
+            Manner::InTurns(hold) => hold,
+            Manner::AtOnce | Manner::AtCut => timeout,
+        };
+        let cut = match manner {
+            Manner::AtCut => Some(self.find_cut(socket, seq, end)?),
+            Manner::AtOnce | Manner::InTurns(_) => None,
+        };
         let (until, gate_ns) = loop {
             let until = end.min(Instant::now() + hold);
             match self.settle(socket, start, until) {
@@ -142,6 +174,10 @@ impl Control {
         if gate::was_nested() {
             self.wait_for_contexts(socket, until)?;
         }
+        if cut.is_some_and(|cut| cut != ranks::counts()) {
+            // A call that had passed the gate was counted too late for the others to hear of it.
+            return Err(Refusal::Timeout.into());
+        }
         let sync_ns = start.elapsed().saturating_sub(gate_ns);
         memory::plain::free_deferred_while_closed();
 
@@ -158,13 +194,59 @@ impl Control {
         })
     }
 
+    /// Says what was issued and continues as far as the agent says, until no rank is behind another; what was issued then. The gate is
+    /// closing, and is so in the end.
+    fn find_cut(
+        &mut self,
+        socket: &Arc<OwnedFd>,
+        seq: Sequence,
+        end: Instant,
+    ) -> Result<Vec<Count>, Stop> {
+        let mut continues = false;
+        let mut told = None;
+        loop {
+            if continues && ranks::have_arrived() {
+                continues = false;
+                if !gate::close() {
+                    return Err(cannot_tell());
+                }
+            }
+            if !continues {
+                // Calls that were let in may not have been counted yet.
+                let spin = Instant::now();
+                while !gate::is_quiet() && spin.elapsed() < SPIN {
+                    std::hint::spin_loop();
+                }
+            }
+            let position = (!continues, ranks::counts());
+            if told.as_ref() != Some(&position) {
+                let (held, counts) = position.clone();
+                say(socket, &ToAgent::Position { seq, held, counts }).map_err(Stop::End)?;
+                told = Some(position);
+            }
+            if Instant::now() >= end {
+                return Err(Refusal::Timeout.into());
+            }
+            match self.listen(socket, STEP)? {
+                Some((of, News::Continue(goals))) if of == seq => {
+                    continues |= ranks::pursue(goals);
+                    told = None;
+                }
+                Some((of, News::Settle)) if of == seq && !continues => {
+                    return Ok(told.map_or_else(Vec::new, |(_, counts)| counts));
+                }
+                _ => {}
+            }
+        }
+    }
+
     /// Lets every thread that waits make one call.
     fn give_turn(&mut self, socket: &Arc<OwnedFd>) -> Result<(), Stop> {
         let until = Instant::now() + TURN;
         gate::begin_turn();
         let mut listened = Ok(());
         while listened.is_ok() && Instant::now() < until {
-            listened = self.listen(socket, STEP);
+            listened = self.listen(socket, STEP).map(drop);
             gate::remind_of_turn();
         }
         gate::end_turn();
@@ -249,14 +331,27 @@ impl Control {
         }
     }
 
-    /// Serves what must not wait for the quiesce, for at most `limit`.
-    fn listen(&mut self, socket: &Arc<OwnedFd>, limit: Duration) -> Result<(), Stop> {
+    /// Serves what must not wait for the quiesce, for at most `limit`. What is said about the cut of which attempt.
+    fn listen(
+        &mut self,
+        socket: &Arc<OwnedFd>,
+        limit: Duration,
+    ) -> Result<Option<(Sequence, News)>, Stop> {
         match receive(socket, limit) {
-            Ok(None) => Ok(()),
+            Ok(None) => Ok(None),
             Ok(Some((ToShim::Resume { .. }, _))) => Err(Stop::Abandoned),
+            Ok(Some((ToShim::Continue { seq, goals }, _))) => {
+                Ok(Some((seq, News::Continue(goals))))
+            }
+            Ok(Some((ToShim::Settle { seq }, _))) => Ok(Some((seq, News::Settle))),
             // The gate is this try's.
-            Ok(Some((ToShim::Watch { .. }, _))) => Ok(()),
-            Ok(Some((ToShim::Quiesce { seq, .. } | ToShim::QuiesceInTurns { seq, .. }, _))) => {
+            Ok(Some((ToShim::Watch { .. }, _))) => Ok(None),
+            Ok(Some((
+                ToShim::Quiesce { seq, .. }
+                | ToShim::QuiesceInTurns { seq, .. }
+                | ToShim::QuiesceAtCut { seq, .. },
+                _,
+            ))) => {
                 let refusal = Refusal::Other(format!("Quiesce({seq}) during another attempt"));
                 say(
                     socket,
@@ -265,10 +360,11 @@ impl Control {
                         outcome: Err(refusal),
                     },
                 )
-                .map_err(Stop::End)
+                .map_err(Stop::End)?;
+                Ok(None)
             }
             Ok(Some((message, fds))) => match self.handle(socket, message, fds) {
-                None => Ok(()),
+                None => Ok(None),
                 Some(end) => Err(Stop::End(end)),
             },
             Err(end) => Err(Stop::End(end)),

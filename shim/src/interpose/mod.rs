@@ -27,6 +27,12 @@ unsafe extern "C" fn dlsym_by_handle(handle: *mut c_void, name: *const c_char) -
             && *name.add(1) as u8 == b'u'
             && (*name.add(2) as u8).is_ascii_uppercase()
     };
+    // SAFETY: as above, each byte read only if the one before is not the terminator.
+    let of_nccl = unsafe { (0..4).all(|i| *name.add(i) as u8 == b"nccl"[i]) };
+    if of_nccl {
+        // SAFETY: terminated, see above.
+        return crate::ranks::library::substitute(found, unsafe { CStr::from_ptr(name) });
+    }
     if !candidate || !driver::resolve(Load::Never) {
         return found;
     }

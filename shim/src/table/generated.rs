@@ -2081,7 +2081,7 @@ pub static WRAPPERS: [Wrapper; COUNT] = [
     Wrapper(exports::cuWaitExternalSemaphoresAsync_ptsz as *const ()),
 ];
 
-/// Names without version and stream suffix of what has a wrapper written by hand, sorted.
+/// Names without version and stream suffix of what has a wrapper written by hand, which a newer version would need as well, sorted.
 #[rustfmt::skip]
 pub static TRACKED: [&str; 79] = [
     "cuArray3DCreate",
@@ -2802,6 +2802,11 @@ pub mod real {
         // SAFETY: the address is that of this entry point, whose C signature stands here.
         unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(u64, usize) -> u32>(address)(ptr, size) }
     }
+    pub unsafe fn cuStreamGetCaptureInfo_v2(h_stream: Handle, capture_status_out: *mut u32, id_out: *mut u64, graph_out: *mut Handle, dependencies_out: *mut *const Handle, num_dependencies_out: *mut usize) -> u32 {
+        let Some(address) = driver::address(ids::CU_STREAM_GET_CAPTURE_INFO_V2) else { return driver::missing() };
+        // SAFETY: the address is that of this entry point, whose C signature stands here.
+        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(Handle, *mut u32, *mut u64, *mut Handle, *mut *const Handle, *mut usize) -> u32>(address)(h_stream, capture_status_out, id_out, graph_out, dependencies_out, num_dependencies_out) }
+    }
     pub unsafe fn cuStreamIsCapturing(h_stream: Handle, capture_status: *mut u32) -> u32 {
         let Some(address) = driver::address(ids::CU_STREAM_IS_CAPTURING) else { return driver::missing() };
         // SAFETY: the address is that of this entry point, whose C signature stands here.
@@ -2963,6 +2968,61 @@ pub mod tracked {
         let Some(address) = driver::address(entry) else { return driver::missing() };
         // SAFETY: the address is that of a variant of this entry point, whose C signature stands here.
         unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(*const std::ffi::c_char, *mut *mut c_void, i32, u64, *mut u32) -> u32>(address)(symbol, pfn, cuda_version, flags, symbol_status) }
+    }
+    pub unsafe fn cuGraphAddChildGraphNode(entry: Entry, ph_graph_node: *mut Handle, h_graph: Handle, dependencies: *const Handle, num_dependencies: usize, child_graph: Handle) -> u32 {
+        let Some(address) = driver::address(entry) else { return driver::missing() };
+        // SAFETY: the address is that of a variant of this entry point, whose C signature stands here.
+        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(*mut Handle, Handle, *const Handle, usize, Handle) -> u32>(address)(ph_graph_node, h_graph, dependencies, num_dependencies, child_graph) }
+    }
+    pub unsafe fn cuGraphClone(entry: Entry, ph_graph_clone: *mut Handle, original_graph: Handle) -> u32 {
+        let Some(address) = driver::address(entry) else { return driver::missing() };
+        // SAFETY: the address is that of a variant of this entry point, whose C signature stands here.
+        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(*mut Handle, Handle) -> u32>(address)(ph_graph_clone, original_graph) }
+    }
+    pub unsafe fn cuGraphDestroy(entry: Entry, h_graph: Handle) -> u32 {
+        let Some(address) = driver::address(entry) else { return driver::missing() };
+        // SAFETY: the address is that of a variant of this entry point, whose C signature stands here.
+        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(Handle) -> u32>(address)(h_graph) }
+    }
+    pub unsafe fn cuGraphExecDestroy(entry: Entry, h_graph_exec: Handle) -> u32 {
+        let Some(address) = driver::address(entry) else { return driver::missing() };
+        // SAFETY: the address is that of a variant of this entry point, whose C signature stands here.
+        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(Handle) -> u32>(address)(h_graph_exec) }
+    }
+    pub unsafe fn cuGraphExecUpdate(entry: Entry, h_graph_exec: Handle, h_graph: Handle, h_error_node_out: *mut Handle, update_result_out: *mut u32) -> u32 {
+        let Some(address) = driver::address(entry) else { return driver::missing() };
+        // SAFETY: the address is that of a variant of this entry point, whose C signature stands here.
+        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(Handle, Handle, *mut Handle, *mut u32) -> u32>(address)(h_graph_exec, h_graph, h_error_node_out, update_result_out) }
+    }
+    pub unsafe fn cuGraphExecUpdate_v2(entry: Entry, h_graph_exec: Handle, h_graph: Handle, result_info: *mut c_void) -> u32 {
+        let Some(address) = driver::address(entry) else { return driver::missing() };
+        // SAFETY: the address is that of a variant of this entry point, whose C signature stands here.
+        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(Handle, Handle, *mut c_void) -> u32>(address)(h_graph_exec, h_graph, result_info) }
+    }
+    pub unsafe fn cuGraphInstantiate(entry: Entry, ph_graph_exec: *mut Handle, h_graph: Handle, ph_error_node: *mut Handle, log_buffer: *mut std::ffi::c_char, buffer_size: usize) -> u32 {
+        let Some(address) = driver::address(entry) else { return driver::missing() };
+        // SAFETY: the address is that of a variant of this entry point, whose C signature stands here.
+        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(*mut Handle, Handle, *mut Handle, *mut std::ffi::c_char, usize) -> u32>(address)(ph_graph_exec, h_graph, ph_error_node, log_buffer, buffer_size) }
+    }
+    pub unsafe fn cuGraphInstantiateWithFlags(entry: Entry, ph_graph_exec: *mut Handle, h_graph: Handle, flags: u64) -> u32 {
+        let Some(address) = driver::address(entry) else { return driver::missing() };
+        // SAFETY: the address is that of a variant of this entry point, whose C signature stands here.
+        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(*mut Handle, Handle, u64) -> u32>(address)(ph_graph_exec, h_graph, flags) }
+    }
+    pub unsafe fn cuGraphInstantiateWithParams(entry: Entry, ph_graph_exec: *mut Handle, h_graph: Handle, instantiate_params: *mut c_void) -> u32 {
+        let Some(address) = driver::address(entry) else { return driver::missing() };
+        // SAFETY: the address is that of a variant of this entry point, whose C signature stands here.
+        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(*mut Handle, Handle, *mut c_void) -> u32>(address)(ph_graph_exec, h_graph, instantiate_params) }
+    }
+    pub unsafe fn cuGraphInstantiate_v2(entry: Entry, ph_graph_exec: *mut Handle, h_graph: Handle, ph_error_node: *mut Handle, log_buffer: *mut std::ffi::c_char, buffer_size: usize) -> u32 {
+        let Some(address) = driver::address(entry) else { return driver::missing() };
+        // SAFETY: the address is that of a variant of this entry point, whose C signature stands here.
+        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(*mut Handle, Handle, *mut Handle, *mut std::ffi::c_char, usize) -> u32>(address)(ph_graph_exec, h_graph, ph_error_node, log_buffer, buffer_size) }
+    }
+    pub unsafe fn cuGraphLaunch(entry: Entry, h_graph: Handle, h_stream: Handle) -> u32 {
+        let Some(address) = driver::address(entry) else { return driver::missing() };
+        // SAFETY: the address is that of a variant of this entry point, whose C signature stands here.
+        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(Handle, Handle) -> u32>(address)(h_graph, h_stream) }
     }
     pub unsafe fn cuGreenCtxDestroy(entry: Entry, h_ctx: Handle) -> u32 {
         let Some(address) = driver::address(entry) else { return driver::missing() };
@@ -4243,10 +4303,8 @@ pub mod exports {
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuGraphAddChildGraphNode(ph_graph_node: *mut Handle, h_graph: Handle, dependencies: *const Handle, num_dependencies: usize, child_graph: Handle) -> u32 {
-        let Some(address) = driver::address(ids::CU_GRAPH_ADD_CHILD_GRAPH_NODE) else { return driver::missing() };
-        let _inside = gate::enter();
-        // SAFETY: the address is that of this entry point, whose C signature stands here.
-        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(*mut Handle, Handle, *const Handle, usize, Handle) -> u32>(address)(ph_graph_node, h_graph, dependencies, num_dependencies, child_graph) }
+        // SAFETY: the caller's promises are those of the entry point.
+        unsafe { crate::ranks::graphs::cuGraphAddChildGraphNode(ids::CU_GRAPH_ADD_CHILD_GRAPH_NODE, ph_graph_node, h_graph, dependencies, num_dependencies, child_graph) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuGraphAddDependencies(h_graph: Handle, from: *const Handle, to: *const Handle, num_dependencies: usize) -> u32 {
@@ -4390,10 +4448,8 @@ pub mod exports {
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuGraphClone(ph_graph_clone: *mut Handle, original_graph: Handle) -> u32 {
-        let Some(address) = driver::address(ids::CU_GRAPH_CLONE) else { return driver::missing() };
-        let _inside = gate::enter_query();
-        // SAFETY: the address is that of this entry point, whose C signature stands here.
-        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(*mut Handle, Handle) -> u32>(address)(ph_graph_clone, original_graph) }
+        // SAFETY: the caller's promises are those of the entry point.
+        unsafe { crate::ranks::graphs::cuGraphClone(ids::CU_GRAPH_CLONE, ph_graph_clone, original_graph) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuGraphConditionalHandleCreate(p_handle_out: *mut u64, h_graph: Handle, ctx: Handle, default_launch_value: u32, flags: u32) -> u32 {
@@ -4418,10 +4474,8 @@ pub mod exports {
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuGraphDestroy(h_graph: Handle) -> u32 {
-        let Some(address) = driver::address(ids::CU_GRAPH_DESTROY) else { return driver::missing() };
-        let _inside = gate::enter_query();
-        // SAFETY: the address is that of this entry point, whose C signature stands here.
-        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(Handle) -> u32>(address)(h_graph) }
+        // SAFETY: the caller's promises are those of the entry point.
+        unsafe { crate::ranks::graphs::cuGraphDestroy(ids::CU_GRAPH_DESTROY, h_graph) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuGraphDestroyNode(h_node: Handle) -> u32 {
@@ -4474,10 +4528,8 @@ pub mod exports {
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuGraphExecDestroy(h_graph_exec: Handle) -> u32 {
-        let Some(address) = driver::address(ids::CU_GRAPH_EXEC_DESTROY) else { return driver::missing() };
-        let _inside = gate::enter_query();
-        // SAFETY: the address is that of this entry point, whose C signature stands here.
-        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(Handle) -> u32>(address)(h_graph_exec) }
+        // SAFETY: the caller's promises are those of the entry point.
+        unsafe { crate::ranks::graphs::cuGraphExecDestroy(ids::CU_GRAPH_EXEC_DESTROY, h_graph_exec) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuGraphExecEventRecordNodeSetEvent(h_graph_exec: Handle, h_node: Handle, event: Handle) -> u32 {
@@ -4565,17 +4617,13 @@ pub mod exports {
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuGraphExecUpdate(h_graph_exec: Handle, h_graph: Handle, h_error_node_out: *mut Handle, update_result_out: *mut u32) -> u32 {
-        let Some(address) = driver::address(ids::CU_GRAPH_EXEC_UPDATE) else { return driver::missing() };
-        let _inside = gate::enter();
-        // SAFETY: the address is that of this entry point, whose C signature stands here.
-        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(Handle, Handle, *mut Handle, *mut u32) -> u32>(address)(h_graph_exec, h_graph, h_error_node_out, update_result_out) }
+        // SAFETY: the caller's promises are those of the entry point.
+        unsafe { crate::ranks::graphs::cuGraphExecUpdate(ids::CU_GRAPH_EXEC_UPDATE, h_graph_exec, h_graph, h_error_node_out, update_result_out) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuGraphExecUpdate_v2(h_graph_exec: Handle, h_graph: Handle, result_info: *mut c_void) -> u32 {
-        let Some(address) = driver::address(ids::CU_GRAPH_EXEC_UPDATE_V2) else { return driver::missing() };
-        let _inside = gate::enter();
-        // SAFETY: the address is that of this entry point, whose C signature stands here.
-        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(Handle, Handle, *mut c_void) -> u32>(address)(h_graph_exec, h_graph, result_info) }
+        // SAFETY: the caller's promises are those of the entry point.
+        unsafe { crate::ranks::graphs::cuGraphExecUpdate_v2(ids::CU_GRAPH_EXEC_UPDATE_V2, h_graph_exec, h_graph, result_info) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuGraphExternalSemaphoresSignalNodeGetParams(h_node: Handle, params_out: *mut c_void) -> u32 {
@@ -4656,38 +4704,28 @@ pub mod exports {
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuGraphInstantiate(ph_graph_exec: *mut Handle, h_graph: Handle, ph_error_node: *mut Handle, log_buffer: *mut std::ffi::c_char, buffer_size: usize) -> u32 {
-        let Some(address) = driver::address(ids::CU_GRAPH_INSTANTIATE) else { return driver::missing() };
-        let _inside = gate::enter();
-        // SAFETY: the address is that of this entry point, whose C signature stands here.
-        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(*mut Handle, Handle, *mut Handle, *mut std::ffi::c_char, usize) -> u32>(address)(ph_graph_exec, h_graph, ph_error_node, log_buffer, buffer_size) }
+        // SAFETY: the caller's promises are those of the entry point.
+        unsafe { crate::ranks::graphs::cuGraphInstantiate(ids::CU_GRAPH_INSTANTIATE, ph_graph_exec, h_graph, ph_error_node, log_buffer, buffer_size) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuGraphInstantiateWithFlags(ph_graph_exec: *mut Handle, h_graph: Handle, flags: u64) -> u32 {
-        let Some(address) = driver::address(ids::CU_GRAPH_INSTANTIATE_WITH_FLAGS) else { return driver::missing() };
-        let _inside = gate::enter();
-        // SAFETY: the address is that of this entry point, whose C signature stands here.
-        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(*mut Handle, Handle, u64) -> u32>(address)(ph_graph_exec, h_graph, flags) }
+        // SAFETY: the caller's promises are those of the entry point.
+        unsafe { crate::ranks::graphs::cuGraphInstantiateWithFlags(ids::CU_GRAPH_INSTANTIATE_WITH_FLAGS, ph_graph_exec, h_graph, flags) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuGraphInstantiateWithParams(ph_graph_exec: *mut Handle, h_graph: Handle, instantiate_params: *mut c_void) -> u32 {
-        let Some(address) = driver::address(ids::CU_GRAPH_INSTANTIATE_WITH_PARAMS) else { return driver::missing() };
-        let _inside = gate::enter();
-        // SAFETY: the address is that of this entry point, whose C signature stands here.
-        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(*mut Handle, Handle, *mut c_void) -> u32>(address)(ph_graph_exec, h_graph, instantiate_params) }
+        // SAFETY: the caller's promises are those of the entry point.
+        unsafe { crate::ranks::graphs::cuGraphInstantiateWithParams(ids::CU_GRAPH_INSTANTIATE_WITH_PARAMS, ph_graph_exec, h_graph, instantiate_params) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuGraphInstantiateWithParams_ptsz(ph_graph_exec: *mut Handle, h_graph: Handle, instantiate_params: *mut c_void) -> u32 {
-        let Some(address) = driver::address(ids::CU_GRAPH_INSTANTIATE_WITH_PARAMS_PTSZ) else { return driver::missing() };
-        let _inside = gate::enter();
-        // SAFETY: the address is that of this entry point, whose C signature stands here.
-        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(*mut Handle, Handle, *mut c_void) -> u32>(address)(ph_graph_exec, h_graph, instantiate_params) }
+        // SAFETY: the caller's promises are those of the entry point.
+        unsafe { crate::ranks::graphs::cuGraphInstantiateWithParams(ids::CU_GRAPH_INSTANTIATE_WITH_PARAMS_PTSZ, ph_graph_exec, h_graph, instantiate_params) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuGraphInstantiate_v2(ph_graph_exec: *mut Handle, h_graph: Handle, ph_error_node: *mut Handle, log_buffer: *mut std::ffi::c_char, buffer_size: usize) -> u32 {
-        let Some(address) = driver::address(ids::CU_GRAPH_INSTANTIATE_V2) else { return driver::missing() };
-        let _inside = gate::enter();
-        // SAFETY: the address is that of this entry point, whose C signature stands here.
-        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(*mut Handle, Handle, *mut Handle, *mut std::ffi::c_char, usize) -> u32>(address)(ph_graph_exec, h_graph, ph_error_node, log_buffer, buffer_size) }
+        // SAFETY: the caller's promises are those of the entry point.
+        unsafe { crate::ranks::graphs::cuGraphInstantiate_v2(ids::CU_GRAPH_INSTANTIATE_V2, ph_graph_exec, h_graph, ph_error_node, log_buffer, buffer_size) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuGraphKernelNodeCopyAttributes(dst: Handle, src: Handle) -> u32 {
@@ -4740,17 +4778,13 @@ pub mod exports {
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuGraphLaunch(h_graph: Handle, h_stream: Handle) -> u32 {
-        let Some(address) = driver::address(ids::CU_GRAPH_LAUNCH) else { return driver::missing() };
-        let _inside = gate::enter();
-        // SAFETY: the address is that of this entry point, whose C signature stands here.
-        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(Handle, Handle) -> u32>(address)(h_graph, h_stream) }
+        // SAFETY: the caller's promises are those of the entry point.
+        unsafe { crate::ranks::graphs::cuGraphLaunch(ids::CU_GRAPH_LAUNCH, h_graph, h_stream) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuGraphLaunch_ptsz(h_graph_exec: Handle, h_stream: Handle) -> u32 {
-        let Some(address) = driver::address(ids::CU_GRAPH_LAUNCH_PTSZ) else { return driver::missing() };
-        let _inside = gate::enter();
-        // SAFETY: the address is that of this entry point, whose C signature stands here.
-        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(Handle, Handle) -> u32>(address)(h_graph_exec, h_stream) }
+        // SAFETY: the caller's promises are those of the entry point.
+        unsafe { crate::ranks::graphs::cuGraphLaunch(ids::CU_GRAPH_LAUNCH_PTSZ, h_graph_exec, h_stream) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuGraphMemAllocNodeGetParams(h_node: Handle, params_out: *mut c_void) -> u32 {

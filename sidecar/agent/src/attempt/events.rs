@@ -1,7 +1,9 @@
 //! The events that an attempt takes in, and the effects that it asks for.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
+use phos_policies::cut::{Position, Standing};
 use phos_protocol::agent::{AttemptError, DumpFacts, QuiesceTime, ToSidecar};
 use phos_protocol::shim::{Refusal, Sequence};
 use phos_protocol::types::ProcessId;
@@ -18,6 +20,19 @@ pub enum Input {
         time: QuiesceTime,
         /// The processes whose shims are connected.
         processes: Vec<ProcessId>,
+        /// Those of them whose ranks wait for each other on their GPUs.
+        communicating: BTreeSet<ProcessId>,
+    },
+    /// A process says what it has issued to its communicators.
+    Position {
+        /// The PID of the process that says so.
+        pid: ProcessId,
+        /// The number of the attempt that it answers.
+        seq: Sequence,
+        /// Whether it is held.
+        standing: Standing,
+        /// What it has issued.
+        position: Position,
     },
     /// The sidecar asks for the dump of the attempt.
     Dump {
@@ -164,6 +179,31 @@ pub enum Effect {
         seq: Sequence,
         /// How long the process may take to fall quiet.
         time: QuiesceTime,
+    },
+    /// Ask a process to close its gate, say what it has issued, and wait for more.
+    QuiesceAtCut {
+        /// The PID of the process to ask.
+        pid: ProcessId,
+        /// The number of the attempt.
+        seq: Sequence,
+        /// How long the process may take to fall quiet.
+        time: QuiesceTime,
+    },
+    /// Have a process continue until it has issued what others wait for.
+    Continue {
+        /// The PID of the process.
+        pid: ProcessId,
+        /// The number of the attempt.
+        seq: Sequence,
+        /// What it is to have issued.
+        goals: Position,
+    },
+    /// Have a process fall quiet: no rank waits for another one.
+    Settle {
+        /// The PID of the process.
+        pid: ProcessId,
+        /// The number of the attempt.
+        seq: Sequence,
     },
     /// Bring the vault up to date with the tables that the processes sent, then report [`Input::Collected`].
     TakeTables {

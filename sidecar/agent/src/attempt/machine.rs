@@ -32,6 +32,7 @@
 
 use std::time::{Duration, Instant};
 
+use phos_policies::cut::{Cut, Next};
 use phos_protocol::agent::{AttemptError, DumpFacts, QuiesceTime, ToSidecar};
 use phos_protocol::shim::{Refusal, Sequence};
 use phos_protocol::types::{MemberId, ProcessId};
@@ -132,12 +133,17 @@ impl Machine {
                 seq,
                 time,
                 processes,
+                communicating,
             } => {
                 let margin = self.timeouts.quiesce_margin;
                 self.attempt = Some(Attempt::new(seq, now, time, margin));
                 self.within(now, effects, |step| {
                     for pid in processes {
-                        step.ask(pid, time);
+                        if communicating.contains(&pid) {
+                            step.ask_at_cut(pid, time);
+                        } else {
+                            step.ask(pid, time);
+                        }
                     }
                 });
             }
@@ -197,6 +203,15 @@ impl Step<'_> {
                     self.abandon();
                 }
             }
+            Input::Position {
+                pid,
+                seq: of,
+                standing,
+                position,
+            } if of == seq => {
+                self.attempt.cut.report(pid, standing, position);
+                self.look_for_cut();
+            }
             Input::TableUnusable { pid, seq: of, why } if of == seq => {
                 self.fail(shim_failed(pid, why))
             }
@@ -251,7 +266,8 @@ impl Step<'_> {
                 }
             }
             // Of an attempt that is over; the answer to `Attach` is not taken here.
-            Input::TableUnusable { .. }
+            Input::Position { .. }
+            | Input::TableUnusable { .. }
             | Input::Native { .. }
             | Input::Quiesced { .. }
             | Input::Detached { .. }
@@ -340,6 +356,41 @@ impl Step<'_> {
             seq: self.attempt.seq,
             time,
         });
+    }
+
+    /// The same for one whose ranks others wait for.
+    fn ask_at_cut(&mut self, pid: ProcessId, time: QuiesceTime) {
+        self.attempt.members.insert(pid, Member::asked());
+        self.attempt.cut.expect(pid);
+        self.effects.push(Effect::QuiesceAtCut {
+            pid,
+            seq: self.attempt.seq,
+            time,
+        });
+    }
+
+    /// Tells ranks that are behind to continue, or all to fall quiet when none is.
+    fn look_for_cut(&mut self) {
+        let attempt = &mut *self.attempt;
+        if attempt.stage != Stage::Quiescing || attempt.failure.is_some() {
+            return;
+        }
+        let seq = attempt.seq;
+        match attempt.cut.next() {
+            Next::Continue(some) => {
+                for (pid, goals) in some {
+                    tracing::debug!(seq, pid, ?goals, "others wait for this process");
+                    self.effects.push(Effect::Continue { pid, seq, goals });
+                }
+            }
+            Next::Wait => {}
+            Next::Complete => {
+                for pid in attempt.cut.processes() {
+                    self.effects.push(Effect::Settle { pid, seq });
+                }
+                attempt.cut = Cut::default();
+            }
+        }
     }
 
     /// A member that is in phase `asked` answered: it goes to `done`, or to `failed`, which ends the
@@ -458,6 +509,8 @@ impl Step<'_> {
         if self.attempt.members.remove(&pid).is_none() {
             return;
         }
+        self.attempt.cut.forget(pid);
+        self.look_for_cut();
         if matches!(
             self.attempt.stage,
             Stage::Collecting | Stage::Held | Stage::Preparing | Stage::Detaching

@@ -5,10 +5,12 @@
 //! | [`events`] | what an attempt hears of, and what it wants done |
 //! | [`state`] | where an attempt and its processes can be |
 //! | [`machine`] | the steps of a checkpoint, and what becomes of one that fails |
+//! | [`counts`] | what the shims say of their ranks |
 //! | [`farewell`] | what the shims are asked before the job is killed |
 //!
 //! The main loop ([`crate::init`]) reports what happens and carries out what is decided. At most one of the two is under way.
 
+pub mod counts;
 mod events;
 mod farewell;
 mod machine;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use phos_policies::cut::Cut;
 use phos_protocol::agent::{AttemptError, QuiesceTime};
 use phos_protocol::shim::Sequence;
 use phos_protocol::types::ProcessId;
@@ -98,6 +99,8 @@ pub struct Attempt {
     pub deadline: Option<Instant>,
     /// The one process that there was when it began makes calls from time to time until it is quiet.
     pub in_turns: bool,
+    /// Where processes are held that wait for each other on their GPUs.
+    pub cut: Cut<ProcessId>,
     pub stage: Stage,
     /// When the first gate was asked to close.
     pub began: Instant,
@@ -116,6 +119,7 @@ impl Attempt {
             seq,
             deadline: Some(now + bound),
             in_turns: time.hold_ms < time.timeout_ms,
+            cut: Cut::default(),
             stage: Stage::Quiescing,
             began: now,
             stage_began: now,

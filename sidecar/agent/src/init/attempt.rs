@@ -21,7 +21,7 @@ use phos_shared::failpoint::{self, Point};
 
 use super::Init;
 use super::worker::Done;
-use crate::attempt::{Attempts, Effect, Input, Tables, Undumped};
+use crate::attempt::{Attempts, Effect, Input, Tables, Undumped, counts};
 use crate::channels::shims::{ConnectionId, list};
 use crate::config::Timeouts;
 use crate::criu;
@@ -73,7 +73,7 @@ impl Checkpoint {
     }
 }
 
-/// Turns are for a process alone: one that has fallen quiet would be held while another still takes them, and that may wait for
+/// Turns are for a process alone that no other one waits for, and in which no rank waits for another: one that has fallen quiet would be held while another still takes them, and that may wait for
 /// it. And an older shim, in a restored process, does not know turns. Then the job is held for the shorter of both times.
 fn granted(time: QuiesceTime, mut take_turns: impl Iterator<Item = bool>) -> QuiesceTime {
     match (take_turns.next(), take_turns.next()) {
@@ -127,6 +127,16 @@ impl Init {
                 };
                 self.tell_process(pid, &request);
             }
+            Effect::QuiesceAtCut { pid, seq, time } => {
+                self.checkpoint.tables.insert(pid, Table::default());
+                let timeout_ms = time.timeout_ms;
+                self.tell_process(pid, &ToShim::QuiesceAtCut { seq, timeout_ms });
+            }
+            Effect::Continue { pid, seq, goals } => {
+                let goals = counts::counts(&goals);
+                self.tell_process(pid, &ToShim::Continue { seq, goals });
+            }
+            Effect::Settle { pid, seq } => self.tell_process(pid, &ToShim::Settle { seq }),
             Effect::TakeTables { seq } => {
                 let outcome = self.take_tables();
                 self.attempt(Input::Collected { seq, outcome });
@@ -208,7 +218,7 @@ impl Init {
     ) {
         let watched = self.watching.take();
         let connected = self.processes.values().filter(|p| p.connection.is_some());
-        let time = granted(time, connected.map(|p| p.watches));
+        let time = granted(time, connected.map(|p| p.watches && !p.communicates));
         if let Err(error) = self.attempt_possible(urgency) {
             let outcome = Err(error);
             self.sidecar
@@ -219,10 +229,15 @@ impl Init {
         }
         self.last_seq = seq;
         let processes = self.connected();
+        let communicating = (self.processes.iter())
+            .filter(|(_, process)| process.communicates)
+            .map(|(&pid, _)| pid)
+            .collect();
         self.attempt(Input::Begin {
             seq,
             time,
             processes,
+            communicating,
         });
     }
 

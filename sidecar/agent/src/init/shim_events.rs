@@ -4,6 +4,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use phos_policies::cut::Standing;
 use phos_protocol::agent::{JobState, ToSidecar};
 use phos_protocol::shim::{HELD, Refusal, Sequence, ShimState, ToAgent as FromShim, ToShim, Usage};
 use phos_protocol::types::{Allocation, AllocationKey, Device, GpuUuid, MemberId, ProcessId};
@@ -12,6 +13,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use super::Init;
 use super::requests::Tell;
 use crate::attempt::Input;
+use crate::attempt::counts::position;
 use crate::channels::lines;
 use crate::channels::link::timespec;
 use crate::channels::shims::{ConnectionId, CudaProcess, watch};
@@ -142,6 +144,24 @@ impl Init {
                     process.watches = true;
                 }
             }
+            FromShim::Communicates => {
+                if let Some(process) = self.processes.get_mut(&pid) {
+                    process.communicates = true;
+                }
+            }
+            FromShim::Position { seq, held, counts } => {
+                let standing = match held {
+                    true => Standing::Held,
+                    false => Standing::Continues,
+                };
+                let position = position(&counts);
+                self.attempt(Input::Position {
+                    pid,
+                    seq,
+                    standing,
+                    position,
+                });
+            }
             FromShim::Moment { seq } => self.on_moment(pid, seq),
             FromShim::Usage(usage) => {
                 let Usage {
@@ -217,6 +237,7 @@ impl Init {
                 instrumented: false,
                 usage: None,
                 watches: false,
+                communicates: false,
                 busy: false,
             },
         );

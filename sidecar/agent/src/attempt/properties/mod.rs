@@ -8,6 +8,7 @@
 //! | every process that released its memory gets it back, or the job ends | [`World::check_end`] |
 //! | no memory is sent from the moment that the dump starts until it is over | [`World::note`] |
 //! | nothing is dumped but a job of which every process is detached | [`World::note`] |
+//! | ranks are to fall quiet only when none is behind another | [`World::note`] |
 //! | no effect is issued twice: each step happens once in an attempt, and what concerns one process once for each reason | [`World::note`] |
 //! | at most one attempt at a time, with one answer to the sidecar for each thing it asked | [`World::note`] |
 //! | an attempt that only the sidecar or the time ended leaves the job running | [`an_abandoned_attempt_ends_with_the_job_running`] |
@@ -15,6 +16,7 @@
 
 mod world;
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use phos_protocol::agent::QuiesceTime;
@@ -78,7 +80,10 @@ fn harmless() -> impl Strategy<Value = Event> {
 fn a_whole_attempt(processes: ProcessId) -> Vec<Event> {
     let all = |does| (1..=processes).map(move |pid| Event::Process(pid, does));
     let mut script = vec![Event::Begin];
-    script.extend(all(Does::Obeys));
+    // Ranks say where they are, one continues, and all fall quiet.
+    for _ in 0..3 {
+        script.extend(all(Does::Obeys));
+    }
     script.push(Event::Dump(true));
     script.extend(all(Does::Obeys));
     script.extend([Event::Dumped, Event::Attach(true)]);
@@ -206,6 +211,7 @@ fn who_comes_while_another_takes_turns_ends_the_attempt() {
                 seq: 1,
                 time,
                 processes,
+                communicating: BTreeSet::new(),
             },
         );
         let effects = attempts.step(now, Input::Newcomer { pid: 2 });
@@ -228,6 +234,7 @@ fn who_was_taken_back_before_it_was_asked_is_not_asked_after_all() {
         seq: 1,
         time: QuiesceTime::at_once(TIMEOUT_MS),
         processes: vec![1, 2],
+        communicating: BTreeSet::new(),
     });
     assert_eq!(
         world.processes[&2].inbox,

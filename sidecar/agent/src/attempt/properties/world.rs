@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
 
+use phos_policies::cut::{Meeting, Part, Standing};
 use phos_protocol::agent::{AttemptError, DumpFacts, DumpTimes, QuiesceTime, ToSidecar};
 use phos_protocol::shim::{Refusal, Sequence};
 use phos_protocol::types::ProcessId;
@@ -70,6 +71,10 @@ pub enum Event {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Told {
     Quiesce(Sequence),
+    QuiesceAtCut(Sequence),
+    /// Until it has made so many calls.
+    Continue(Sequence, u64),
+    Settle(Sequence),
     Detach(Sequence),
     Memory(Sequence),
     Resume,
@@ -92,6 +97,10 @@ pub struct Process {
     pub is_gate_open: bool,
     pub memory: Memory,
     pub inbox: VecDeque<Told>,
+    /// It was asked to fall quiet where no rank is behind.
+    pub is_asked: bool,
+    /// Calls of its communicator's that it has made.
+    pub calls: u64,
 }
 
 impl Process {
@@ -101,7 +110,22 @@ impl Process {
             is_gate_open: true,
             memory: Memory::There,
             inbox: VecDeque::new(),
+            is_asked: false,
+            calls: 0,
         }
+    }
+}
+
+/// Every other process is a rank of one communicator.
+fn communicates(pid: ProcessId) -> bool {
+    pid % 2 == 0
+}
+
+fn part(pid: ProcessId) -> Part {
+    Part {
+        communicator: 1,
+        rank: pid,
+        meeting: Meeting::Collectives,
     }
 }
 
@@ -164,7 +188,18 @@ impl World {
             now: Instant::now(),
             attempts: Attempts::new(Timeouts::default()),
             job: Job::Runs,
-            processes: (1..=processes).map(|pid| (pid, Process::new())).collect(),
+            processes: (1..=processes)
+                .map(|pid| {
+                    let calls = u64::from(pid * 7 % 5);
+                    (
+                        pid,
+                        Process {
+                            calls,
+                            ..Process::new()
+                        },
+                    )
+                })
+                .collect(),
             sidecar_is_there: true,
             is_listening: true,
             dump: None,
@@ -221,6 +256,7 @@ impl World {
             let is_part_of_it = matches!(
                 effect,
                 Effect::Quiesce { .. }
+                    | Effect::QuiesceAtCut { .. }
                     | Effect::TakeTables { .. }
                     | Effect::StopListening
                     | Effect::Detach { .. }
@@ -287,7 +323,17 @@ impl World {
                     self.is_farewell || self.job == Job::Ended
                 );
             }
+            Effect::Settle { .. } => {
+                // Whoever was asked: the others have no gate to be held at.
+                let ranks = self.processes.iter().filter(|(pid, process)| {
+                    communicates(**pid) && process.is_connected && process.is_asked
+                });
+                let calls: BTreeSet<u64> = ranks.map(|(_, process)| process.calls).collect();
+                assert!(calls.len() <= 1, "a rank is behind: {calls:?}");
+            }
             Effect::Quiesce { .. }
+            | Effect::QuiesceAtCut { .. }
+            | Effect::Continue { .. }
             | Effect::RefuseDump { .. }
             | Effect::Answer(_)
             | Effect::Failpoint(_) => {}
@@ -318,6 +364,18 @@ impl World {
                 }
                 self.tell(pid, Told::Quiesce(seq));
             }
+            Effect::QuiesceAtCut { pid, seq, .. } => {
+                if self.processes.get(&pid).is_some_and(|p| !p.is_connected) {
+                    self.waiting
+                        .push_back(Input::Disconnected { pid, why: None });
+                }
+                self.tell(pid, Told::QuiesceAtCut(seq));
+            }
+            Effect::Continue { pid, seq, goals } => {
+                let calls = goals.get(&part(pid)).copied().unwrap_or(0);
+                self.tell(pid, Told::Continue(seq, calls));
+            }
+            Effect::Settle { pid, seq } => self.tell(pid, Told::Settle(seq)),
             Effect::TakeTables { seq } => {
                 let outcome = self.fails(0);
                 self.waiting.push_back(Input::Collected { seq, outcome });
@@ -427,7 +485,29 @@ impl World {
             _ => Err(Refusal::Capturing),
         };
         match told {
-            Told::Quiesce(seq) => {
+            Told::QuiesceAtCut(seq) | Told::Continue(seq, _) => {
+                if process.inbox.front() == Some(&Told::Resume) {
+                    return;
+                }
+                process.is_asked = outcome.is_ok();
+                if outcome.is_err() {
+                    process.is_gate_open = true;
+                    self.input(Input::Quiesced { pid, seq, outcome });
+                    return;
+                }
+                if let Told::Continue(_, calls) = told {
+                    process.calls = process.calls.max(calls);
+                }
+                process.is_gate_open = false;
+                let position = [(part(pid), process.calls)].into();
+                self.input(Input::Position {
+                    pid,
+                    seq,
+                    standing: Standing::Held,
+                    position,
+                });
+            }
+            Told::Quiesce(seq) | Told::Settle(seq) => {
                 // One that was told to go on meanwhile answers nothing.
                 if process.inbox.front() == Some(&Told::Resume) {
                     return;
@@ -460,6 +540,7 @@ impl World {
                     "process {pid} goes on without its memory"
                 );
                 process.is_gate_open = true;
+                process.is_asked = false;
             }
         }
     }
@@ -472,6 +553,7 @@ impl World {
             return;
         }
         process.is_connected = false;
+        process.is_asked = false;
         process.inbox.clear();
         self.sent.remove(&pid);
         if process.memory == Memory::There {
@@ -517,6 +599,12 @@ impl World {
                 pid,
                 seq,
                 bytes: 1 << 30,
+            },
+            3 if what / 8 % 2 == 0 => Input::Position {
+                pid: PROCESSES + 9,
+                seq,
+                standing: Standing::Held,
+                position: [(part(2), u64::MAX)].into(),
             },
             3 => Input::Quiesced {
                 pid: PROCESSES + 9,
@@ -614,10 +702,14 @@ impl World {
             self.seq = seq;
         }
         let processes = self.connected();
+        let communicating = (processes.iter().copied())
+            .filter(|pid| communicates(*pid))
+            .collect();
         self.input(Input::Begin {
             seq,
             time: QuiesceTime::at_once(TIMEOUT_MS),
             processes,
+            communicating,
         });
         assert!(!was_under_way || self.seq < seq, "two attempts at a time");
     }

@@ -1,0 +1,25 @@
+//! What this process does with other ranks through NCCL: what it has issued is counted, so that a checkpoint holds all ranks where
+//! none of them waits for another on its GPU (`phos_policies::cut` has the algorithm).
+//!
+//! | module | its reason to change |
+//! |---|---|
+//! | [`library`] | where NCCL's own functions are, and who gets ours instead |
+//! | [`calls`] | NCCL's functions, as programs call them |
+//! | [`communicators`] | which communicators there are, and what they are called on every rank |
+//! | [`position`] | what was issued, and how far the process continues before it is held |
+//! | [`graphs`] | calls that were captured: they are issued when their graph is launched |
+//!
+//! # Rules
+//!
+//! * A call, or a group of them, is inside the gate from before it is counted until NCCL has issued it: none is held half way.
+//!   Making communicators is not: ranks wait for each other there on their hosts, where being held does no harm.
+//! * Counts are never too high: a call is counted when it can no longer be held back. Where one is missed (an NCCL that is linked
+//!   statically, a function that came later than these), ranks do not come to a cut, and the checkpoint is tried again; nothing worse.
+
+pub mod calls;
+mod communicators;
+pub mod graphs;
+pub mod library;
+mod position;
+
+pub use position::{counts, give_up, have_arrived, pursue, there_are};
