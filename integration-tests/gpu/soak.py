@@ -3,7 +3,7 @@
 random, and once resumed where nothing but the store is left. Whatever happens, none may be harmed.
 
     soak.py [--programs a,b,…] [--checkpoints N] [--seconds S] [--parallel K] [--limit L] [--gpus G] [--seed X]
-            [--merge FILE] [--sim]
+            [--ranks N] [--merge FILE] [--sim]
 
 Each program runs under phos-ft until it has had N checkpoints (with --merge, together with those of before) or S seconds, and then undisturbed for as many steps: the two
 traces must be the same bit for bit. Several run at a time on one GPU, each with a store of its own in memory; with G GPUs they
@@ -60,10 +60,11 @@ TRIES = {"PHOS_LOG": "info,phos_agent::attempt=debug"}
 
 
 class Program:
-    """A program of the matrix. `expects`: "checkpoints", or "refused" of what cannot be checkpointed."""
+    """A program of the matrix. `expects`: "checkpoints", or "refused" of what cannot be checkpointed. `ranks`: it has several processes,
+    any of which is killed, and a launcher that ends then."""
 
-    def __init__(self, command, env=None, expects="checkpoints"):
-        self.command, self.env, self.expects = command, dict(env or {}), expects
+    def __init__(self, command, env=None, expects="checkpoints", ranks=False):
+        self.command, self.env, self.expects, self.ranks = command, dict(env or {}), expects, ranks
 
 
 def python(script, env=None):
@@ -96,6 +97,21 @@ PROGRAMS = {
     "torch-profiler": Program(["python3", str(PROGRAMS_DIR / "profiled.py")], {**TRAIN, "PROFILE": "always"}, expects="refused"),
     "pinned-memory-thread": python(PROGRAMS_DIR / "beside.py", {**TRAIN, "BESIDE": "counts"}),
 }
+
+# With --ranks: programs on several GPUs.
+def ranked(count):
+    def torchrun(script, env=None):
+        run = ["python3", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(count)]
+        return Program([*run, str(PROGRAMS_DIR / script)], env, ranks=True)
+
+    return {
+        "ddp": torchrun("ddp_train.py"),
+        "fsdp2": torchrun("fsdp_train.py"),
+        "pipeline": torchrun("pipeline_train.py"),
+        "tensor-graph": torchrun("tensor_train.py"),
+        "jax-pmap": python(PROGRAMS_DIR / "jax_pmap.py"),
+    }
+
 
 # What is built here: the result, and the compiler's arguments.
 BUILT = {
@@ -259,7 +275,8 @@ class Soak:
         """Notes crashes that are not ours."""
         self.said.read()
         for crash in self.said.crashes:
-            if crash == "Signal(9)" and self.crashes_expected:
+            # Of ranks the launcher ends, with a code of its own.
+            if (crash == "Signal(9)" or self.program.ranks) and self.crashes_expected:
                 self.crashes_expected -= 1
             else:
                 self.harm(f"it crashed without our doing: {crash}, after {self.result['checkpoints']} checkpoints")
@@ -338,6 +355,8 @@ class Soak:
 
     def kill(self):
         pid = self.job.main_process()
+        if self.program.ranks:
+            pid = self.random.choice(sorted(self.job.trainers()) or [pid])
         if pid is None:
             self.killed_in_vain += 1
             return False
@@ -602,6 +621,8 @@ class Simulated:
             "trainer": Program([trainer, "--quiet"]),
             "trainer-graph": Program([trainer, "--quiet", "--graph", "--churn-mib", "2"]),
             "trainer-workers": Program([trainer, "--quiet", "--workers", "2"]),
+            "trainer-ranks": Program([trainer, "--quiet", "--rank-processes", "3", "--nccl", str(self.target / "libphos_nccl_sim.so"),
+                                      "--layers", "16,16,4", "--batch", "16"], ranks=True),
         }
 
 
@@ -663,6 +684,7 @@ def options_of(arguments):
     parser.add_argument("--parallel", type=int, default=5, help="programs at a time")
     parser.add_argument("--limit", type=float, default=560, help="seconds for all of it")
     parser.add_argument("--gpus", type=int, default=1, help="GPUs that the programs are dealt out over")
+    parser.add_argument("--ranks", type=int, default=0, help="programs of so many ranks, each with a GPU, instead of the matrix")
     parser.add_argument("--kills", type=int, default=3, help="SIGKILLs for each program")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--merge", type=Path, help="an earlier soak.json that this one is added to")
@@ -696,7 +718,7 @@ def main(arguments=None):
     WORK.mkdir(parents=True)
     OUT.mkdir(parents=True, exist_ok=True)
     sim = Simulated(options.target.resolve()) if options.sim else None
-    programs = sim.programs() if sim else PROGRAMS
+    programs = sim.programs() if sim else ranked(options.ranks) if options.ranks else PROGRAMS
     names = chosen(options.programs, programs)
     results = Results(facts(options.sim), json.loads(options.merge.read_text()) if options.merge else {})
     running = {}

@@ -133,7 +133,7 @@ impl<P: Ord + Copy> Cut<P> {
     }
 
     /// What to do, as far as is known now. To be asked after each report.
-    pub fn next(&mut self) -> Next<P> {
+    pub fn decide(&mut self) -> Next<P> {
         if self.processes.is_empty() || self.processes.values().any(|p| p.standing.is_none()) {
             return Next::Wait;
         }
@@ -417,7 +417,7 @@ mod tests {
                 }
                 let (standing, position) = underway[process].remove(0);
                 cut.report(process, standing, position);
-                match cut.next() {
+                match cut.decide() {
                     Next::Continue(some) => {
                         for (process, goals) in some {
                             world.goals[process] = Some(goals);
@@ -462,14 +462,10 @@ mod tests {
         }
         // With a rank to each process, nobody went further than had to be.
         if alone {
-            for rank in 0..ranks {
+            for (rank, &enough) in wanted.iter().enumerate() {
                 let made = (0..world.calls.len()).filter(|c| world.takes_part(rank, *c));
                 let of = |at: usize| made.clone().filter(|c| *c < at).count();
-                assert_eq!(
-                    of(world.at[rank]),
-                    of(wanted[rank]),
-                    "seed {seed}: rank {rank}"
-                );
+                assert_eq!(of(world.at[rank]), of(enough), "seed {seed}: rank {rank}");
             }
         }
     }
@@ -518,11 +514,11 @@ mod tests {
         let message = Meeting::Messages { from: 0, to: 1 };
         let all = Meeting::Collectives;
         cut.report('a', Standing::Held, [(part(0, all), 4)].into());
-        assert_eq!(cut.next(), Next::Wait, "nothing is known of the other");
+        assert_eq!(cut.decide(), Next::Wait, "nothing is known of the other");
         cut.report('b', Standing::Held, [(part(1, all), 5)].into());
         let goals: Position = [(part(0, all), 5)].into();
-        assert_eq!(cut.next(), Next::Continue(vec![('a', goals)]));
-        assert_eq!(cut.next(), Next::Wait, "it is on its way");
+        assert_eq!(cut.decide(), Next::Continue(vec![('a', goals)]));
+        assert_eq!(cut.decide(), Next::Wait, "it is on its way");
         // It sent something first: the other one has to receive it.
         cut.report(
             'a',
@@ -530,7 +526,7 @@ mod tests {
             [(part(0, all), 5), (part(0, message), 1)].into(),
         );
         let goals: Position = [(part(1, message), 1)].into();
-        assert_eq!(cut.next(), Next::Continue(vec![('b', goals)]));
+        assert_eq!(cut.decide(), Next::Continue(vec![('b', goals)]));
         cut.report(
             'b',
             Standing::Continues,
@@ -538,7 +534,7 @@ mod tests {
         );
         let goals: Position = [(part(0, all), 6)].into();
         assert_eq!(
-            cut.next(),
+            cut.decide(),
             Next::Continue(vec![('a', goals)]),
             "it waits for that on its way"
         );
@@ -547,13 +543,13 @@ mod tests {
             Standing::Held,
             [(part(1, all), 6), (part(1, message), 1)].into(),
         );
-        assert_eq!(cut.next(), Next::Wait);
+        assert_eq!(cut.decide(), Next::Wait);
         cut.report(
             'a',
             Standing::Held,
             [(part(0, all), 6), (part(0, message), 1)].into(),
         );
-        assert_eq!(cut.next(), Next::Complete);
+        assert_eq!(cut.decide(), Next::Complete);
     }
 
     #[test]
@@ -566,9 +562,9 @@ mod tests {
             Standing::Held,
             [(part(0, Meeting::Collectives), 4)].into(),
         );
-        assert_eq!(cut.next(), Next::Wait);
+        assert_eq!(cut.decide(), Next::Wait);
         cut.forget(2);
-        assert_eq!(cut.next(), Next::Complete);
+        assert_eq!(cut.decide(), Next::Complete);
         assert_eq!(cut.processes(), [1]);
     }
 }

@@ -6,9 +6,9 @@ mod support;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use phos_protocol::shim::{Refusal, ShimState, ToAgent, ToShim, WatchTime};
+use phos_protocol::shim::{Count, Refusal, ShimState, ToAgent, ToShim, WatchTime};
 use phos_protocol::types::{AllocationKind, MemberId};
-use support::{Agent, Link, MIB, Puppet, World, pattern, until};
+use support::{Agent, Link, MIB, Puppet, World, library, pattern, until};
 
 #[test]
 fn memory_outlives_detach_and_attach() {
@@ -552,6 +552,169 @@ fn a_job_that_is_never_idle_falls_quiet_in_turns() {
     puppet.ok("stopjob");
 }
 
+/// The next position, and whether the process is held there: the collectives that it has issued.
+fn position(link: &mut Link, of: u64) -> (bool, Vec<Count>) {
+    match link.receive() {
+        (ToAgent::Position { seq, held, counts }, _) if seq == of => (held, counts),
+        other => panic!("unexpected {other:?}"),
+    }
+}
+
+/// The first position at which the process is held.
+fn held_at(link: &mut Link, of: u64) -> Count {
+    loop {
+        let (held, counts) = position(link, of);
+        if held {
+            assert_eq!(counts.len(), 1, "{counts:?}");
+            return counts[0];
+        }
+    }
+}
+
+/// A rank that reduces without a pause continues to exactly where others wait for it, call by call or group by group.
+#[test]
+fn a_rank_continues_as_far_as_others_wait_for_it() {
+    let world = World::new(&[128]);
+    let agent = world.agent();
+    let (mut puppet, mut link) = started(&world, &agent);
+    puppet.all(&["alloc a 4096", "stream s"]);
+    let nccl = library("libphos_nccl_sim.so");
+    let name = format!("shim-test-{}", puppet.pid());
+    puppet.ok(&format!("join {} {name} a s", nccl.display()));
+    let at_cut =
+        |link: &Link, seq, timeout_ms| link.send(&ToShim::QuiesceAtCut { seq, timeout_ms });
+    let mut seq = 0;
+    for group in [1, 4] {
+        puppet.ok(&format!("reducing {group}"));
+        seq += 1;
+        at_cut(&link, seq, 20_000);
+        let first = held_at(&mut link, seq);
+        let before = puppet.ok("spins");
+        // One call further is a whole group further.
+        let goal = Count {
+            times: first.times + 9,
+            ..first
+        };
+        link.send(&ToShim::Continue {
+            seq,
+            goals: vec![goal],
+        });
+        let there = held_at(&mut link, seq);
+        assert_eq!(there.times, first.times + 9_u64.next_multiple_of(group));
+        let made = (there.times - first.times + before.parse::<u64>().unwrap()).to_string();
+        until("the last call has returned", || puppet.ok("spins") == made);
+        // Said again, and again of an attempt that is over: nothing comes of it.
+        for of in [seq, seq - 1] {
+            link.send(&ToShim::Continue {
+                seq: of,
+                goals: vec![goal],
+            });
+        }
+        assert_eq!(held_at(&mut link, seq), there);
+        link.send(&ToShim::Settle { seq });
+        link.quiesced(seq).unwrap();
+        assert_eq!(puppet.ok("spins"), made, "it is held");
+        link.send(&ToShim::Resume { seq });
+        until("the job goes on", || puppet.ok("spins") != made);
+        puppet.ok("stopjob");
+    }
+
+    // Towards a goal that nobody reaches the job runs, and it runs on when the time is over.
+    puppet.ok("reducing 1");
+    seq += 1;
+    at_cut(&link, seq, 300);
+    let first = held_at(&mut link, seq);
+    let goal = Count {
+        communicator: first.communicator + 1,
+        ..first
+    };
+    link.send(&ToShim::Continue {
+        seq,
+        goals: vec![goal],
+    });
+    let mut counts = vec![first];
+    let outcome = loop {
+        match link.receive().0 {
+            ToAgent::Position {
+                held, counts: now, ..
+            } => {
+                assert!(!held, "it has not been there");
+                counts = now;
+            }
+            ToAgent::Quiesced { outcome, .. } => break outcome,
+            other => panic!("unexpected {other:?}"),
+        }
+    };
+    assert_eq!(outcome.unwrap_err(), Refusal::Timeout);
+    assert!(counts[0].times > first.times, "it ran meanwhile");
+
+    // The same when the attempt is given up: the call that would have been the last one closes no gate any more.
+    seq += 1;
+    at_cut(&link, seq, 20_000);
+    let first = held_at(&mut link, seq);
+    let goal = Count {
+        times: first.times + 200,
+        ..first
+    };
+    link.send(&ToShim::Continue {
+        seq,
+        goals: vec![goal],
+    });
+    link.send(&ToShim::Resume { seq });
+    let before: u64 = puppet.ok("spins").parse().unwrap();
+    until("the job goes on beyond its goal", || {
+        puppet.ok("spins").parse::<u64>().unwrap() > before + 400
+    });
+    puppet.ok("stopjob");
+}
+
+/// What is captured is issued by each launch of its graph, and by nothing else.
+#[test]
+fn calls_in_graphs_count_when_they_are_launched() {
+    let world = World::new(&[128]);
+    let agent = world.agent();
+    let (mut puppet, mut link) = started(&world, &agent);
+    puppet.all(&["alloc a 4096", "stream s"]);
+    let nccl = library("libphos_nccl_sim.so");
+    let name = format!("shim-graphs-{}", puppet.pid());
+    puppet.ok(&format!("join {} {name} a s", nccl.display()));
+    let mut seq = 0;
+    let mut issued = |link: &mut Link| {
+        seq += 1;
+        link.send(&ToShim::QuiesceAtCut {
+            seq,
+            timeout_ms: 20_000,
+        });
+        let times = held_at(link, seq).times;
+        link.send(&ToShim::Settle { seq });
+        link.quiesced(seq).unwrap();
+        link.send(&ToShim::Resume { seq });
+        times
+    };
+    puppet.all(&[
+        "reduce",
+        "begin s",
+        "reduce",
+        "reduce",
+        "end s g",
+        "startgraph g x",
+    ]);
+    assert_eq!(issued(&mut link), 1);
+    puppet.all(&["launch x s", "launch x s"]);
+    assert_eq!(issued(&mut link), 5);
+    // A launch in another capture is part of that one's graph.
+    puppet.all(&[
+        "begin s",
+        "launch x s",
+        "reduce",
+        "end s g",
+        "startgraph g y",
+    ]);
+    assert_eq!(issued(&mut link), 5);
+    puppet.ok("launch y s");
+    assert_eq!(issued(&mut link), 8);
+}
+
 #[test]
 fn work_that_does_not_end_times_out_and_goes_on() {
     let world = World::new(&[128]);
@@ -591,7 +754,7 @@ fn a_capture_is_not_interrupted() {
     puppet.all(&["alloc a 4000000", "fill a 4000000 7", "stream s", "begin s"]);
     assert_eq!(link.quiesce(1, 2000).unwrap_err(), Refusal::Capturing);
     // Allocation and free while capturing work, and the free happens afterwards.
-    puppet.all(&["alloc b 4000000", "free a", "end s", "fill b 4000000 3"]);
+    puppet.all(&["alloc b 4000000", "free a", "end s g", "fill b 4000000 3"]);
     let (_, table, _) = link.quiesce(2, 2000).unwrap();
     assert_eq!(table.len(), 1);
     link.send(&ToShim::Resume { seq: 2 });

@@ -109,6 +109,12 @@ fn sealed() -> Vec<Seed> {
 }
 
 fn messages() -> Vec<Seed> {
+    let count = shim::Count {
+        communicator: u64::MAX / 3,
+        rank: 1,
+        of: shim::Counted::Sent(2),
+        times: 40_000,
+    };
     let key = AllocationKey {
         owner: MemberId::here(10_000),
         id: 7,
@@ -170,6 +176,12 @@ fn messages() -> Vec<Seed> {
         shim::ToAgent::Freed { ids: vec![1, 2] },
         shim::ToAgent::Watches,
         shim::ToAgent::Moment { seq: 3 },
+        shim::ToAgent::Communicates,
+        shim::ToAgent::Position {
+            seq: 3,
+            held: true,
+            counts: vec![count],
+        },
     ];
     let to_shim = [
         ToShim::Welcome { held: vec![1, 300] },
@@ -190,6 +202,15 @@ fn messages() -> Vec<Seed> {
                 answer_ms: 100,
             },
         },
+        ToShim::QuiesceAtCut {
+            seq: 3,
+            timeout_ms: 250,
+        },
+        ToShim::Continue {
+            seq: 3,
+            goals: vec![count],
+        },
+        ToShim::Settle { seq: 3 },
     ];
     let to_agent_of_sidecar = [
         agent::ToAgent::Hello {

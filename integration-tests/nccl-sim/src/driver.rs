@@ -6,13 +6,19 @@ use std::sync::OnceLock;
 /// A function that a stream calls on the host.
 pub type HostFunction = unsafe extern "C" fn(*mut c_void);
 
+type AllocHost = unsafe extern "C" fn(*mut *mut c_void, usize, u32) -> u32;
+type ToHost = unsafe extern "C" fn(*mut c_void, u64, usize, *mut c_void) -> u32;
+type ToDevice = unsafe extern "C" fn(u64, *const c_void, usize, *mut c_void) -> u32;
+type CallHost = unsafe extern "C" fn(*mut c_void, HostFunction, *mut c_void) -> u32;
+type IsCapturing = unsafe extern "C" fn(*mut c_void, *mut i32) -> u32;
+
 /// What is used of the driver.
 pub struct Driver {
-    alloc_host: unsafe extern "C" fn(*mut *mut c_void, usize, u32) -> u32,
-    to_host: unsafe extern "C" fn(*mut c_void, u64, usize, *mut c_void) -> u32,
-    to_device: unsafe extern "C" fn(u64, *const c_void, usize, *mut c_void) -> u32,
-    host_function: unsafe extern "C" fn(*mut c_void, HostFunction, *mut c_void) -> u32,
-    is_capturing: unsafe extern "C" fn(*mut c_void, *mut i32) -> u32,
+    alloc_host: AllocHost,
+    to_host: ToHost,
+    to_device: ToDevice,
+    host_function: CallHost,
+    is_capturing: IsCapturing,
 }
 
 /// The driver, if the process has one.
@@ -35,11 +41,13 @@ fn load() -> Option<Driver> {
     // SAFETY: the addresses are those of the driver's functions of these names, whose C signatures stand above.
     unsafe {
         Some(Driver {
-            alloc_host: std::mem::transmute::<*mut c_void, _>(find(c"cuMemHostAlloc")?),
-            to_host: std::mem::transmute::<*mut c_void, _>(find(c"cuMemcpyDtoHAsync_v2")?),
-            to_device: std::mem::transmute::<*mut c_void, _>(find(c"cuMemcpyHtoDAsync_v2")?),
-            host_function: std::mem::transmute::<*mut c_void, _>(find(c"cuLaunchHostFunc")?),
-            is_capturing: std::mem::transmute::<*mut c_void, _>(find(c"cuStreamIsCapturing")?),
+            alloc_host: std::mem::transmute::<*mut c_void, AllocHost>(find(c"cuMemHostAlloc")?),
+            to_host: std::mem::transmute::<*mut c_void, ToHost>(find(c"cuMemcpyDtoHAsync_v2")?),
+            to_device: std::mem::transmute::<*mut c_void, ToDevice>(find(c"cuMemcpyHtoDAsync_v2")?),
+            host_function: std::mem::transmute::<*mut c_void, CallHost>(find(c"cuLaunchHostFunc")?),
+            is_capturing: std::mem::transmute::<*mut c_void, IsCapturing>(find(
+                c"cuStreamIsCapturing",
+            )?),
         })
     }
 }

@@ -6,6 +6,7 @@ use phos_integration_tests::scenario::{
     LIMIT, checkpoint, disturbed, kill_job_and_wait, wait_step,
 };
 use phos_integration_tests::{JobSpec, World, bin_dir, kill_all, wait_for};
+use rustix::process::{Pid, Signal, kill_process};
 
 /// Four ranks at full speed.
 fn ranks() -> JobSpec {
@@ -55,5 +56,23 @@ fn a_rank_that_is_killed() -> Result<()> {
         })
         .map_err(|e| e.context(phos.tail()))?;
         checkpoint(world, phos).map(drop)
+    })
+}
+
+/// A rank that does not answer: the others are held for no longer than a try, whose failure costs nothing but the checkpoint.
+#[test]
+fn a_rank_that_stands_still_for_a_while() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let spec = ranks().with_phos(&["--quiesce-timeout", "1s"]);
+    disturbed(&world, &spec, |world, phos| {
+        wait_step(world, phos, 5)?;
+        let last = *world.tree().job.last().context("no job")?;
+        let rank = Pid::from_raw(last).context("no process")?;
+        kill_process(rank, Signal::STOP)?;
+        let refused = world.run(&["checkpoint"]);
+        kill_process(rank, Signal::CONT)?;
+        ensure!(!refused?.status.success(), "{}", phos.tail());
+        checkpoint(world, phos)?;
+        kill_job_and_wait(world, phos)
     })
 }

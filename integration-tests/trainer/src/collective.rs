@@ -29,23 +29,24 @@ type Comm = *mut c_void;
 #[repr(C)]
 struct UniqueId([u8; 128]);
 
+type Init = unsafe extern "C" fn(*mut Comm, c_int, UniqueId, c_int) -> c_int;
+type Split = unsafe extern "C" fn(Comm, c_int, c_int, *mut Comm, *mut c_void) -> c_int;
+type Destroy = unsafe extern "C" fn(Comm) -> c_int;
+type AllReduce =
+    unsafe extern "C" fn(*const c_void, *mut c_void, usize, c_int, c_int, Comm, CUstream) -> c_int;
+type Send = unsafe extern "C" fn(*const c_void, usize, c_int, c_int, Comm, CUstream) -> c_int;
+type Receive = unsafe extern "C" fn(*mut c_void, usize, c_int, c_int, Comm, CUstream) -> c_int;
+type Group = unsafe extern "C" fn() -> c_int;
+
 struct Library {
-    init: unsafe extern "C" fn(*mut Comm, c_int, UniqueId, c_int) -> c_int,
-    split: unsafe extern "C" fn(Comm, c_int, c_int, *mut Comm, *mut c_void) -> c_int,
-    destroy: unsafe extern "C" fn(Comm) -> c_int,
-    all_reduce: unsafe extern "C" fn(
-        *const c_void,
-        *mut c_void,
-        usize,
-        c_int,
-        c_int,
-        Comm,
-        CUstream,
-    ) -> c_int,
-    send: unsafe extern "C" fn(*const c_void, usize, c_int, c_int, Comm, CUstream) -> c_int,
-    receive: unsafe extern "C" fn(*mut c_void, usize, c_int, c_int, Comm, CUstream) -> c_int,
-    start: unsafe extern "C" fn() -> c_int,
-    end: unsafe extern "C" fn() -> c_int,
+    init: Init,
+    split: Split,
+    destroy: Destroy,
+    all_reduce: AllReduce,
+    send: Send,
+    receive: Receive,
+    start: Group,
+    end: Group,
 }
 
 impl Library {
@@ -63,14 +64,14 @@ impl Library {
         // SAFETY: the addresses are those of NCCL's functions of these names, whose C signatures stand above.
         unsafe {
             Ok(Self {
-                init: std::mem::transmute::<*mut c_void, _>(find(c"ncclCommInitRank")?),
-                split: std::mem::transmute::<*mut c_void, _>(find(c"ncclCommSplit")?),
-                destroy: std::mem::transmute::<*mut c_void, _>(find(c"ncclCommDestroy")?),
-                all_reduce: std::mem::transmute::<*mut c_void, _>(find(c"ncclAllReduce")?),
-                send: std::mem::transmute::<*mut c_void, _>(find(c"ncclSend")?),
-                receive: std::mem::transmute::<*mut c_void, _>(find(c"ncclRecv")?),
-                start: std::mem::transmute::<*mut c_void, _>(find(c"ncclGroupStart")?),
-                end: std::mem::transmute::<*mut c_void, _>(find(c"ncclGroupEnd")?),
+                init: std::mem::transmute::<*mut c_void, Init>(find(c"ncclCommInitRank")?),
+                split: std::mem::transmute::<*mut c_void, Split>(find(c"ncclCommSplit")?),
+                destroy: std::mem::transmute::<*mut c_void, Destroy>(find(c"ncclCommDestroy")?),
+                all_reduce: std::mem::transmute::<*mut c_void, AllReduce>(find(c"ncclAllReduce")?),
+                send: std::mem::transmute::<*mut c_void, Send>(find(c"ncclSend")?),
+                receive: std::mem::transmute::<*mut c_void, Receive>(find(c"ncclRecv")?),
+                start: std::mem::transmute::<*mut c_void, Group>(find(c"ncclGroupStart")?),
+                end: std::mem::transmute::<*mut c_void, Group>(find(c"ncclGroupEnd")?),
             })
         }
     }
@@ -223,12 +224,12 @@ impl Collective {
         ];
         cuda::launch_each(gpu.kernels.fill, FLOATS as u32, self.stream, &arguments)?;
         scale(self.own, self.mine, 1.0)?;
-        if mix(step ^ u64::from(self.rank) << 32) % 5 == 0 {
+        if mix(step ^ u64::from(self.rank) << 32).is_multiple_of(5) {
             // Some are late, the others go ahead.
             std::thread::sleep(Duration::from_micros(mix(step) % 3000));
         }
         self.pass_on()?;
-        if step % 3 == 0 {
+        if step.is_multiple_of(3) {
             self.all_reduce(self.half, self.sum, self.sum)?;
             scale(self.sum, self.mine, 0.1 / ranks)?;
         }

@@ -27,7 +27,7 @@ pub fn real_gpu() -> Option<PathBuf> {
     std::env::var_os("PHOS_TEST_GPU").map(PathBuf::from)
 }
 
-fn library(name: &str) -> PathBuf {
+pub fn library(name: &str) -> PathBuf {
     if let Some(folder) = real_gpu() {
         return folder.join(name);
     }
@@ -351,7 +351,7 @@ impl Link {
         loop {
             match self.receive_any() {
                 (ToAgent::Usage(usage), _) => self.usage = usage,
-                (ToAgent::Watches, _) => {}
+                (ToAgent::Watches | ToAgent::Communicates, _) => {}
                 other => return other,
             }
         }

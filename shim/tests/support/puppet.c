@@ -36,6 +36,7 @@ R cuMemAddressReserve(u64 *, size_t, size_t, u64, u64); R cuMemAddressFree(u64, 
 R cuMemRetainAllocationHandle(u64 *, void *); R cuMemGetAllocationPropertiesFromHandle(Prop *, u64);
 R cuMemExportToShareableHandle(void *, u64, int, u64); R cuMemImportFromShareableHandle(u64 *, void *, int);
 R cuStreamCreate(void **, unsigned); R cuStreamBeginCapture_v2(void *, int); R cuStreamEndCapture(void *, void **);
+R cuGraphInstantiateWithFlags(void **, void *, u64); R cuGraphDestroy(void *); R cuGraphLaunch(void *, void *);
 R cuStreamSynchronize(void *); R cuStreamDestroy_v2(void *); R cuLaunchHostFunc(void *, void (*)(void *), void *);
 typedef struct { unsigned char b[64]; } Ipc;
 R cuIpcOpenMemHandle_v2(u64 *, Ipc, unsigned); R cuIpcCloseMemHandle(u64);
@@ -148,6 +149,35 @@ static void *be_late(void *p) {
     return 0;
 }
 
+// A rank that reduces as fast as it can, calls in groups of so many (1: without a group), and never waits.
+typedef struct { char b[128]; } Id;
+static struct {
+    int (*init)(void **, int, Id, int), (*reduce)(const void *, void *, size_t, int, int, void *, void *), (*start)(void), (*end)(void);
+    void *comm; u64 buffer; void *stream; u64 group;
+} rank;
+static int join(const char *path, const char *name) {
+    void *l = dlopen(path, RTLD_NOW);
+    Id id = {{0}};
+    if (!l) return 999;
+    rank.init = dlsym(l, "ncclCommInitRank"); rank.reduce = dlsym(l, "ncclAllReduce");
+    rank.start = dlsym(l, "ncclGroupStart"); rank.end = dlsym(l, "ncclGroupEnd");
+    strncpy(id.b, name, 127);
+    return rank.init(&rank.comm, 1, id, 0);
+}
+static int reduce(void) { return rank.reduce((void *)rank.buffer, (void *)rank.buffer, 4, 7, 0, rank.comm, rank.stream); }
+static void *reduce_always(void *p) {
+    (void)p;
+    cuCtxSetCurrent((void *)*var("ctx0"));
+    while (spinning) {
+        if (rank.group > 1 && rank.start()) abort();
+        for (u64 i = 0; i < rank.group; i++) if (reduce()) abort();
+        if (rank.group > 1 && rank.end()) abort();
+        spins += rank.group;
+        usleep(200);
+    }
+    return 0;
+}
+
 int main(void) {
     char line[512];
     setvbuf(stdin, 0, _IONBF, 0);
@@ -248,7 +278,7 @@ int main(void) {
         IS("close") { r = close(V(1)); }
         IS("stream") { void *s = 0; r = cuStreamCreate(&s, 1); V(1) = (u64)s; }
         IS("begin") { r = cuStreamBeginCapture_v2((void *)V(1), 2); }
-        IS("end") { void *g; r = cuStreamEndCapture((void *)V(1), &g); }
+        IS("end") { void *g; r = cuStreamEndCapture((void *)V(1), &g); V(2) = (u64)g; }
         IS("streamdestroy") { r = cuStreamDestroy_v2((void *)V(1)); }
         IS("nap") { r = cuLaunchHostFunc((void *)V(1), nap, (void *)NUM(2)); }
         IS("sync") { r = cuCtxSynchronize(); }
@@ -256,6 +286,11 @@ int main(void) {
         IS("pipeline") { lap.stream = (void *)V(1); lap.naps = NUM(2); lap.ms = NUM(3); spins = 0; spinning = 1; lap.queued = 0; pthread_create(&spinner, 0, pipeline, 0); while (!lap.queued) usleep(1000); }
         IS("late") { lap.stream = (void *)V(1); lap.naps = NUM(2); lap.ms = NUM(3); spins = 0; spinning = 1; lap.queued = 0; pthread_create(&spinner, 0, be_late, 0); while (!lap.queued) usleep(1000); }
         IS("laps") { lap.stream = (void *)V(1); lap.naps = NUM(2); lap.ms = NUM(3); spins = 0; spinning = 1; lap.queued = 0; pthread_create(&spinner, 0, train, 0); while (!lap.queued) usleep(1000); }
+        IS("join") { rank.buffer = V(3); rank.stream = (void *)V(4); r = join(a[1], a[2]); }
+        IS("reduce") { r = reduce(); }
+        IS("reducing") { rank.group = NUM(1); spins = 0; spinning = 1; pthread_create(&spinner, 0, reduce_always, 0); while (!spins) usleep(1000); }
+        IS("startgraph") { void *x = 0, *g = (void *)V(1); r = cuGraphInstantiateWithFlags(&x, g, 0); V(2) = (u64)x; if (!r) r = cuGraphDestroy(g); }
+        IS("launch") { r = cuGraphLaunch((void *)V(1), (void *)V(2)); }
         IS("spins") { snprintf(text, 400, "%llu", spins); }
         IS("stopspin") { spinning = 0; }
         IS("stopjob") { spinning = 0; r = pthread_join(spinner, 0); }

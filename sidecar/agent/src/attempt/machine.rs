@@ -376,7 +376,7 @@ impl Step<'_> {
             return;
         }
         let seq = attempt.seq;
-        match attempt.cut.next() {
+        match attempt.cut.decide() {
             Next::Continue(some) => {
                 for (pid, goals) in some {
                     tracing::debug!(seq, pid, ?goals, "others wait for this process");

@@ -118,7 +118,7 @@ impl Process {
 
 /// Every other process is a rank of one communicator.
 fn communicates(pid: ProcessId) -> bool {
-    pid % 2 == 0
+    pid.is_multiple_of(2)
 }
 
 fn part(pid: ProcessId) -> Part {
@@ -600,7 +600,7 @@ impl World {
                 seq,
                 bytes: 1 << 30,
             },
-            3 if what / 8 % 2 == 0 => Input::Position {
+            3 if (what / 8).is_multiple_of(2) => Input::Position {
                 pid: PROCESSES + 9,
                 seq,
                 standing: Standing::Held,
