@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use crate::abi::{self, Handle};
 use crate::sync::lock;
 use crate::table::{Entry, NAMES, tracked};
-use crate::{context, gate, memory, mode};
+use crate::{context, gate, memory, mode, ranks};
 
 const PER_THREAD: usize = 2;
 
@@ -95,6 +95,9 @@ pub unsafe fn cuStreamBeginCaptureToGraph(
     let result = unsafe {
         tracked::cuStreamBeginCaptureToGraph(entry, stream, graph, dependencies, edges, count, mode)
     };
+    if result == abi::SUCCESS {
+        ranks::graphs::captures_into(graph);
+    }
     begun(result, entry, stream)
 }
 

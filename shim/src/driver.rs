@@ -56,7 +56,7 @@ pub fn next(name: &CStr, version: &CStr) -> Option<*mut c_void> {
 /// Calls the real `dlsym` with a handle of a library.
 ///
 /// # Safety
-/// As `dlsym`; `handle` must not be `RTLD_NEXT`, which is resolved by the caller's address.
+/// As `dlsym`; `RTLD_NEXT` means behind this library, from which the C library is called here.
 pub unsafe fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void {
     let real = find_dlsym();
     if real.is_null() {

@@ -146,6 +146,15 @@ fn wait_until(is_so: impl Fn(&State) -> bool) -> bool {
     is_so(&state)
 }
 
+/// Sends if there is room. False: there is none.
+pub fn try_send_on(socket: &OwnedFd, message: &ToAgent) -> Result<bool, SendError> {
+    match channel::send(socket, message, &[]) {
+        Ok(()) => Ok(true),
+        Err(SendError::Io(error)) if error.kind() == std::io::ErrorKind::WouldBlock => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
 /// Sends, waiting while the socket is full.
 pub fn send_on(
     socket: &OwnedFd,

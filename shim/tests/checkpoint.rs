@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use phos_protocol::shim::{Count, Refusal, ShimState, ToAgent, ToShim, WatchTime};
 use phos_protocol::types::{AllocationKind, MemberId};
-use support::{Agent, Link, MIB, Puppet, World, library, pattern, until};
+use support::{Agent, Link, MIB, Puppet, World, library, pattern, until, user_of_nccl};
 
 #[test]
 fn memory_outlives_detach_and_attach() {
@@ -666,6 +666,52 @@ fn a_rank_continues_as_far_as_others_wait_for_it() {
         puppet.ok("spins").parse::<u64>().unwrap() > before + 400
     });
     puppet.ok("stopjob");
+}
+
+/// Who is linked with NCCL gets the one that it would have had without the shim, be it inside another library, and is counted.
+#[test]
+fn every_user_of_nccl_gets_its_own() {
+    let world = World::new(&[128]);
+    let agent = world.agent();
+    let (mut puppet, mut link) = started(&world, &agent);
+    puppet.all(&["alloc a 4096", "stream s"]);
+    // What the shim exports is not there as long as NCCL is not.
+    assert_eq!(puppet.ok("globally ncclAllReduce"), "0");
+    assert_eq!(puppet.ok("globally cuMemAlloc_v2"), "1");
+    let name = format!("shim-users-{}", puppet.pid());
+    for (kind, times) in [("static", 2), ("linked", 3)] {
+        let library = user_of_nccl(kind);
+        puppet.ok(&format!(
+            "joinby {} {name}-{kind} comm-{kind} lib-{kind}",
+            library.display()
+        ));
+        for _ in 0..times {
+            puppet.ok(&format!("reduceby comm-{kind} lib-{kind} a s"));
+        }
+    }
+    assert_eq!(puppet.ok("reducedby lib-static"), "2");
+    // One of another's communicators is refused, and is not counted.
+    assert_eq!(puppet.ask("reduceby comm-linked lib-static a s"), "err 5");
+    assert_eq!(
+        puppet.ok("globally ncclAllReduce"),
+        "0",
+        "both were loaded for themselves"
+    );
+    link.send(&ToShim::QuiesceAtCut {
+        seq: 1,
+        timeout_ms: 20_000,
+    });
+    let counts = loop {
+        if let (true, counts) = position(&mut link, 1) {
+            break counts;
+        }
+    };
+    let mut times: Vec<u64> = counts.iter().map(|count| count.times).collect();
+    times.sort_unstable();
+    assert_eq!(times, [2, 3]);
+    link.send(&ToShim::Settle { seq: 1 });
+    link.quiesced(1).unwrap();
+    link.send(&ToShim::Resume { seq: 1 });
 }
 
 /// What is captured is issued by each launch of its graph, and by nothing else.

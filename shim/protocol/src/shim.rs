@@ -39,11 +39,11 @@ pub const HELD: usize = 6_000;
 
 const _: () = assert!(HELD * 10 + 64 < crate::channel::MAX_PACKET);
 
-/// Counts in one [`ToAgent::Position`] or [`ToShim::Continue`], at most: a process that has more says none. Each takes 30 bytes at
+/// Counts in one [`ToAgent::Position`] or [`ToShim::Continue`], at most: a process that has more says none. Each takes 31 bytes at
 /// most.
 pub const COUNTS: usize = 2_000;
 
-const _: () = assert!(COUNTS * 30 + 64 < crate::channel::MAX_PACKET);
+const _: () = assert!(COUNTS * 31 + 64 < crate::channel::MAX_PACKET);
 
 /// Number of a checkpoint attempt, chosen by the agent, growing.
 pub type Sequence = u64;

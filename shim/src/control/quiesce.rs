@@ -113,6 +113,10 @@ impl Control {
         if capture::any() {
             return Some(Refusal::Capturing);
         }
+        if manner == Manner::AtCut && ranks::are_too_many() {
+            let refusal = "the process has more NCCL communicators, or peers in them, than a checkpoint can bring to a common point";
+            return Some(Refusal::Other(refusal.to_owned()));
+        }
         if manner == Manner::AtCut {
             // How long work takes that waits for ranks which are held says nothing.
             return None;
@@ -218,11 +222,17 @@ impl Control {
                     std::hint::spin_loop();
                 }
             }
-            let position = (!continues, ranks::counts());
+            // Who is still inside has issued more than is counted, or will have.
+            let position = (!continues && gate::is_quiet(), ranks::counts());
             if told.as_ref() != Some(&position) {
                 let (held, counts) = position.clone();
-                say(socket, &ToAgent::Position { seq, held, counts }).map_err(Stop::End)?;
-                told = Some(position);
+                let message = ToAgent::Position { seq, held, counts };
+                // An agent that is slow to listen must not keep the gate closed: it is told in the next round.
+                if link::try_send_on(socket, &message)
+                    .map_err(|e| Stop::End(End::Lost(e.to_string())))?
+                {
+                    told = Some(position);
+                }
             }
             if Instant::now() >= end {
                 return Err(Refusal::Timeout.into());

@@ -14,7 +14,7 @@ use std::ffi::{CStr, c_char, c_void};
 use crate::driver::{self, Load};
 
 #[cfg_attr(test, allow(dead_code))]
-/// `dlsym` for a handle of a library (not `RTLD_NEXT`, not `RTLD_DEFAULT`).
+/// `dlsym` for a handle of a library (not `RTLD_NEXT`; `RTLD_DEFAULT` for names of NCCL's alone).
 unsafe extern "C" fn dlsym_by_handle(handle: *mut c_void, name: *const c_char) -> *mut c_void {
     // SAFETY: the caller's promise.
     let found = unsafe { driver::dlsym(handle, name) };
@@ -74,6 +74,19 @@ mod export {
             "lea rcx, [rdi + 1]", // RTLD_NEXT is -1, RTLD_DEFAULT 0
             "cmp rcx, 1",
             "ja {by_handle}",
+            "jne 4f",
+            // Our own exports are in the global scope, where NCCL's may be missing.
+            "test rsi, rsi",
+            "jz 4f",
+            "cmp byte ptr [rsi], 'n'",
+            "jne 4f",
+            "cmp byte ptr [rsi + 1], 'c'",
+            "jne 4f",
+            "cmp byte ptr [rsi + 2], 'c'",
+            "jne 4f",
+            "cmp byte ptr [rsi + 3], 'l'",
+            "je {by_handle}",
+            "4:",
             "jmp rax",
             "3:",
             "push rdi",

@@ -10,7 +10,7 @@ use std::ffi::{CStr, c_int, c_void};
 use phos_protocol::shim::Counted;
 
 use super::communicators;
-use super::library;
+use super::library::{self, Caller};
 use super::position::{self, Call, Made};
 use crate::mode;
 
@@ -29,70 +29,84 @@ const SUCCESS: c_int = 0;
 /// `ncclInProgress`: a communicator that does not block is made in the background.
 const IN_PROGRESS: c_int = 7;
 
-/// The functions that have one of ours in their place, in order.
-pub const NAMES: [&CStr; 22] = [
-    c"ncclAllGather",
-    c"ncclAllReduce",
-    c"ncclAlltoAll",
-    c"ncclBcast",
-    c"ncclBroadcast",
-    c"ncclCommAbort",
-    c"ncclCommDestroy",
-    c"ncclCommInitAll",
-    c"ncclCommInitRank",
-    c"ncclCommInitRankConfig",
-    c"ncclCommInitRankScalable",
-    c"ncclCommShrink",
-    c"ncclCommSplit",
-    c"ncclCommUserRank",
-    c"ncclGather",
-    c"ncclGroupEnd",
-    c"ncclGroupStart",
-    c"ncclRecv",
-    c"ncclReduce",
-    c"ncclReduceScatter",
-    c"ncclScatter",
-    c"ncclSend",
-];
-
-/// Ours, in the same order.
-pub static OURS: [Ours; NAMES.len()] = [
-    Ours(ncclAllGather as *const c_void),
-    Ours(ncclAllReduce as *const c_void),
-    Ours(ncclAlltoAll as *const c_void),
-    Ours(ncclBcast as *const c_void),
-    Ours(ncclBroadcast as *const c_void),
-    Ours(ncclCommAbort as *const c_void),
-    Ours(ncclCommDestroy as *const c_void),
-    Ours(ncclCommInitAll as *const c_void),
-    Ours(ncclCommInitRank as *const c_void),
-    Ours(ncclCommInitRankConfig as *const c_void),
-    Ours(ncclCommInitRankScalable as *const c_void),
-    Ours(ncclCommShrink as *const c_void),
-    Ours(ncclCommSplit as *const c_void),
-    Ours(ncclCommUserRank as *const c_void),
-    Ours(ncclGather as *const c_void),
-    Ours(ncclGroupEnd as *const c_void),
-    Ours(ncclGroupStart as *const c_void),
-    Ours(ncclRecv as *const c_void),
-    Ours(ncclReduce as *const c_void),
-    Ours(ncclReduceScatter as *const c_void),
-    Ours(ncclScatter as *const c_void),
-    Ours(ncclSend as *const c_void),
-];
-
 /// The address of a function of ours.
 pub struct Ours(pub *const c_void);
 
 // SAFETY: the address of a function; nothing is written through it.
 unsafe impl Sync for Ours {}
 
-/// Calls NCCL's own function of this name.
+/// Where the function of ours was called from that this thread is in: written by what is exported, read by it at once.
+#[cfg(all(not(test), target_arch = "x86_64"))]
+mod caller {
+    std::arch::global_asm!(
+        ".section .tbss.phos_nccl_caller,\"awT\",@nobits",
+        ".balign 8",
+        ".globl phos_nccl_caller",
+        ".hidden phos_nccl_caller",
+        ".type phos_nccl_caller, @object",
+        ".size phos_nccl_caller, 8",
+        "phos_nccl_caller:",
+        ".zero 8",
+        ".text",
+    );
+
+    #[inline(always)]
+    pub fn get() -> usize {
+        let at: usize;
+        // SAFETY: reads the word of this thread whose offset the loader has written.
+        unsafe {
+            std::arch::asm!(
+                "mov {at}, qword ptr [rip + phos_nccl_caller@GOTTPOFF]",
+                "mov {at}, qword ptr fs:[{at}]",
+                at = out(reg) at,
+                options(readonly, nostack),
+            );
+        }
+        at
+    }
+}
+
+#[cfg(not(all(not(test), target_arch = "x86_64")))]
+mod caller {
+    pub fn get() -> usize {
+        0
+    }
+}
+
+/// Exports a function of this name that notes where it is called from and is ours otherwise.
+macro_rules! export {
+    ($($name:ident),* $(,)?) => {
+        #[cfg(all(not(test), target_arch = "x86_64"))]
+        mod export {
+            $(
+                /// See NCCL's documentation.
+                ///
+                /// # Safety
+                /// The same as for NCCL's function.
+                #[unsafe(no_mangle)]
+                #[unsafe(naked)]
+                pub unsafe extern "C" fn $name() {
+                    // Neither register is an argument's.
+                    std::arch::naked_asm!(
+                        "endbr64",
+                        "mov r11, [rsp]",
+                        "mov rax, qword ptr [rip + phos_nccl_caller@GOTTPOFF]",
+                        "mov qword ptr fs:[rax], r11",
+                        "jmp {ours}",
+                        ours = sym super::$name,
+                    )
+                }
+            )*
+        }
+    };
+}
+
+/// Calls NCCL's own function of this name, as the caller would have.
 macro_rules! nccl {
-    ($name:ident($($argument:expr => $kind:ty),* $(,)?)) => {{
+    ($caller:ident, $name:ident($($argument:expr => $kind:ty),* $(,)?)) => {{
         const NUMBER: usize = number(stringify!($name));
         const _: () = assert!(NUMBER < NAMES.len());
-        match library::real(NUMBER) {
+        match library::real(NUMBER, $caller) {
             // SAFETY: the address is that of NCCL's function of this name, whose C signature stands here, and the arguments are
             // those of the caller, who has promised what NCCL asks for.
             Some(address) => unsafe {
@@ -102,6 +116,94 @@ macro_rules! nccl {
         }
     }};
 }
+
+/// The functions that have one of ours in their place, in order.
+pub const NAMES: [&CStr; 24] = [
+    c"ncclAllGather",
+    c"ncclAllReduce",
+    c"ncclAlltoAll",
+    c"ncclBcast",
+    c"ncclBroadcast",
+    c"ncclCommAbort",
+    c"ncclCommDestroy",
+    c"ncclCommGetAsyncError",
+    c"ncclCommInitAll",
+    c"ncclCommInitRank",
+    c"ncclCommInitRankConfig",
+    c"ncclCommInitRankScalable",
+    c"ncclCommShrink",
+    c"ncclCommSplit",
+    c"ncclCommUserRank",
+    c"ncclGather",
+    c"ncclGroupEnd",
+    c"ncclGroupSimulateEnd",
+    c"ncclGroupStart",
+    c"ncclRecv",
+    c"ncclReduce",
+    c"ncclReduceScatter",
+    c"ncclScatter",
+    c"ncclSend",
+];
+
+/// What is exported, in the same order.
+pub static OURS: [Ours; NAMES.len()] = [
+    Ours(exported::ncclAllGather as *const c_void),
+    Ours(exported::ncclAllReduce as *const c_void),
+    Ours(exported::ncclAlltoAll as *const c_void),
+    Ours(exported::ncclBcast as *const c_void),
+    Ours(exported::ncclBroadcast as *const c_void),
+    Ours(exported::ncclCommAbort as *const c_void),
+    Ours(exported::ncclCommDestroy as *const c_void),
+    Ours(exported::ncclCommGetAsyncError as *const c_void),
+    Ours(exported::ncclCommInitAll as *const c_void),
+    Ours(exported::ncclCommInitRank as *const c_void),
+    Ours(exported::ncclCommInitRankConfig as *const c_void),
+    Ours(exported::ncclCommInitRankScalable as *const c_void),
+    Ours(exported::ncclCommShrink as *const c_void),
+    Ours(exported::ncclCommSplit as *const c_void),
+    Ours(exported::ncclCommUserRank as *const c_void),
+    Ours(exported::ncclGather as *const c_void),
+    Ours(exported::ncclGroupEnd as *const c_void),
+    Ours(exported::ncclGroupSimulateEnd as *const c_void),
+    Ours(exported::ncclGroupStart as *const c_void),
+    Ours(exported::ncclRecv as *const c_void),
+    Ours(exported::ncclReduce as *const c_void),
+    Ours(exported::ncclReduceScatter as *const c_void),
+    Ours(exported::ncclScatter as *const c_void),
+    Ours(exported::ncclSend as *const c_void),
+];
+
+export!(
+    ncclAllGather,
+    ncclAllReduce,
+    ncclAlltoAll,
+    ncclBcast,
+    ncclBroadcast,
+    ncclCommAbort,
+    ncclCommDestroy,
+    ncclCommGetAsyncError,
+    ncclCommInitAll,
+    ncclCommInitRank,
+    ncclCommInitRankConfig,
+    ncclCommInitRankScalable,
+    ncclCommShrink,
+    ncclCommSplit,
+    ncclCommUserRank,
+    ncclGather,
+    ncclGroupEnd,
+    ncclGroupSimulateEnd,
+    ncclGroupStart,
+    ncclRecv,
+    ncclReduce,
+    ncclReduceScatter,
+    ncclScatter,
+    ncclSend,
+);
+
+#[cfg(not(all(not(test), target_arch = "x86_64")))]
+use self as exported;
+#[cfg(all(not(test), target_arch = "x86_64"))]
+use export as exported;
 
 /// The place of a name in [`NAMES`]; behind all of them for one that is not there.
 const fn number(name: &str) -> usize {
@@ -128,14 +230,15 @@ macro_rules! collective {
         ///
         /// # Safety
         /// The same as for NCCL's function.
-        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[cfg_attr(all(not(test), not(target_arch = "x86_64")), unsafe(no_mangle))]
         pub unsafe extern "C" fn $name($($argument: $kind,)* comm: Comm, stream: Stream) -> c_int {
-            let _issuing = position::issue(Call {
+            let caller = caller::get();
+            let call = Call {
                 communicator: comm as usize,
                 what: Counted::Collectives,
                 stream: stream as usize,
-            });
-            nccl!($name($($argument => $kind,)* comm => Comm, stream => Stream))
+            };
+            issue(caller, call, || nccl!(caller, $name($($argument => $kind,)* comm => Comm, stream => Stream)))
         }
     };
 }
@@ -155,7 +258,7 @@ macro_rules! message {
         ///
         /// # Safety
         /// The same as for NCCL's function.
-        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[cfg_attr(all(not(test), not(target_arch = "x86_64")), unsafe(no_mangle))]
         pub unsafe extern "C" fn $name(
             buffer: $buffer,
             count: usize,
@@ -164,14 +267,15 @@ macro_rules! message {
             comm: Comm,
             stream: Stream,
         ) -> c_int {
-            let _issuing = position::issue(Call {
+            let caller = caller::get();
+            let call = Call {
                 communicator: comm as usize,
                 what: $counted(peer.cast_unsigned()),
                 stream: stream as usize,
-            });
-            nccl!($name(
+            };
+            issue(caller, call, || nccl!(caller, $name(
                 buffer => $buffer, count => usize, kind => c_int, peer => c_int, comm => Comm, stream => Stream
-            ))
+            )))
         }
     };
 }
@@ -182,12 +286,13 @@ message!(ncclRecv, *mut c_void, Counted::Received);
 ///
 /// # Safety
 /// The same as for NCCL's function.
-#[cfg_attr(not(test), unsafe(no_mangle))]
+#[cfg_attr(all(not(test), not(target_arch = "x86_64")), unsafe(no_mangle))]
 pub unsafe extern "C" fn ncclGroupStart() -> c_int {
+    let caller = caller::get();
     position::begin_group();
-    let result = nccl!(ncclGroupStart());
+    let result = nccl!(caller, ncclGroupStart());
     if result != SUCCESS {
-        position::end_group(|| ());
+        position::forget_group();
     }
     result
 }
@@ -196,18 +301,71 @@ pub unsafe extern "C" fn ncclGroupStart() -> c_int {
 ///
 /// # Safety
 /// The same as for NCCL's function.
-#[cfg_attr(not(test), unsafe(no_mangle))]
+#[cfg_attr(all(not(test), not(target_arch = "x86_64")), unsafe(no_mangle))]
 pub unsafe extern "C" fn ncclGroupEnd() -> c_int {
-    position::end_group(|| nccl!(ncclGroupEnd()))
+    let caller = caller::get();
+    position::end_group(|| {
+        let result = nccl!(caller, ncclGroupEnd());
+        (result, is_good(result))
+    })
+}
+
+/// See NCCL's documentation: it ends a group of which nothing is issued.
+///
+/// # Safety
+/// The same as for NCCL's function.
+#[cfg_attr(all(not(test), not(target_arch = "x86_64")), unsafe(no_mangle))]
+pub unsafe extern "C" fn ncclGroupSimulateEnd(info: *mut c_void) -> c_int {
+    let caller = caller::get();
+    let result = nccl!(caller, ncclGroupSimulateEnd(info => *mut c_void));
+    position::forget_group();
+    result
+}
+
+/// See NCCL's documentation.
+///
+/// # Safety
+/// The same as for NCCL's function.
+#[cfg_attr(all(not(test), not(target_arch = "x86_64")), unsafe(no_mangle))]
+pub unsafe extern "C" fn ncclCommGetAsyncError(comm: Comm, error: *mut c_int) -> c_int {
+    let caller = caller::get();
+    let result = nccl!(caller, ncclCommGetAsyncError(comm => Comm, error => *mut c_int));
+    // SAFETY: NCCL has just written it.
+    if result == SUCCESS && !error.is_null() && unsafe { *error } == SUCCESS {
+        position::are_made(comm as usize);
+    }
+    result
+}
+
+fn is_good(result: c_int) -> bool {
+    result == SUCCESS || result == IN_PROGRESS
+}
+
+/// Issues a call. The rank of a communicator that was made in the background is known by the first one.
+fn issue(caller: Caller, call: Call, nccl: impl FnOnce() -> c_int) -> c_int {
+    if position::has_no_rank(&call) {
+        position::set_rank(&call, rank_of(caller, call.communicator));
+    }
+    position::issue(call, || {
+        let result = nccl();
+        (result, is_good(result))
+    })
 }
 
 /// Notes a communicator whose handle NCCL writes to `comm`, if it made one.
-fn made(result: c_int, comm: *mut Comm, number: Option<u64>, rank: Option<c_int>) -> c_int {
+fn made(
+    result: c_int,
+    parent: Comm,
+    comm: *mut Comm,
+    number: Option<u64>,
+    rank: Option<c_int>,
+) -> c_int {
     let Some(number) = number.filter(|_| mode::is_active() && !comm.is_null()) else {
         return result;
     };
-    if result == SUCCESS || result == IN_PROGRESS {
+    if is_good(result) {
         position::made(Made {
+            parent: (result == IN_PROGRESS && !parent.is_null()).then_some(parent as usize),
             at: comm as usize,
             number,
             rank: rank.map(c_int::cast_unsigned),
@@ -220,16 +378,17 @@ fn made(result: c_int, comm: *mut Comm, number: Option<u64>, rank: Option<c_int>
 ///
 /// # Safety
 /// The same as for NCCL's function.
-#[cfg_attr(not(test), unsafe(no_mangle))]
+#[cfg_attr(all(not(test), not(target_arch = "x86_64")), unsafe(no_mangle))]
 pub unsafe extern "C" fn ncclCommUserRank(comm: Comm, rank: *mut c_int) -> c_int {
-    nccl!(ncclCommUserRank(comm => Comm, rank => *mut c_int))
+    let caller = caller::get();
+    nccl!(caller, ncclCommUserRank(comm => Comm, rank => *mut c_int))
 }
 
 /// The rank that a communicator is in this process, as NCCL says.
-pub fn rank_of(comm: usize) -> Option<u32> {
+fn rank_of(caller: Caller, comm: usize) -> Option<u32> {
     let mut rank: c_int = -1;
-    // SAFETY: a communicator of the application's, which is ready or says that it is not; writes one integer.
-    let result = unsafe { ncclCommUserRank(comm as Comm, &raw mut rank) };
+    // A communicator of the application's, which is ready or says that it is not; it writes one integer.
+    let result = nccl!(caller, ncclCommUserRank(comm as Comm => Comm, &raw mut rank => *mut c_int));
     (result == SUCCESS)
         .then(|| u32::try_from(rank).ok())
         .flatten()
@@ -239,17 +398,18 @@ pub fn rank_of(comm: usize) -> Option<u32> {
 ///
 /// # Safety
 /// The same as for NCCL's function.
-#[cfg_attr(not(test), unsafe(no_mangle))]
+#[cfg_attr(all(not(test), not(target_arch = "x86_64")), unsafe(no_mangle))]
 pub unsafe extern "C" fn ncclCommInitRank(
     comm: *mut Comm,
     ranks: c_int,
     id: UniqueId,
     rank: c_int,
 ) -> c_int {
-    let result =
-        nccl!(ncclCommInitRank(comm => *mut Comm, ranks => c_int, id => UniqueId, rank => c_int));
+    let caller = caller::get();
+    let result = nccl!(caller, ncclCommInitRank(comm => *mut Comm, ranks => c_int, id => UniqueId, rank => c_int));
     made(
         result,
+        std::ptr::null_mut(),
         comm,
         Some(communicators::by_identifier(&id.0)),
         Some(rank),
@@ -260,7 +420,7 @@ pub unsafe extern "C" fn ncclCommInitRank(
 ///
 /// # Safety
 /// The same as for NCCL's function.
-#[cfg_attr(not(test), unsafe(no_mangle))]
+#[cfg_attr(all(not(test), not(target_arch = "x86_64")), unsafe(no_mangle))]
 pub unsafe extern "C" fn ncclCommInitRankConfig(
     comm: *mut Comm,
     ranks: c_int,
@@ -268,11 +428,13 @@ pub unsafe extern "C" fn ncclCommInitRankConfig(
     rank: c_int,
     config: *mut c_void,
 ) -> c_int {
-    let result = nccl!(ncclCommInitRankConfig(
+    let caller = caller::get();
+    let result = nccl!(caller, ncclCommInitRankConfig(
         comm => *mut Comm, ranks => c_int, id => UniqueId, rank => c_int, config => *mut c_void
     ));
     made(
         result,
+        std::ptr::null_mut(),
         comm,
         Some(communicators::by_identifier(&id.0)),
         Some(rank),
@@ -283,7 +445,7 @@ pub unsafe extern "C" fn ncclCommInitRankConfig(
 ///
 /// # Safety
 /// The same as for NCCL's function.
-#[cfg_attr(not(test), unsafe(no_mangle))]
+#[cfg_attr(all(not(test), not(target_arch = "x86_64")), unsafe(no_mangle))]
 pub unsafe extern "C" fn ncclCommInitRankScalable(
     comm: *mut Comm,
     ranks: c_int,
@@ -292,34 +454,37 @@ pub unsafe extern "C" fn ncclCommInitRankScalable(
     ids: *mut UniqueId,
     config: *mut c_void,
 ) -> c_int {
-    let result = nccl!(ncclCommInitRankScalable(
+    let caller = caller::get();
+    let result = nccl!(caller, ncclCommInitRankScalable(
         comm => *mut Comm, ranks => c_int, rank => c_int, count => c_int, ids => *mut UniqueId, config => *mut c_void
     ));
     let first = (count > 0 && !ids.is_null()).then(|| {
         // SAFETY: the caller has promised that there are `count`.
         communicators::by_identifier(&unsafe { (*ids).0 })
     });
-    made(result, comm, first, Some(rank))
+    made(result, std::ptr::null_mut(), comm, first, Some(rank))
 }
 
 /// See NCCL's documentation.
 ///
 /// # Safety
 /// The same as for NCCL's function.
-#[cfg_attr(not(test), unsafe(no_mangle))]
+#[cfg_attr(all(not(test), not(target_arch = "x86_64")), unsafe(no_mangle))]
 pub unsafe extern "C" fn ncclCommInitAll(
     comms: *mut Comm,
     count: c_int,
     devices: *const c_int,
 ) -> c_int {
+    let caller = caller::get();
     let result =
-        nccl!(ncclCommInitAll(comms => *mut Comm, count => c_int, devices => *const c_int));
+        nccl!(caller, ncclCommInitAll(comms => *mut Comm, count => c_int, devices => *const c_int));
     if result == SUCCESS {
         let number = communicators::of_this_process(mode::instance());
         for rank in 0..count {
             // NCCL has written as many.
             made(
                 result,
+                std::ptr::null_mut(),
                 comms.wrapping_offset(rank as isize),
                 Some(number),
                 Some(rank),
@@ -333,7 +498,7 @@ pub unsafe extern "C" fn ncclCommInitAll(
 ///
 /// # Safety
 /// The same as for NCCL's function.
-#[cfg_attr(not(test), unsafe(no_mangle))]
+#[cfg_attr(all(not(test), not(target_arch = "x86_64")), unsafe(no_mangle))]
 pub unsafe extern "C" fn ncclCommSplit(
     parent: Comm,
     color: c_int,
@@ -341,19 +506,20 @@ pub unsafe extern "C" fn ncclCommSplit(
     comm: *mut Comm,
     config: *mut c_void,
 ) -> c_int {
-    let number = communicators::with(|all| all.child(parent as usize, color));
-    let result = nccl!(ncclCommSplit(
+    let caller = caller::get();
+    let number = position::child(parent as usize, color);
+    let result = nccl!(caller, ncclCommSplit(
         parent => Comm, color => c_int, key => c_int, comm => *mut Comm, config => *mut c_void
     ));
     // Without a color the rank is in none.
-    made(result, comm, number.filter(|_| color >= 0), None)
+    made(result, parent, comm, number.filter(|_| color >= 0), None)
 }
 
 /// See NCCL's documentation.
 ///
 /// # Safety
 /// The same as for NCCL's function.
-#[cfg_attr(not(test), unsafe(no_mangle))]
+#[cfg_attr(all(not(test), not(target_arch = "x86_64")), unsafe(no_mangle))]
 pub unsafe extern "C" fn ncclCommShrink(
     parent: Comm,
     excluded: *mut c_int,
@@ -362,11 +528,12 @@ pub unsafe extern "C" fn ncclCommShrink(
     config: *mut c_void,
     flags: c_int,
 ) -> c_int {
-    let number = communicators::with(|all| all.child(parent as usize, -1));
-    let result = nccl!(ncclCommShrink(
+    let caller = caller::get();
+    let number = position::child(parent as usize, -1);
+    let result = nccl!(caller, ncclCommShrink(
         parent => Comm, excluded => *mut c_int, count => c_int, comm => *mut Comm, config => *mut c_void, flags => c_int
     ));
-    made(result, comm, number, None)
+    made(result, parent, comm, number, None)
 }
 
 macro_rules! end {
@@ -375,11 +542,12 @@ macro_rules! end {
         ///
         /// # Safety
         /// The same as for NCCL's function.
-        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[cfg_attr(all(not(test), not(target_arch = "x86_64")), unsafe(no_mangle))]
         pub unsafe extern "C" fn $name(comm: Comm) -> c_int {
+            let caller = caller::get();
             // Before: another one may get the handle.
-            communicators::with(|all| all.remove(comm as usize));
-            nccl!($name(comm => Comm))
+            position::forget(comm as usize);
+            nccl!(caller, $name(comm => Comm))
         }
     };
 }

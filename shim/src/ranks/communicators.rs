@@ -101,17 +101,27 @@ impl Communicators {
         }
     }
 
-    /// Counts what is issued. One that is not known is not counted.
-    pub fn count(&mut self, handle: Handle, what: Counted, times: u64) {
-        let Some(communicator) = self.0.get_mut(&handle) else {
-            return;
-        };
-        let count = match what {
+    fn counter(&mut self, handle: Handle, what: Counted) -> Option<&mut u64> {
+        let communicator = self.0.get_mut(&handle)?;
+        Some(match what {
             Counted::Collectives => &mut communicator.collectives,
             Counted::Sent(to) => communicator.sent.entry(to).or_insert(0),
             Counted::Received(from) => communicator.received.entry(from).or_insert(0),
-        };
-        *count += times;
+        })
+    }
+
+    /// Counts what is issued. One that is not known is not counted.
+    pub fn count(&mut self, handle: Handle, what: Counted, times: u64) {
+        if let Some(count) = self.counter(handle, what) {
+            *count += times;
+        }
+    }
+
+    /// One of what was counted was not issued.
+    pub fn take_back(&mut self, handle: Handle, what: Counted) {
+        if let Some(count) = self.counter(handle, what) {
+            *count = count.saturating_sub(1);
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use super::position::{self, Call};
 use crate::abi::{self, Handle};
 use crate::sync::lock;
 use crate::table::{Entry, real, tracked};
-use crate::{capture, gate};
+use crate::{capture, gate, mode};
 
 /// How often a launch issues what.
 pub type Calls = BTreeMap<(communicators::Handle, Counted), u64>;
@@ -23,7 +23,8 @@ const CAPTURING: u32 = 1;
 
 #[derive(Debug, Default)]
 struct Graphs {
-    /// By graph: the capture that it is made by, since a handle may be that of another graph later, and its calls.
+    /// By graph: the capture that it is made by, since a handle may be that of another graph later, and its calls. 0: it was made
+    /// otherwise, and what is captured into it is added.
     graphs: BTreeMap<usize, (u64, Calls)>,
     /// By executable graph.
     executables: BTreeMap<usize, Calls>,
@@ -62,8 +63,9 @@ fn add(
     calls: impl IntoIterator<Item = ((communicators::Handle, Counted), u64)>,
 ) {
     let mut all = lock(&ALL);
-    let (of, known) = all.graphs.entry(graph).or_default();
-    if *of != capture {
+    let (of, known) = all.graphs.entry(graph).or_insert((capture, Calls::new()));
+    // What is added by hand is added to what was captured.
+    if *of != capture && *of != 0 && capture != 0 {
         *of = capture;
         known.clear();
     }
@@ -83,7 +85,7 @@ pub fn captured(call: &Call) -> bool {
 }
 
 fn calls_of(graph: Handle) -> Option<Calls> {
-    if !ANY.load(Ordering::Acquire) {
+    if !ANY.load(Ordering::Acquire) || !mode::is_active() {
         return None;
     }
     let all = lock(&ALL);
@@ -93,7 +95,7 @@ fn calls_of(graph: Handle) -> Option<Calls> {
 }
 
 fn set_executable(executable: Handle, graph: Handle) {
-    if !ANY.load(Ordering::Acquire) {
+    if !ANY.load(Ordering::Acquire) || !mode::is_active() {
         return;
     }
     let calls = calls_of(graph);
@@ -206,11 +208,113 @@ pub unsafe fn cuGraphAddChildGraphNode(
     if result == abi::SUCCESS
         && let Some(calls) = calls_of(child)
     {
-        let capture = lock(&ALL)
-            .graphs
-            .get(&(graph as usize))
-            .map_or(0, |(of, _)| *of);
-        add(capture, graph as usize, calls);
+        add(0, graph as usize, calls);
+    }
+    result
+}
+
+/// A graph is captured into that is there already: it keeps what it has.
+pub fn captures_into(graph: Handle) {
+    if !mode::is_active() || !super::there_are() {
+        return;
+    }
+    lock(&ALL).graphs.entry(graph as usize).or_default().0 = 0;
+    ANY.store(true, Ordering::Release);
+}
+
+/// See the driver's documentation.
+///
+/// # Safety
+/// The same as for the driver's function.
+pub unsafe fn cuGraphCreate(entry: Entry, graph: *mut Handle, flags: u32) -> u32 {
+    let _inside = gate::enter_query();
+    // SAFETY: the caller's promise.
+    let result = unsafe { tracked::cuGraphCreate(entry, graph, flags) };
+    if result == abi::SUCCESS
+        && !graph.is_null()
+        && ANY.load(Ordering::Acquire)
+        && mode::is_active()
+    {
+        // A handle that was another one's. SAFETY: the driver has just written it.
+        let graph = unsafe { *graph };
+        lock(&ALL).graphs.remove(&(graph as usize));
+    }
+    result
+}
+
+/// A node that holds a graph, as `CUgraphNodeParams` begins: its type, three reserved words, and the graph.
+#[repr(C)]
+struct ChildNode {
+    kind: u32,
+    reserved: [u32; 3],
+    graph: Handle,
+    ownership: u32,
+}
+
+/// `CU_GRAPH_NODE_TYPE_GRAPH`.
+const CHILD: u32 = 4;
+/// `CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE`.
+const MOVED: u32 = 1;
+
+fn added(graph: Handle, node: *const c_void) {
+    if node.is_null() || !ANY.load(Ordering::Acquire) || !mode::is_active() {
+        return;
+    }
+    // SAFETY: the driver has just read it: it is 256 bytes long, of which these are the first.
+    let node = unsafe { node.cast::<ChildNode>().read_unaligned() };
+    if node.kind != CHILD {
+        return;
+    }
+    if let Some(calls) = calls_of(node.graph) {
+        add(0, graph as usize, calls);
+    }
+    if node.ownership == MOVED {
+        lock(&ALL).graphs.remove(&(node.graph as usize));
+    }
+}
+
+/// See the driver's documentation.
+///
+/// # Safety
+/// The same as for the driver's function.
+pub unsafe fn cuGraphAddNode(
+    entry: Entry,
+    node: *mut Handle,
+    graph: Handle,
+    dependencies: *const Handle,
+    count: usize,
+    params: *mut c_void,
+) -> u32 {
+    let _inside = gate::enter();
+    // SAFETY: the caller's promise.
+    let result =
+        unsafe { tracked::cuGraphAddNode(entry, node, graph, dependencies, count, params) };
+    if result == abi::SUCCESS {
+        added(graph, params);
+    }
+    result
+}
+
+/// See the driver's documentation.
+///
+/// # Safety
+/// The same as for the driver's function.
+pub unsafe fn cuGraphAddNode_v2(
+    entry: Entry,
+    node: *mut Handle,
+    graph: Handle,
+    dependencies: *const Handle,
+    edges: *const c_void,
+    count: usize,
+    params: *mut c_void,
+) -> u32 {
+    let _inside = gate::enter();
+    // SAFETY: the caller's promise.
+    let result = unsafe {
+        tracked::cuGraphAddNode_v2(entry, node, graph, dependencies, edges, count, params)
+    };
+    if result == abi::SUCCESS {
+        added(graph, params);
     }
     result
 }
@@ -222,7 +326,7 @@ pub unsafe fn cuGraphAddChildGraphNode(
 pub unsafe fn cuGraphDestroy(entry: Entry, graph: Handle) -> u32 {
     let _inside = gate::enter_query();
     // Before: another thread may get the handle for a new one.
-    if ANY.load(Ordering::Acquire) {
+    if ANY.load(Ordering::Acquire) && mode::is_active() {
         lock(&ALL).graphs.remove(&(graph as usize));
     }
     // SAFETY: the caller's promise.
@@ -235,7 +339,7 @@ pub unsafe fn cuGraphDestroy(entry: Entry, graph: Handle) -> u32 {
 /// The same as for the driver's function.
 pub unsafe fn cuGraphExecDestroy(entry: Entry, executable: Handle) -> u32 {
     let _inside = gate::enter_query();
-    if ANY.load(Ordering::Acquire) {
+    if ANY.load(Ordering::Acquire) && mode::is_active() {
         lock(&ALL).executables.remove(&(executable as usize));
     }
     // SAFETY: the caller's promise.
@@ -248,7 +352,7 @@ pub unsafe fn cuGraphExecDestroy(entry: Entry, executable: Handle) -> u32 {
 /// The same as for the driver's function.
 pub unsafe fn cuGraphLaunch(entry: Entry, executable: Handle, stream: Handle) -> u32 {
     let _inside = gate::enter();
-    let calls = if ANY.load(Ordering::Acquire) {
+    let calls = if ANY.load(Ordering::Acquire) && mode::is_active() {
         lock(&ALL).executables.get(&(executable as usize)).cloned()
     } else {
         None

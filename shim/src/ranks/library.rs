@@ -1,41 +1,83 @@
-//! NCCL's own functions. libtorch and most others are linked with `libnccl.so.2` and reach our exports because those are preloaded;
-//! JAX and others ask `dlsym`, with a handle.
+//! NCCL's own functions, as the caller would have got them without the shim.
 //!
-//! The library is the first of its name in the process, as it is for everybody who is linked with it. A second copy of it is used
-//! by handle alone, and is left alone: its communicators are not known, and what is done with them is not counted.
+//! NCCL may be a library of its own or part of another one (linked statically, its functions are exported all the same), and a process may
+//! have several of them. So the place that a call comes from decides, as it does for the loader: first what is in the global scope
+//! behind the shim (another preloaded library, what the program is linked with), then the caller's own library and what that is linked
+//! with. Only who got our function from `dlsym`, with a handle, is linked with none: `dlsym` hands ours out for the first `libnccl.so.2`
+//! of the process alone, which is found by its name then.
 
+use std::collections::BTreeMap;
 use std::ffi::{CStr, c_void};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::calls::{NAMES, OURS};
 use crate::driver;
+use crate::sync::lock;
 
 const SONAME: &CStr = c"libnccl.so.2";
 
-/// NCCL's own functions, in the order of [`NAMES`]; null until found.
-static REAL: [AtomicPtr<c_void>; NAMES.len()] =
+/// A place that a function of ours was called from.
+pub type Caller = usize;
+
+/// What a caller gets, by the function's number and where it was called from. Libraries that are called stay loaded.
+static KNOWN: Mutex<BTreeMap<(usize, Caller), usize>> = Mutex::new(BTreeMap::new());
+
+/// Functions of the first `libnccl.so.2`, in the order of [`NAMES`]; null until found.
+static FIRST: [AtomicPtr<c_void>; NAMES.len()] =
     [const { AtomicPtr::new(std::ptr::null_mut()) }; NAMES.len()];
 
-/// NCCL's own function of this number, if it can be found. May run inside `dlsym`: no allocation, no locks.
-pub fn real(number: usize) -> Option<*mut c_void> {
-    let cell = REAL.get(number)?;
+/// NCCL's own function of this number, for who calls from there.
+pub fn real(number: usize, caller: Caller) -> Option<*mut c_void> {
+    if let Some(known) = lock(&KNOWN).get(&(number, caller)) {
+        return Some(*known as *mut c_void);
+    }
+    let found = behind_us(number)
+        .or_else(|| of_caller(number, caller))
+        .or_else(|| first(number))?;
+    lock(&KNOWN).insert((number, caller), found as usize);
+    Some(found)
+}
+
+fn find(handle: *mut c_void, number: usize) -> Option<*mut c_void> {
+    let ours = OURS.get(number)?.0.cast_mut();
+    // SAFETY: a handle of dlopen, or `RTLD_NEXT`, which means behind this library, since the C library is called from here; a
+    // terminated name.
+    let found = unsafe { driver::dlsym(handle, NAMES.get(number)?.as_ptr()) };
+    (!found.is_null() && found != ours).then_some(found)
+}
+
+/// What is in the global scope behind the shim.
+fn behind_us(number: usize) -> Option<*mut c_void> {
+    find(libc::RTLD_NEXT, number)
+}
+
+/// What the library of the caller has itself, or is linked with.
+fn of_caller(number: usize, caller: Caller) -> Option<*mut c_void> {
+    let file = driver::object_of(caller)?.file;
+    if caller == 0 || file.is_null() {
+        return None;
+    }
+    let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD;
+    // SAFETY: the loader's own name of a library from which we were called. The reference taken is never given back.
+    let library = unsafe { libc::dlopen(file, flags) };
+    (!library.is_null()).then(|| find(library, number))?
+}
+
+/// What the first `libnccl.so.2` has. May run inside `dlsym`: no allocation, no lock of ours.
+fn first(number: usize) -> Option<*mut c_void> {
+    let cell = FIRST.get(number)?;
     let known = cell.load(Ordering::Acquire);
     if !known.is_null() {
         return Some(known);
     }
-    let name = NAMES[number].as_ptr();
+    let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD;
     // SAFETY: a terminated name. The reference taken is never given back: the table points into the library.
-    let library = unsafe { libc::dlopen(SONAME.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
-    let handle = if library.is_null() {
-        libc::RTLD_NEXT
-    } else {
-        library
-    };
-    // SAFETY: a handle of dlopen, or what comes after this library, from whose code the C library is called.
-    let found = unsafe { driver::dlsym(handle, name) };
-    if found.is_null() || found == OURS[number].0.cast_mut() {
+    let library = unsafe { libc::dlopen(SONAME.as_ptr(), flags) };
+    if library.is_null() {
         return None;
     }
+    let found = find(library, number)?;
     cell.store(found, Ordering::Release);
     Some(found)
 }
@@ -45,8 +87,13 @@ pub fn substitute(found: *mut c_void, name: &CStr) -> *mut c_void {
     let Ok(number) = NAMES.binary_search(&name) else {
         return found;
     };
-    match real(number) {
-        Some(real) if real == found => OURS[number].0.cast_mut(),
+    let ours = OURS[number].0.cast_mut();
+    if found == ours {
+        // Ours is in the global scope whether or not there is one of NCCL's.
+        return behind_us(number).map_or(std::ptr::null_mut(), |_| ours);
+    }
+    match first(number) {
+        Some(first) if first == found && behind_us(number).is_none() => ours,
         _ => found,
     }
 }

@@ -13,8 +13,10 @@
 //!
 //! * A call, or a group of them, is inside the gate from before it is counted until NCCL has issued it: none is held half way.
 //!   Making communicators is not: ranks wait for each other there on their hosts, where being held does no harm.
-//! * Counts are never too high: a call is counted when it can no longer be held back. Where one is missed (an NCCL that is linked
-//!   statically, a function that came later than these), ranks do not come to a cut, and the checkpoint is tried again; nothing worse.
+//! * A call is counted when it can no longer be held back, and is taken back if NCCL refuses it. Where one is missed (a second copy of
+//!   NCCL that is used by handle, a function that came later than these), ranks do not come to a cut, and the checkpoint is tried
+//!   again; nothing worse.
+//! * NCCL is called as it would have been without the shim, whatever copy of it that is.
 
 pub mod calls;
 mod communicators;
@@ -22,4 +24,6 @@ pub mod graphs;
 pub mod library;
 mod position;
 
-pub use position::{counts, give_up, have_arrived, pursue, there_are};
+pub use position::{
+    are_too_many, counts, give_up, have_arrived, pursue, reset_in_child, there_are,
+};

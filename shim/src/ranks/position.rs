@@ -12,7 +12,7 @@ use phos_protocol::shim::{COUNTS, Count, Counted};
 use super::communicators::{self, Communicator};
 use super::graphs::{self, Calls};
 use crate::sync::lock;
-use crate::{gate, mode};
+use crate::{abi, gate, mode};
 
 /// A call inside a group, which is issued at the group's end.
 #[derive(Debug, Clone, Copy)]
@@ -37,10 +37,15 @@ struct Group {
 /// A communicator that is being made: where its handle will stand, its number, and its rank where that is known.
 #[derive(Debug, Clone, Copy)]
 pub struct Made {
+    /// It is made in the background, and is there when this one is ready.
+    pub parent: Option<communicators::Handle>,
     pub at: usize,
     pub number: u64,
     pub rank: Option<u32>,
 }
+
+/// Communicators that are made in the background.
+static IN_PROGRESS: Mutex<Vec<Made>> = Mutex::new(Vec::new());
 
 static GOALS: Mutex<Option<Vec<Count>>> = Mutex::new(None);
 /// Whether there are goals: most calls see that there are none.
@@ -56,14 +61,14 @@ pub fn there_are() -> bool {
     !communicators::with(|all| all.is_empty())
 }
 
-/// What was issued to every communicator. Nothing, where that is more than can be said.
+/// What was issued to every communicator.
 pub fn counts() -> Vec<Count> {
-    let counts = communicators::with(|all| all.iter().flat_map(counts_of).collect::<Vec<_>>());
-    if counts.len() > COUNTS {
-        Vec::new()
-    } else {
-        counts
-    }
+    communicators::with(|all| all.iter().flat_map(counts_of).collect())
+}
+
+/// Whether that is more than can be said.
+pub fn are_too_many() -> bool {
+    counts().len() > COUNTS
 }
 
 fn counts_of(of: &Communicator) -> Vec<Count> {
@@ -104,11 +109,13 @@ fn are_reached(goals: &[Count]) -> bool {
 /// Opens the gate until these goals are reached. False: they are, and it stays as it is.
 pub fn pursue(goals: Vec<Count>) -> bool {
     let mut current = lock(&GOALS);
+    // Before it is looked at what is reached: a call that is counted from here on looks at the goals.
+    PURSUES.store(true, Ordering::SeqCst);
     if are_reached(&goals) {
+        PURSUES.store(current.is_some(), Ordering::SeqCst);
         return false;
     }
     *current = Some(goals);
-    PURSUES.store(true, Ordering::SeqCst);
     gate::open();
     true
 }
@@ -137,102 +144,196 @@ fn issued() {
     }
 }
 
-/// A call, from before NCCL is asked until it has answered.
-#[must_use]
-pub struct Issuing(Option<gate::Inside>);
-
-impl Drop for Issuing {
-    fn drop(&mut self) {
-        if self.0.is_some() {
-            issued();
-        }
-    }
+/// In a forked child: nobody opens a gate there.
+pub fn reset_in_child() {
+    PURSUES.store(false, Ordering::SeqCst);
 }
 
-/// Begins a call, waiting at the gate.
-pub fn issue(call: Call) -> Issuing {
+/// The group that this thread is in. One that a thread left behind which ended in it, and whose number this thread has now, is none:
+/// who is in a group is inside the gate.
+fn in_group<R>(work: impl FnOnce(&mut Group) -> R) -> Option<R> {
+    let mut groups = lock(&GROUPS);
+    if !gate::is_inside() {
+        groups.remove(&thread());
+    }
+    groups.get_mut(&thread()).map(work)
+}
+
+/// Issues a call, waiting at the gate; `nccl` answers, and says whether the call is good.
+pub fn issue<R>(call: Call, nccl: impl FnOnce() -> (R, bool)) -> R {
     if !mode::is_active() {
-        return Issuing(None);
+        return nccl().0;
     }
-    let inside = gate::enter();
-    if let Some(group) = lock(&GROUPS).get_mut(&thread()) {
-        group.calls.push(call);
-        return Issuing(None);
+    if in_group(|group| group.calls.push(call)).is_some() {
+        let (result, is_good) = nccl();
+        if !is_good {
+            in_group(|group| group.calls.pop());
+        }
+        return result;
     }
-    count(&[call]);
-    Issuing(Some(inside))
+    // One of NCCL's functions calls another one, which counts already.
+    let is_nested = gate::is_inside();
+    let _inside = gate::enter();
+    if is_nested {
+        return nccl().0;
+    }
+    let counted = count(&[call]);
+    let (result, is_good) = nccl();
+    finish(&counted, is_good);
+    result
 }
 
-fn count(calls: &[Call]) {
-    for call in calls {
-        if communicators::with(|all| all.has_no_rank(call.communicator)) {
-            let rank = super::calls::rank_of(call.communicator);
-            communicators::with(|all| all.set_rank(call.communicator, rank));
+/// What was counted was issued, or was not after all.
+fn finish(counted: &[Call], is_good: bool) {
+    if !is_good {
+        communicators::with(|all| {
+            for call in counted {
+                all.take_back(call.communicator, call.what);
+            }
+        });
+    }
+    issued();
+}
+
+/// Counts calls before they are issued; those that are, and not captured.
+fn count(calls: &[Call]) -> Vec<Call> {
+    let counted: Vec<Call> = calls
+        .iter()
+        .copied()
+        .filter(|call| !graphs::captured(call))
+        .collect();
+    communicators::with(|all| {
+        for call in &counted {
+            all.count(call.communicator, call.what, 1);
         }
-        if !graphs::captured(call) {
-            communicators::with(|all| all.count(call.communicator, call.what, 1));
-        }
+    });
+    counted
+}
+
+/// Whether the rank of a call's communicator is to be found out.
+pub fn has_no_rank(call: &Call) -> bool {
+    mode::is_active() && communicators::with(|all| all.has_no_rank(call.communicator))
+}
+
+/// Notes the rank of a call's communicator.
+pub fn set_rank(call: &Call, rank: Option<u32>) {
+    communicators::with(|all| all.set_rank(call.communicator, rank));
+}
+
+/// The number of a communicator that is made of another one.
+pub fn child(parent: communicators::Handle, which: i32) -> Option<u64> {
+    mode::is_active()
+        .then(|| communicators::with(|all| all.child(parent, which)))
+        .flatten()
+}
+
+/// A communicator ends.
+pub fn forget(handle: communicators::Handle) {
+    if mode::is_active() {
+        communicators::with(|all| all.remove(handle));
+        lock(&IN_PROGRESS).retain(|made| made.parent != Some(handle));
     }
 }
 
 /// Launches a graph that calls were captured into.
-pub fn launch<R>(calls: &Calls, launch: impl FnOnce() -> R) -> R {
+pub fn launch(calls: &Calls, launch: impl FnOnce() -> u32) -> u32 {
     communicators::with(|all| {
         for ((communicator, what), times) in calls {
             all.count(*communicator, *what, *times);
         }
     });
     let result = launch();
+    if result != abi::SUCCESS {
+        communicators::with(|all| {
+            for ((communicator, what), times) in calls {
+                (0..*times).for_each(|_| all.take_back(*communicator, *what));
+            }
+        });
+    }
     issued();
     result
 }
 
 /// A group begins: the thread is inside the gate until its end.
 pub fn begin_group() {
-    if !mode::is_active() {
+    if !mode::is_active() || in_group(|group| group.depth += 1).is_some() {
         return;
     }
-    let thread = thread();
-    let is_first = !lock(&GROUPS).contains_key(&thread);
-    if is_first {
-        gate::enter_unscoped();
-    }
-    lock(&GROUPS).entry(thread).or_default().depth += 1;
+    gate::enter_unscoped();
+    let group = Group {
+        depth: 1,
+        ..Group::default()
+    };
+    lock(&GROUPS).insert(thread(), group);
 }
 
-/// A group ends, or did not begin: `end` tells NCCL.
-pub fn end_group<R>(end: impl FnOnce() -> R) -> R {
-    let mut groups = lock(&GROUPS);
-    let over = groups.get_mut(&thread()).is_some_and(|group| {
+/// The outermost group of this thread, if it ends now.
+fn ended() -> Option<Group> {
+    if !mode::is_active() {
+        return None;
+    }
+    let is_over = in_group(|group| {
         group.depth -= 1;
         group.depth == 0
     });
-    let group = if over { groups.remove(&thread()) } else { None };
-    drop(groups);
-    let Some(group) = group else {
-        return end();
-    };
-    count(&group.calls);
-    let result = end();
-    for made in &group.made {
-        register(made);
+    if is_over != Some(true) {
+        return None;
     }
-    issued();
+    lock(&GROUPS).remove(&thread())
+}
+
+/// A group ends: `nccl` tells NCCL, answers, and says whether what is in the group was issued.
+pub fn end_group<R>(nccl: impl FnOnce() -> (R, bool)) -> R {
+    let Some(group) = ended() else {
+        return nccl().0;
+    };
+    let counted = count(&group.calls);
+    let (result, is_good) = nccl();
+    for made in group.made {
+        self::made(made);
+    }
+    finish(&counted, is_good);
     gate::leave();
     result
 }
 
-/// A communicator was made, or will be when the thread's group ends.
+/// A group ends, or did not begin, and nothing of it is issued.
+pub fn forget_group() {
+    if ended().is_some() {
+        gate::leave();
+    }
+}
+
+/// A communicator was made, or will be when the thread's group ends or its parent is ready.
 pub fn made(made: Made) {
-    if let Some(group) = lock(&GROUPS).get_mut(&thread()) {
-        group.made.push(made);
+    if in_group(|group| group.made.push(made)).is_some() {
         return;
     }
-    register(&made);
+    if made.parent.is_some() {
+        lock(&IN_PROGRESS).push(made);
+    } else {
+        register(&made);
+    }
+}
+
+/// A communicator is ready, and with it what was made of it.
+pub fn are_made(parent: communicators::Handle) {
+    if !mode::is_active() {
+        return;
+    }
+    let mut waiting = lock(&IN_PROGRESS);
+    let (ready, others) = waiting
+        .drain(..)
+        .partition(|made| made.parent == Some(parent));
+    *waiting = others;
+    drop(waiting);
+    let ready: Vec<Made> = ready;
+    ready.iter().for_each(register);
 }
 
 fn register(made: &Made) {
-    // SAFETY: where the caller wanted the handle, which must be valid until the call, or its group, has ended.
+    // SAFETY: where the caller wanted the handle, which must be valid until the call, its group or what it does in the background has
+    // ended: NCCL writes to it at that time.
     let handle = unsafe { (made.at as *const usize).read() };
     if handle == 0 {
         return;

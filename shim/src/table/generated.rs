@@ -2974,10 +2974,25 @@ pub mod tracked {
         // SAFETY: the address is that of a variant of this entry point, whose C signature stands here.
         unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(*mut Handle, Handle, *const Handle, usize, Handle) -> u32>(address)(ph_graph_node, h_graph, dependencies, num_dependencies, child_graph) }
     }
+    pub unsafe fn cuGraphAddNode(entry: Entry, ph_graph_node: *mut Handle, h_graph: Handle, dependencies: *const Handle, num_dependencies: usize, node_params: *mut c_void) -> u32 {
+        let Some(address) = driver::address(entry) else { return driver::missing() };
+        // SAFETY: the address is that of a variant of this entry point, whose C signature stands here.
+        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(*mut Handle, Handle, *const Handle, usize, *mut c_void) -> u32>(address)(ph_graph_node, h_graph, dependencies, num_dependencies, node_params) }
+    }
+    pub unsafe fn cuGraphAddNode_v2(entry: Entry, ph_graph_node: *mut Handle, h_graph: Handle, dependencies: *const Handle, dependency_data: *const c_void, num_dependencies: usize, node_params: *mut c_void) -> u32 {
+        let Some(address) = driver::address(entry) else { return driver::missing() };
+        // SAFETY: the address is that of a variant of this entry point, whose C signature stands here.
+        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(*mut Handle, Handle, *const Handle, *const c_void, usize, *mut c_void) -> u32>(address)(ph_graph_node, h_graph, dependencies, dependency_data, num_dependencies, node_params) }
+    }
     pub unsafe fn cuGraphClone(entry: Entry, ph_graph_clone: *mut Handle, original_graph: Handle) -> u32 {
         let Some(address) = driver::address(entry) else { return driver::missing() };
         // SAFETY: the address is that of a variant of this entry point, whose C signature stands here.
         unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(*mut Handle, Handle) -> u32>(address)(ph_graph_clone, original_graph) }
+    }
+    pub unsafe fn cuGraphCreate(entry: Entry, ph_graph: *mut Handle, flags: u32) -> u32 {
+        let Some(address) = driver::address(entry) else { return driver::missing() };
+        // SAFETY: the address is that of a variant of this entry point, whose C signature stands here.
+        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(*mut Handle, u32) -> u32>(address)(ph_graph, flags) }
     }
     pub unsafe fn cuGraphDestroy(entry: Entry, h_graph: Handle) -> u32 {
         let Some(address) = driver::address(entry) else { return driver::missing() };
@@ -4406,17 +4421,13 @@ pub mod exports {
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuGraphAddNode(ph_graph_node: *mut Handle, h_graph: Handle, dependencies: *const Handle, num_dependencies: usize, node_params: *mut c_void) -> u32 {
-        let Some(address) = driver::address(ids::CU_GRAPH_ADD_NODE) else { return driver::missing() };
-        let _inside = gate::enter();
-        // SAFETY: the address is that of this entry point, whose C signature stands here.
-        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(*mut Handle, Handle, *const Handle, usize, *mut c_void) -> u32>(address)(ph_graph_node, h_graph, dependencies, num_dependencies, node_params) }
+        // SAFETY: the caller's promises are those of the entry point.
+        unsafe { crate::ranks::graphs::cuGraphAddNode(ids::CU_GRAPH_ADD_NODE, ph_graph_node, h_graph, dependencies, num_dependencies, node_params) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuGraphAddNode_v2(ph_graph_node: *mut Handle, h_graph: Handle, dependencies: *const Handle, dependency_data: *const c_void, num_dependencies: usize, node_params: *mut c_void) -> u32 {
-        let Some(address) = driver::address(ids::CU_GRAPH_ADD_NODE_V2) else { return driver::missing() };
-        let _inside = gate::enter();
-        // SAFETY: the address is that of this entry point, whose C signature stands here.
-        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(*mut Handle, Handle, *const Handle, *const c_void, usize, *mut c_void) -> u32>(address)(ph_graph_node, h_graph, dependencies, dependency_data, num_dependencies, node_params) }
+        // SAFETY: the caller's promises are those of the entry point.
+        unsafe { crate::ranks::graphs::cuGraphAddNode_v2(ids::CU_GRAPH_ADD_NODE_V2, ph_graph_node, h_graph, dependencies, dependency_data, num_dependencies, node_params) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuGraphAddNode_v3(ph_graph_node: *mut Handle, h_graph: Handle, dependencies: *const Handle, dependency_data: *const c_void, num_dependencies: usize, node_params: *mut c_void) -> u32 {
@@ -4460,10 +4471,8 @@ pub mod exports {
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuGraphCreate(ph_graph: *mut Handle, flags: u32) -> u32 {
-        let Some(address) = driver::address(ids::CU_GRAPH_CREATE) else { return driver::missing() };
-        let _inside = gate::enter_query();
-        // SAFETY: the address is that of this entry point, whose C signature stands here.
-        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(*mut Handle, u32) -> u32>(address)(ph_graph, flags) }
+        // SAFETY: the caller's promises are those of the entry point.
+        unsafe { crate::ranks::graphs::cuGraphCreate(ids::CU_GRAPH_CREATE, ph_graph, flags) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuGraphDebugDotPrint(h_graph: Handle, path: *const std::ffi::c_char, flags: u32) -> u32 {

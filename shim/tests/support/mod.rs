@@ -56,6 +56,19 @@ fn built() -> &'static (PathBuf, PathBuf) {
             .keep();
         std::os::unix::fs::symlink(library("libphos_gpu_sim.so"), folder.join("libcuda.so.1"))
             .unwrap();
+        std::os::unix::fs::symlink(library("libphos_nccl_sim.so"), folder.join("libnccl.so.2"))
+            .unwrap();
+        for (name, how) in [("linked", "-DLINKED"), ("static", "-DSTATIC")] {
+            let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/rank.c");
+            let mut cc = Command::new("cc");
+            cc.args(["-O1", "-shared", "-fPIC", how, "-o"])
+                .arg(folder.join(format!("librank-{name}.so")))
+                .arg(source);
+            if name == "linked" {
+                cc.arg(folder.join("libnccl.so.2"));
+            }
+            assert!(cc.status().unwrap().success());
+        }
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/puppet.c");
         let puppet = folder.join("puppet");
         let status = Command::new("cc")
@@ -69,6 +82,11 @@ fn built() -> &'static (PathBuf, PathBuf) {
         assert!(status.success());
         (puppet, folder)
     })
+}
+
+/// A library that uses NCCL, "linked" with it or with a "static" one inside.
+pub fn user_of_nccl(kind: &str) -> PathBuf {
+    built().1.join(format!("librank-{kind}.so"))
 }
 
 /// A node and its folder.

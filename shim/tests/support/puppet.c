@@ -288,6 +288,14 @@ int main(void) {
         IS("laps") { lap.stream = (void *)V(1); lap.naps = NUM(2); lap.ms = NUM(3); spins = 0; spinning = 1; lap.queued = 0; pthread_create(&spinner, 0, train, 0); while (!lap.queued) usleep(1000); }
         IS("join") { rank.buffer = V(3); rank.stream = (void *)V(4); r = join(a[1], a[2]); }
         IS("reduce") { r = reduce(); }
+        IS("joinby") { // a library that uses NCCL: its path, a name, and where to keep what it has
+            void *l = dlopen(a[1], RTLD_NOW | RTLD_LOCAL), *c = 0;
+            int (*f)(void **, const char *) = l ? dlsym(l, "user_join") : 0;
+            r = f ? f(&c, a[2]) : 999; V(3) = (u64)c; V(4) = (u64)l;
+        }
+        IS("reduceby") { int (*f)(void *, void *, void *) = dlsym((void *)V(2), "user_reduce"); r = f((void *)V(3), (void *)V(1), (void *)V(4)); }
+        IS("reducedby") { int (*f)(void) = dlsym((void *)V(1), "user_reduced"); snprintf(text, 400, "%d", f()); }
+        IS("globally") { snprintf(text, 400, "%d", dlsym(RTLD_DEFAULT, a[1]) != 0); }
         IS("reducing") { rank.group = NUM(1); spins = 0; spinning = 1; pthread_create(&spinner, 0, reduce_always, 0); while (!spins) usleep(1000); }
         IS("startgraph") { void *x = 0, *g = (void *)V(1); r = cuGraphInstantiateWithFlags(&x, g, 0); V(2) = (u64)x; if (!r) r = cuGraphDestroy(g); }
         IS("launch") { r = cuGraphLaunch((void *)V(1), (void *)V(2)); }

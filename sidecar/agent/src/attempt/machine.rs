@@ -34,7 +34,7 @@ use std::time::{Duration, Instant};
 
 use phos_policies::cut::{Cut, Next};
 use phos_protocol::agent::{AttemptError, DumpFacts, QuiesceTime, ToSidecar};
-use phos_protocol::shim::{Refusal, Sequence};
+use phos_protocol::shim::{COUNTS, Refusal, Sequence};
 use phos_protocol::types::{MemberId, ProcessId};
 use phos_shared::failpoint::Point;
 
@@ -379,6 +379,11 @@ impl Step<'_> {
         match attempt.cut.decide() {
             Next::Continue(some) => {
                 for (pid, goals) in some {
+                    if goals.len() > COUNTS {
+                        let why = "others say that it has more to do for them than can be said";
+                        self.fail(shim_failed(pid, why.to_owned()));
+                        return;
+                    }
                     tracing::debug!(seq, pid, ?goals, "others wait for this process");
                     self.effects.push(Effect::Continue { pid, seq, goals });
                 }

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use phos_policies::cut::Standing;
 use phos_protocol::agent::{JobState, ToSidecar};
-use phos_protocol::shim::{HELD, Refusal, Sequence, ShimState, ToAgent as FromShim, ToShim, Usage};
+use phos_protocol::shim::{
+    COUNTS, HELD, Refusal, Sequence, ShimState, ToAgent as FromShim, ToShim, Usage,
+};
 use phos_protocol::types::{Allocation, AllocationKey, Device, GpuUuid, MemberId, ProcessId};
 use rustix::event::{PollFd, PollFlags, poll};
 
@@ -154,6 +156,10 @@ impl Init {
                     true => Standing::Held,
                     false => Standing::Continues,
                 };
+                if counts.len() > COUNTS {
+                    self.disconnect(id, pid, "says more counts than fit");
+                    return;
+                }
                 let position = position(&counts);
                 self.attempt(Input::Position {
                     pid,
