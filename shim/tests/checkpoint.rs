@@ -679,7 +679,7 @@ fn every_user_of_nccl_gets_its_own() {
     assert_eq!(puppet.ok("globally ncclAllReduce"), "0");
     assert_eq!(puppet.ok("globally cuMemAlloc_v2"), "1");
     let name = format!("shim-users-{}", puppet.pid());
-    for (kind, times) in [("static", 2), ("linked", 3)] {
+    for (kind, times) in [("static", 2), ("linked", 3), ("stub", 4)] {
         let library = user_of_nccl(kind);
         puppet.ok(&format!(
             "joinby {} {name}-{kind} comm-{kind} lib-{kind}",
@@ -708,7 +708,7 @@ fn every_user_of_nccl_gets_its_own() {
     };
     let mut times: Vec<u64> = counts.iter().map(|count| count.times).collect();
     times.sort_unstable();
-    assert_eq!(times, [2, 3]);
+    assert_eq!(times, [2, 3, 4]);
     link.send(&ToShim::Settle { seq: 1 });
     link.quiesced(1).unwrap();
     link.send(&ToShim::Resume { seq: 1 });

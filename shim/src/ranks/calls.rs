@@ -73,11 +73,12 @@ mod caller {
     }
 }
 
-/// Exports a function of this name that notes where it is called from and is ours otherwise.
-macro_rules! export {
+/// For each name, what is exported, which notes where it is called from, and what `dlsym` hands out, which is called from nowhere in
+/// particular; both are ours otherwise.
+macro_rules! entries {
     ($($name:ident),* $(,)?) => {
         #[cfg(all(not(test), target_arch = "x86_64"))]
-        mod export {
+        mod exported {
             $(
                 /// See NCCL's documentation.
                 ///
@@ -98,6 +99,32 @@ macro_rules! export {
                 }
             )*
         }
+
+        #[cfg(all(not(test), target_arch = "x86_64"))]
+        mod handed_out {
+            $(
+                /// See NCCL's documentation.
+                ///
+                /// # Safety
+                /// The same as for NCCL's function.
+                #[unsafe(naked)]
+                pub unsafe extern "C" fn $name() {
+                    std::arch::naked_asm!(
+                        "endbr64",
+                        "mov rax, qword ptr [rip + phos_nccl_caller@GOTTPOFF]",
+                        "mov qword ptr fs:[rax], 0",
+                        "jmp {ours}",
+                        ours = sym super::$name,
+                    )
+                }
+            )*
+        }
+
+        /// What is exported, in the order of [`NAMES`].
+        pub static EXPORTED: [Ours; NAMES.len()] = [$(Ours(exported::$name as *const c_void)),*];
+
+        /// What `dlsym` hands out in place of the first `libnccl.so.2`'s, in the same order.
+        pub static HANDED_OUT: [Ours; NAMES.len()] = [$(Ours(handed_out::$name as *const c_void)),*];
     };
 }
 
@@ -145,35 +172,7 @@ pub const NAMES: [&CStr; 24] = [
     c"ncclSend",
 ];
 
-/// What is exported, in the same order.
-pub static OURS: [Ours; NAMES.len()] = [
-    Ours(exported::ncclAllGather as *const c_void),
-    Ours(exported::ncclAllReduce as *const c_void),
-    Ours(exported::ncclAlltoAll as *const c_void),
-    Ours(exported::ncclBcast as *const c_void),
-    Ours(exported::ncclBroadcast as *const c_void),
-    Ours(exported::ncclCommAbort as *const c_void),
-    Ours(exported::ncclCommDestroy as *const c_void),
-    Ours(exported::ncclCommGetAsyncError as *const c_void),
-    Ours(exported::ncclCommInitAll as *const c_void),
-    Ours(exported::ncclCommInitRank as *const c_void),
-    Ours(exported::ncclCommInitRankConfig as *const c_void),
-    Ours(exported::ncclCommInitRankScalable as *const c_void),
-    Ours(exported::ncclCommShrink as *const c_void),
-    Ours(exported::ncclCommSplit as *const c_void),
-    Ours(exported::ncclCommUserRank as *const c_void),
-    Ours(exported::ncclGather as *const c_void),
-    Ours(exported::ncclGroupEnd as *const c_void),
-    Ours(exported::ncclGroupSimulateEnd as *const c_void),
-    Ours(exported::ncclGroupStart as *const c_void),
-    Ours(exported::ncclRecv as *const c_void),
-    Ours(exported::ncclReduce as *const c_void),
-    Ours(exported::ncclReduceScatter as *const c_void),
-    Ours(exported::ncclScatter as *const c_void),
-    Ours(exported::ncclSend as *const c_void),
-];
-
-export!(
+entries!(
     ncclAllGather,
     ncclAllReduce,
     ncclAlltoAll,
@@ -202,8 +201,8 @@ export!(
 
 #[cfg(not(all(not(test), target_arch = "x86_64")))]
 use self as exported;
-#[cfg(all(not(test), target_arch = "x86_64"))]
-use export as exported;
+#[cfg(not(all(not(test), target_arch = "x86_64")))]
+use self as handed_out;
 
 /// The place of a name in [`NAMES`]; behind all of them for one that is not there.
 const fn number(name: &str) -> usize {

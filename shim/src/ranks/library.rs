@@ -3,21 +3,21 @@
 //! NCCL may be a library of its own or part of another one (linked statically, its functions are exported all the same), and a process may
 //! have several of them. So the place that a call comes from decides, as it does for the loader: first what is in the global scope
 //! behind the shim (another preloaded library, what the program is linked with), then the caller's own library and what that is linked
-//! with. Only who got our function from `dlsym`, with a handle, is linked with none: `dlsym` hands ours out for the first `libnccl.so.2`
-//! of the process alone, which is found by its name then.
+//! with. `dlsym` hands ours out in place of the first `libnccl.so.2`'s alone, and those call that: who asks is often a stub of its own
+//! library's that is called as NCCL's function is, and would be what is found there.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_void};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use super::calls::{NAMES, OURS};
+use super::calls::{EXPORTED, HANDED_OUT, NAMES};
 use crate::driver;
 use crate::sync::lock;
 
 const SONAME: &CStr = c"libnccl.so.2";
 
-/// A place that a function of ours was called from.
+/// A place that a function of ours was called from; 0: nowhere in particular, it was handed out by `dlsym`.
 pub type Caller = usize;
 
 /// What a caller gets, by the function's number and where it was called from. Libraries that are called stay loaded.
@@ -32,15 +32,18 @@ pub fn real(number: usize, caller: Caller) -> Option<*mut c_void> {
     if let Some(known) = lock(&KNOWN).get(&(number, caller)) {
         return Some(*known as *mut c_void);
     }
-    let found = behind_us(number)
-        .or_else(|| of_caller(number, caller))
-        .or_else(|| first(number))?;
+    let found = match caller {
+        0 => first(number).or_else(|| behind_us(number)),
+        _ => behind_us(number)
+            .or_else(|| of_caller(number, caller))
+            .or_else(|| first(number)),
+    }?;
     lock(&KNOWN).insert((number, caller), found as usize);
     Some(found)
 }
 
 fn find(handle: *mut c_void, number: usize) -> Option<*mut c_void> {
-    let ours = OURS.get(number)?.0.cast_mut();
+    let ours = EXPORTED.get(number)?.0.cast_mut();
     // SAFETY: a handle of dlopen, or `RTLD_NEXT`, which means behind this library, since the C library is called from here; a
     // terminated name.
     let found = unsafe { driver::dlsym(handle, NAMES.get(number)?.as_ptr()) };
@@ -55,7 +58,7 @@ fn behind_us(number: usize) -> Option<*mut c_void> {
 /// What the library of the caller has itself, or is linked with.
 fn of_caller(number: usize, caller: Caller) -> Option<*mut c_void> {
     let file = driver::object_of(caller)?.file;
-    if caller == 0 || file.is_null() {
+    if file.is_null() {
         return None;
     }
     let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD;
@@ -87,13 +90,13 @@ pub fn substitute(found: *mut c_void, name: &CStr) -> *mut c_void {
     let Ok(number) = NAMES.binary_search(&name) else {
         return found;
     };
-    let ours = OURS[number].0.cast_mut();
-    if found == ours {
+    let exported = EXPORTED[number].0.cast_mut();
+    if found == exported {
         // Ours is in the global scope whether or not there is one of NCCL's.
-        return behind_us(number).map_or(std::ptr::null_mut(), |_| ours);
+        return behind_us(number).map_or(std::ptr::null_mut(), |_| exported);
     }
     match first(number) {
-        Some(first) if first == found && behind_us(number).is_none() => ours,
+        Some(first) if first == found => HANDED_OUT[number].0.cast_mut(),
         _ => found,
     }
 }

@@ -19,7 +19,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 pub const MIB: u64 = 1 << 20;
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Whether the tests run on a real GPU: `PHOS_TEST_GPU` names a folder with `puppet` and `libphos_shim.so`. What needs
 /// a device of a certain size, or looks into the simulation, is left out then.
@@ -58,7 +58,11 @@ fn built() -> &'static (PathBuf, PathBuf) {
             .unwrap();
         std::os::unix::fs::symlink(library("libphos_nccl_sim.so"), folder.join("libnccl.so.2"))
             .unwrap();
-        for (name, how) in [("linked", "-DLINKED"), ("static", "-DSTATIC")] {
+        for (name, how) in [
+            ("linked", "-DLINKED"),
+            ("static", "-DSTATIC"),
+            ("stub", "-DSTUB"),
+        ] {
             let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/rank.c");
             let mut cc = Command::new("cc");
             cc.args(["-O1", "-shared", "-fPIC", how, "-o"])
@@ -84,7 +88,7 @@ fn built() -> &'static (PathBuf, PathBuf) {
     })
 }
 
-/// A library that uses NCCL, "linked" with it or with a "static" one inside.
+/// A library that uses NCCL: "linked" with it, with a "static" one inside, or by a "stub" that asks `dlsym`.
 pub fn user_of_nccl(kind: &str) -> PathBuf {
     built().1.join(format!("librank-{kind}.so"))
 }
