@@ -92,8 +92,10 @@ pub fn substitute(found: *mut c_void, name: &CStr) -> *mut c_void {
     };
     let exported = EXPORTED[number].0.cast_mut();
     if found == exported {
-        // Ours is in the global scope whether or not there is one of NCCL's.
-        return behind_us(number).map_or(std::ptr::null_mut(), |_| exported);
+        // Ours is in the global scope whether or not there is one of NCCL's. Where there is one in another scope alone, who asks may see
+        // that.
+        let any = behind_us(number).or_else(|| first(number));
+        return any.map_or(std::ptr::null_mut(), |_| exported);
     }
     match first(number) {
         Some(first) if first == found => HANDED_OUT[number].0.cast_mut(),
