@@ -668,12 +668,17 @@ def end_everything():
         time.sleep(0.1)
 
 
+def nccl_version():
+    said = subprocess.run([sys.executable, "-c", "import torch; print(*torch.cuda.nccl.version(), sep='.')"], capture_output=True, text=True)
+    return said.stdout.strip()
+
+
 def facts(sim):
     commit = os.environ.get("PHOS_COMMIT") or jobs.commit()
     if sim:
         return {"commit": commit, "driver": "simulated", "gpu": "simulated"}
     gpu = subprocess.run(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True, text=True).stdout.strip()
-    return {"commit": commit, "driver": jobs.driver_version(), "gpu": gpu}
+    return {"commit": commit, "driver": jobs.driver_version(), "gpu": gpu, "nccl": nccl_version()}
 
 
 def options_of(arguments):

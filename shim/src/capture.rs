@@ -1,20 +1,16 @@
 //! Stream captures under way. A checkpoint waits for their end: what is captured is not executed, and the half-made
 //! graph is state of the driver.
-#![allow(non_snake_case)]
-
 use std::collections::BTreeMap;
-use std::ffi::c_void;
 use std::sync::Mutex;
 
-use crate::abi::{self, Handle};
+use crate::abi::Handle;
 use crate::sync::lock;
-use crate::table::{Entry, NAMES, tracked};
-use crate::{context, gate, memory, mode, ranks};
+use crate::table::{Entry, NAMES};
 
 const PER_THREAD: usize = 2;
 
 /// A capturing stream: its handle and, for the per-thread stream, whose.
-type Key = (usize, i32);
+pub type Key = (usize, i32);
 
 /// The captures under way, each with the context that it was begun in.
 static CAPTURES: Mutex<BTreeMap<Key, usize>> = Mutex::new(BTreeMap::new());
@@ -29,7 +25,8 @@ pub fn context_gone(context: usize) {
     lock(&CAPTURES).retain(|_, c| *c != context);
 }
 
-fn key(entry: Entry, stream: Handle) -> Key {
+/// The stream that a call of this entry point means.
+pub fn key(entry: Entry, stream: Handle) -> Key {
     let stream = stream as usize;
     let per_thread = stream == PER_THREAD
         || (stream == 0 && NAMES[entry.index()].to_bytes().ends_with(b"_ptsz"));
@@ -41,154 +38,13 @@ fn key(entry: Entry, stream: Handle) -> Key {
     }
 }
 
-fn begun(result: u32, entry: Entry, stream: Handle) -> u32 {
-    if result == abi::SUCCESS && mode::active() {
-        let context = context::current().map_or(0, |(context, _)| context);
-        lock(&CAPTURES).insert(key(entry, stream), context);
-    }
-    result
+/// A capture begins, in this context.
+pub fn begin(key: Key, context: usize) {
+    lock(&CAPTURES).insert(key, context);
 }
 
-/// See the driver's documentation.
-///
-/// # Safety
-/// The same as for the driver's function.
-pub unsafe fn cuStreamBeginCapture(entry: Entry, stream: Handle) -> u32 {
-    let _inside = gate::enter();
-    // SAFETY: the caller's promise.
-    begun(
-        unsafe { tracked::cuStreamBeginCapture(entry, stream) },
-        entry,
-        stream,
-    )
+/// A capture is over. True: it was under way, and was the last one.
+pub fn end(key: Key) -> bool {
+    let mut captures = lock(&CAPTURES);
+    captures.remove(&key).is_some() && captures.is_empty()
 }
-
-/// See the driver's documentation.
-///
-/// # Safety
-/// The same as for the driver's function.
-pub unsafe fn cuStreamBeginCapture_v2(entry: Entry, stream: Handle, mode: u32) -> u32 {
-    let _inside = gate::enter();
-    // SAFETY: the caller's promise.
-    begun(
-        unsafe { tracked::cuStreamBeginCapture_v2(entry, stream, mode) },
-        entry,
-        stream,
-    )
-}
-
-/// See the driver's documentation.
-///
-/// # Safety
-/// The same as for the driver's function.
-pub unsafe fn cuStreamBeginCaptureToGraph(
-    entry: Entry,
-    stream: Handle,
-    graph: Handle,
-    dependencies: *const Handle,
-    edges: *const c_void,
-    count: usize,
-    mode: u32,
-) -> u32 {
-    let _inside = gate::enter();
-    // SAFETY: the caller's promise.
-    let result = unsafe {
-        tracked::cuStreamBeginCaptureToGraph(entry, stream, graph, dependencies, edges, count, mode)
-    };
-    if result == abi::SUCCESS {
-        ranks::graphs::captures_into(graph);
-    }
-    begun(result, entry, stream)
-}
-
-/// See the driver's documentation.
-///
-/// # Safety
-/// The same as for the driver's function.
-pub unsafe fn cuStreamBeginCaptureToCig(entry: Entry, stream: Handle, params: *mut c_void) -> u32 {
-    let _inside = gate::enter();
-    // SAFETY: the caller's promise.
-    let result = unsafe { tracked::cuStreamBeginCaptureToCig(entry, stream, params) };
-    begun(result, entry, stream)
-}
-
-/// See the driver's documentation.
-///
-/// # Safety
-/// The same as for the driver's function.
-pub unsafe fn cuStreamBeginRecaptureToGraph(
-    entry: Entry,
-    stream: Handle,
-    mode: u32,
-    graph: Handle,
-    callback: Handle,
-    user_data: *mut c_void,
-) -> u32 {
-    let _inside = gate::enter();
-    // SAFETY: the caller's promise.
-    let result = unsafe {
-        tracked::cuStreamBeginRecaptureToGraph(entry, stream, mode, graph, callback, user_data)
-    };
-    begun(result, entry, stream)
-}
-
-/// See the driver's documentation.
-///
-/// # Safety
-/// The same as for the driver's function.
-pub unsafe fn cuStreamEndCaptureToCig(entry: Entry, stream: Handle) -> u32 {
-    let result = {
-        let _inside = gate::enter();
-        // SAFETY: the caller's promise.
-        unsafe { tracked::cuStreamEndCaptureToCig(entry, stream) }
-    };
-    if result != abi::STREAM_CAPTURE_WRONG_THREAD {
-        ended(key(entry, stream));
-    }
-    result
-}
-
-fn ended(key: Key) {
-    if mode::active() && lock(&CAPTURES).remove(&key).is_some() && !any() {
-        memory::plain::free_deferred();
-    }
-}
-
-/// See the driver's documentation.
-///
-/// # Safety
-/// The same as for the driver's function.
-pub unsafe fn cuStreamEndCapture(entry: Entry, stream: Handle, graph: *mut Handle) -> u32 {
-    let result = {
-        let _inside = gate::enter();
-        // SAFETY: the caller's promise.
-        unsafe { tracked::cuStreamEndCapture(entry, stream, graph) }
-    };
-    // Whatever else it answers, the capture is over: an invalidated one ends with an error.
-    if result != abi::STREAM_CAPTURE_WRONG_THREAD {
-        ended(key(entry, stream));
-    }
-    result
-}
-
-macro_rules! stream_destroy {
-    ($name:ident) => {
-        /// See the driver's documentation.
-        ///
-        /// # Safety
-        /// The same as for the driver's function.
-        pub unsafe fn $name(entry: Entry, stream: Handle) -> u32 {
-            let result = {
-                let _inside = gate::enter();
-                // SAFETY: the caller's promise.
-                unsafe { tracked::$name(entry, stream) }
-            };
-            if result == abi::SUCCESS {
-                ended((stream as usize, 0));
-            }
-            result
-        }
-    };
-}
-stream_destroy!(cuStreamDestroy);
-stream_destroy!(cuStreamDestroy_v2);

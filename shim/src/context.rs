@@ -2,16 +2,14 @@
 //!
 //! Contexts are seen when they are made and, for those made by ways that are not wrapped (`cuGetExportTable`), when an
 //! allocation is made in them.
-#![allow(non_snake_case)]
-
 use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::sync::Mutex;
 
 use crate::abi::{self, Handle};
+use crate::gate;
 use crate::sync::lock;
-use crate::table::{Entry, real, tracked};
-use crate::{capture, gate, memory, mode, peers, stack};
+use crate::table::real;
 
 #[derive(Debug, Clone, Copy)]
 struct Context {
@@ -57,7 +55,8 @@ pub fn most_on_a_device() -> usize {
     contexts.values().map(|c| on(c.device)).max().unwrap_or(0)
 }
 
-fn note(context: usize, device: i32, green: usize) {
+/// A context exists, on this device; `green`: the green context that it is a view of, or 0.
+pub fn note(context: usize, device: i32, green: usize) {
     lock(&CONTEXTS).entry(context).or_insert(Context {
         device,
         usage: 1,
@@ -134,213 +133,27 @@ pub fn synchronize_for_free(context: usize) -> u32 {
     }
 }
 
-fn gone(context: usize) {
+/// A context ended.
+pub fn forget(context: usize) {
     lock(&CONTEXTS).remove(&context);
-    capture::context_gone(context);
-    peers::context_gone(context);
-    memory::arrays::context_gone(context);
-    memory::native::context_gone(context);
-    memory::ipc::context_gone(context);
-    memory::plain::context_gone(context);
-    stack::forget(context);
 }
 
-/// # Safety
-/// `pctx` is what the driver was given.
-unsafe fn created(result: u32, pctx: *mut Handle, device: i32) -> u32 {
-    if result == abi::SUCCESS && !pctx.is_null() && mode::active() {
-        // SAFETY: the driver has just written it.
-        note(unsafe { *pctx } as usize, device, 0);
-    }
-    result
+/// The contexts that are views of a green context ended with it.
+pub fn forget_views(green: usize) {
+    lock(&CONTEXTS).retain(|_, c| c.green != green);
 }
 
-macro_rules! create {
-    ($name:ident($($argument:ident: $kind:ty),*)) => {
-        /// See the driver's documentation.
-        ///
-        /// # Safety
-        /// The same as for the driver's function.
-        pub unsafe fn $name(entry: Entry, pctx: *mut Handle, $($argument: $kind,)* flags: u32, device: i32) -> u32 {
-            let _inside = gate::enter();
-            // SAFETY: the caller's promise.
-            unsafe { created(tracked::$name(entry, pctx, $($argument,)* flags, device), pctx, device) }
-        }
-    };
-}
-create!(cuCtxCreate());
-create!(cuCtxCreate_v2());
-create!(cuCtxCreate_v3(parameters: *mut c_void, count: i32));
-create!(cuCtxCreate_v4(parameters: *mut c_void));
-
-macro_rules! destroy {
-    ($name:ident) => {
-        /// See the driver's documentation.
-        ///
-        /// # Safety
-        /// The same as for the driver's function.
-        pub unsafe fn $name(entry: Entry, context: Handle) -> u32 {
-            let _inside = gate::enter();
-            // SAFETY: the caller's promise.
-            let result = unsafe { tracked::$name(entry, context) };
-            if result == abi::SUCCESS && mode::active() {
-                gone(context as usize);
-            }
-            result
-        }
-    };
-}
-destroy!(cuCtxDestroy);
-destroy!(cuCtxDestroy_v2);
-
-/// See the driver's documentation.
-///
-/// # Safety
-/// The same as for the driver's function.
-pub unsafe fn cuCtxAttach(entry: Entry, pctx: *mut Handle, flags: u32) -> u32 {
-    let _inside = gate::enter();
-    // SAFETY: the caller's promise.
-    let result = unsafe { tracked::cuCtxAttach(entry, pctx, flags) };
-    if result == abi::SUCCESS
-        && let Some((context, _)) = current()
-        && let Some(known) = lock(&CONTEXTS).get_mut(&context)
-    {
+/// The application has one more reference to a context.
+pub fn attached(context: usize) {
+    if let Some(known) = lock(&CONTEXTS).get_mut(&context) {
         known.usage += 1;
     }
-    result
 }
 
-/// See the driver's documentation.
-///
-/// # Safety
-/// The same as for the driver's function.
-pub unsafe fn cuCtxDetach(entry: Entry, context: Handle) -> u32 {
-    let _inside = gate::enter();
-    // SAFETY: the caller's promise.
-    let result = unsafe { tracked::cuCtxDetach(entry, context) };
-    if result == abi::SUCCESS && mode::active() {
-        let last = match lock(&CONTEXTS).get_mut(&(context as usize)) {
-            Some(known) => {
-                known.usage = known.usage.saturating_sub(1);
-                known.usage == 0
-            }
-            None => false,
-        };
-        if last {
-            gone(context as usize);
-        }
-    }
-    result
-}
-
-/// See the driver's documentation.
-///
-/// # Safety
-/// The same as for the driver's function.
-pub unsafe fn cuDevicePrimaryCtxRetain(entry: Entry, pctx: *mut Handle, device: i32) -> u32 {
-    let _inside = gate::enter();
-    // SAFETY: the caller's promise.
-    unsafe {
-        created(
-            tracked::cuDevicePrimaryCtxRetain(entry, pctx, device),
-            pctx,
-            device,
-        )
-    }
-}
-
-/// The primary context of a device that is known and active, before a call that may end it.
-fn primary_of(device: i32) -> Option<usize> {
-    if !mode::active() {
-        return None;
-    }
-    let (mut flags, mut active) = (0, 0);
-    // SAFETY: writes two integers.
-    let result = unsafe { real::cuDevicePrimaryCtxGetState(device, &mut flags, &mut active) };
-    if result != abi::SUCCESS || active == 0 {
-        return None;
-    }
-    let mut context: Handle = std::ptr::null_mut();
-    // SAFETY: writes a handle; the reference taken is given back below.
-    if unsafe { real::cuDevicePrimaryCtxRetain(&mut context, device) } != abi::SUCCESS {
-        return None;
-    }
-    // SAFETY: gives back the reference just taken; the context was active before it was.
-    unsafe { real::cuDevicePrimaryCtxRelease_v2(device) };
-    Some(context as usize)
-}
-
-fn is_active(device: i32) -> bool {
-    let (mut flags, mut active) = (0, 0);
-    // SAFETY: writes two integers.
-    let result = unsafe { real::cuDevicePrimaryCtxGetState(device, &mut flags, &mut active) };
-    result != abi::SUCCESS || active != 0
-}
-
-macro_rules! end_primary {
-    ($name:ident, $always:expr) => {
-        /// See the driver's documentation.
-        ///
-        /// # Safety
-        /// The same as for the driver's function.
-        pub unsafe fn $name(entry: Entry, device: i32) -> u32 {
-            let _inside = gate::enter();
-            let context = primary_of(device);
-            // SAFETY: the caller's promise.
-            let result = unsafe { tracked::$name(entry, device) };
-            if result == abi::SUCCESS
-                && let Some(context) = context
-                && ($always || !is_active(device))
-            {
-                gone(context);
-            }
-            result
-        }
-    };
-}
-end_primary!(cuDevicePrimaryCtxRelease, false);
-end_primary!(cuDevicePrimaryCtxRelease_v2, false);
-end_primary!(cuDevicePrimaryCtxReset, true);
-end_primary!(cuDevicePrimaryCtxReset_v2, true);
-
-/// See the driver's documentation.
-///
-/// # Safety
-/// The same as for the driver's function.
-pub unsafe fn cuCtxFromGreenCtx(entry: Entry, pctx: *mut Handle, green: Handle) -> u32 {
-    let _inside = gate::enter();
-    // SAFETY: the caller's promise.
-    let result = unsafe { tracked::cuCtxFromGreenCtx(entry, pctx, green) };
-    if result == abi::SUCCESS && !pctx.is_null() && mode::active() {
-        // SAFETY: the driver has just written it.
-        let context = unsafe { *pctx };
-        let mut popped: Handle = std::ptr::null_mut();
-        let mut device = 0;
-        // SAFETY: pushes the context just returned, asks for its device and takes it away again.
-        unsafe {
-            if real::cuCtxPushCurrent_v2(context) == abi::SUCCESS {
-                let known = real::cuCtxGetDevice(&mut device) == abi::SUCCESS;
-                real::cuCtxPopCurrent_v2(&mut popped);
-                if known {
-                    note(context as usize, device, green as usize);
-                }
-            }
-        }
-    }
-    result
-}
-
-/// See the driver's documentation.
-///
-/// # Safety
-/// The same as for the driver's function.
-pub unsafe fn cuGreenCtxDestroy(entry: Entry, green: Handle) -> u32 {
-    let _inside = gate::enter();
-    // SAFETY: the caller's promise.
-    let result = unsafe { tracked::cuGreenCtxDestroy(entry, green) };
-    if result == abi::SUCCESS {
-        // Its memory belongs to the device's primary context and stays.
-        lock(&CONTEXTS).retain(|_, c| c.green != green as usize);
-    }
-    result
+/// It has one less. True: that was the last.
+pub fn detached(context: usize) -> bool {
+    lock(&CONTEXTS).get_mut(&context).is_some_and(|known| {
+        known.usage = known.usage.saturating_sub(1);
+        known.usage == 0
+    })
 }

@@ -16,7 +16,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::abi::{self, Handle, IpcHandle};
-use crate::memory::Relaxed;
+use crate::relaxed::Relaxed;
 use crate::sync::lock;
 use crate::table::{Entry, real, tracked};
 use crate::unsupported::{self, Reason};

@@ -5,7 +5,7 @@
 //!            application, libcudart, cuBLAS, NCCL …
 //!     exports │ dlsym │ cuGetProcAddress            interpose, table (generated from cuda.h)
 //!             ▼
-//!   gate ── memory::{plain, vmm, share, …} ── context, capture, peers     wrappers
+//!   gate ── lifetimes ── memory::{plain, vmm, share, …}, ranks, peers     wrappers
 //!             │                 │
 //!             │            registry                what exists; no driver calls, no I/O
 //!             ▼                 ▲
@@ -35,6 +35,7 @@ mod gate;
 mod init;
 mod instances;
 mod interpose;
+mod lifetimes;
 mod link;
 mod log;
 mod memory;
@@ -43,6 +44,7 @@ mod moment;
 mod peers;
 mod ranks;
 mod registry;
+mod relaxed;
 mod stack;
 mod sync;
 mod table;

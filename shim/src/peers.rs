@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use crate::abi::{self, AccessDesc, Handle};
+use crate::relaxed::Relaxed;
 use crate::sync::lock;
 use crate::table::{Entry, real, tracked};
-use crate::{context, gate, log, memory, mode, registry};
+use crate::{context, gate, log, mode, registry};
 
 /// (Context whose memory is opened, context that may access it) → device of the latter.
 static PEERS: Mutex<BTreeMap<(usize, usize), i32>> = Mutex::new(BTreeMap::new());
@@ -31,7 +32,7 @@ pub fn context_gone(context: usize) {
 fn apply(owner: usize, device: i32, flags: u32) {
     let ranges = registry::lock().ranges_of_context(owner);
     let right = AccessDesc::device(device, flags);
-    let _relaxed = memory::Relaxed::new();
+    let _relaxed = Relaxed::new();
     for range in ranges {
         let bytes = (range.end - range.start) as usize;
         // SAFETY: the range is mapped (nothing can be unmapped by the shim while this thread is inside the gate; a free

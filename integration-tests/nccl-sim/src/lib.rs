@@ -112,6 +112,18 @@ fn operation(
     })
 }
 
+fn message(
+    of: impl Fn(u32) -> Kind,
+    kind: c_int,
+    peer: c_int,
+    enqueue: impl FnOnce(Kind) -> c_int,
+) -> c_int {
+    match u32::try_from(peer) {
+        Ok(peer) if kind == FLOAT => enqueue(of(peer)),
+        _ => INVALID_ARGUMENT,
+    }
+}
+
 fn make(name: &str, rank: u32, ranks: u32, at: *mut *mut Communicator) -> c_int {
     match Shared::join(name, rank, ranks) {
         Ok(shared) => {
@@ -268,17 +280,16 @@ pub unsafe extern "C" fn ncclSend(
     communicator: *mut Communicator,
     stream: *mut c_void,
 ) -> c_int {
-    match u32::try_from(peer) {
-        Ok(peer) if kind == FLOAT => operation(
-            Kind::Send(peer),
+    message(Kind::Send, kind, peer, |kind| {
+        operation(
+            kind,
             from,
             std::ptr::null_mut(),
             count,
             communicator,
             stream,
-        ),
-        _ => INVALID_ARGUMENT,
-    }
+        )
+    })
 }
 
 /// As NCCL's.
@@ -294,17 +305,9 @@ pub unsafe extern "C" fn ncclRecv(
     communicator: *mut Communicator,
     stream: *mut c_void,
 ) -> c_int {
-    match u32::try_from(peer) {
-        Ok(peer) if kind == FLOAT => operation(
-            Kind::Receive(peer),
-            std::ptr::null(),
-            to,
-            count,
-            communicator,
-            stream,
-        ),
-        _ => INVALID_ARGUMENT,
-    }
+    message(Kind::Receive, kind, peer, |kind| {
+        operation(kind, std::ptr::null(), to, count, communicator, stream)
+    })
 }
 
 /// As NCCL's.

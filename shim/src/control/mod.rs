@@ -38,7 +38,7 @@ use usage::Told;
 use watch::Watch;
 
 use crate::interpose::{bypass, export_table, guard};
-use crate::memory::Relaxed;
+use crate::relaxed::Relaxed;
 use crate::table::real;
 use crate::{abi, gate, link, log, mode, ranks, registry, unsupported};
 

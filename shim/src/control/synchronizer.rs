@@ -7,8 +7,9 @@
 use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
+use crate::relaxed::Relaxed;
 use crate::sync::{lock, wait};
-use crate::{abi, context, memory};
+use crate::{abi, context};
 
 struct State {
     started: bool,
@@ -112,7 +113,7 @@ fn lasts(took: Duration, closed: Option<Duration>) -> Duration {
 }
 
 fn run() {
-    let _relaxed = memory::Relaxed::new();
+    let _relaxed = Relaxed::new();
     let mut state = lock(&STATE);
     loop {
         let Some(contexts) = state.contexts.take() else {

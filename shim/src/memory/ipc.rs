@@ -17,10 +17,11 @@ use std::sync::Mutex;
 
 use phos_protocol::types::{AllocationKey, MemberId};
 
+use super::give_back;
 use super::share::{TRIES, adopt, ask};
-use super::{Relaxed, give_back};
 use crate::abi::{self, AccessDesc, IpcHandle};
 use crate::link::{self, AskError};
+use crate::relaxed::Relaxed;
 use crate::sync::lock;
 use crate::table::real;
 use crate::unsupported::{self, Reason};

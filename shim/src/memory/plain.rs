@@ -5,11 +5,12 @@ use std::sync::Mutex;
 
 use phos_protocol::types::AllocationKind;
 
-use super::{Abilities, Relaxed, abilities, with_retry};
+use super::{Abilities, abilities, with_retry};
 use crate::abi::{self, AccessDesc, AllocationProp};
 use crate::link;
 use crate::registry::slab::LARGEST;
 use crate::registry::{self, Gone, Origin, Physical, Plain};
+use crate::relaxed::Relaxed;
 use crate::sync::lock;
 use crate::table::{Entry, real, tracked};
 use crate::{capture, context, gate, log, memory, mode, peers};

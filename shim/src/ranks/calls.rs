@@ -1,8 +1,7 @@
 //! NCCL's functions, as programs call them: each does what NCCL's own does, and notes what was asked for.
 //!
 //! Signatures and the sizes of what is passed by value are those of nccl.h, versions 2.18 to 2.32; nothing else of it is used.
-//! One-sided operations (`ncclPutSignal`, `ncclWaitSignal`), and collectives that take a
-//! configuration, are not counted.
+//! One-sided operations (`ncclPutSignal`, `ncclWaitSignal`), and collectives that take a configuration, are not counted.
 #![allow(non_snake_case)]
 
 use std::ffi::{CStr, c_int, c_void};
@@ -11,7 +10,7 @@ use phos_protocol::shim::Counted;
 
 use super::communicators;
 use super::library::{self, Caller};
-use super::position::{self, Call, Made};
+use super::position::{self, Call, Fate, Made};
 use crate::mode;
 
 type Comm = *mut c_void;
@@ -120,6 +119,9 @@ macro_rules! entries {
             )*
         }
 
+        /// The functions that have one of ours in their place. In order: they are looked up.
+        pub const NAMES: [&CStr; 0 $(+ { stringify!($name); 1 })*] = [$(name_of(concat!(stringify!($name), "\0"))),*];
+
         /// What is exported, in the order of [`NAMES`].
         pub static EXPORTED: [Ours; NAMES.len()] = [$(Ours(exported::$name as *const c_void)),*];
 
@@ -144,34 +146,14 @@ macro_rules! nccl {
     }};
 }
 
-/// The functions that have one of ours in their place, in order.
-pub const NAMES: [&CStr; 24] = [
-    c"ncclAllGather",
-    c"ncclAllReduce",
-    c"ncclAlltoAll",
-    c"ncclBcast",
-    c"ncclBroadcast",
-    c"ncclCommAbort",
-    c"ncclCommDestroy",
-    c"ncclCommGetAsyncError",
-    c"ncclCommInitAll",
-    c"ncclCommInitRank",
-    c"ncclCommInitRankConfig",
-    c"ncclCommInitRankScalable",
-    c"ncclCommShrink",
-    c"ncclCommSplit",
-    c"ncclCommUserRank",
-    c"ncclGather",
-    c"ncclGroupEnd",
-    c"ncclGroupSimulateEnd",
-    c"ncclGroupStart",
-    c"ncclRecv",
-    c"ncclReduce",
-    c"ncclReduceScatter",
-    c"ncclScatter",
-    c"ncclSend",
-];
+const fn name_of(terminated: &'static str) -> &'static CStr {
+    match CStr::from_bytes_with_nul(terminated.as_bytes()) {
+        Ok(name) => name,
+        Err(_) => c"",
+    }
+}
 
+// In order.
 entries!(
     ncclAllGather,
     ncclAllReduce,
@@ -305,7 +287,7 @@ pub unsafe extern "C" fn ncclGroupEnd() -> c_int {
     let caller = caller::get();
     position::end_group(|| {
         let result = nccl!(caller, ncclGroupEnd());
-        (result, is_good(result))
+        (result, fate(result))
     })
 }
 
@@ -336,8 +318,11 @@ pub unsafe extern "C" fn ncclCommGetAsyncError(comm: Comm, error: *mut c_int) ->
     result
 }
 
-fn is_good(result: c_int) -> bool {
-    result == SUCCESS || result == IN_PROGRESS
+fn fate(result: c_int) -> Fate {
+    match result {
+        SUCCESS | IN_PROGRESS => Fate::Issued,
+        _ => Fate::Refused,
+    }
 }
 
 /// Issues a call. The rank of a communicator that was made in the background is known by the first one.
@@ -347,7 +332,7 @@ fn issue(caller: Caller, call: Call, nccl: impl FnOnce() -> c_int) -> c_int {
     }
     position::issue(call, || {
         let result = nccl();
-        (result, is_good(result))
+        (result, fate(result))
     })
 }
 
@@ -362,7 +347,7 @@ fn made(
     let Some(number) = number.filter(|_| mode::is_active() && !comm.is_null()) else {
         return result;
     };
-    if is_good(result) {
+    if fate(result) == Fate::Issued {
         position::made(Made {
             parent: (result == IN_PROGRESS && !parent.is_null()).then_some(parent as usize),
             at: comm as usize,

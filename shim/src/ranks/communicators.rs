@@ -117,10 +117,10 @@ impl Communicators {
         }
     }
 
-    /// One of what was counted was not issued.
-    pub fn take_back(&mut self, handle: Handle, what: Counted) {
+    /// So many of what was counted were not issued.
+    pub fn take_back(&mut self, handle: Handle, what: Counted, times: u64) {
         if let Some(count) = self.counter(handle, what) {
-            *count = count.saturating_sub(1);
+            *count = count.saturating_sub(times);
         }
     }
 }

@@ -159,14 +159,23 @@ fn in_group<R>(work: impl FnOnce(&mut Group) -> R) -> Option<R> {
     groups.get_mut(&thread()).map(work)
 }
 
-/// Issues a call, waiting at the gate; `nccl` answers, and says whether the call is good.
-pub fn issue<R>(call: Call, nccl: impl FnOnce() -> (R, bool)) -> R {
+/// What became of a call that was counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// It runs, or will.
+    Issued,
+    /// It was refused, and the other ranks need not make it.
+    Refused,
+}
+
+/// Issues a call, waiting at the gate; `nccl` answers, and says what became of it.
+pub fn issue<R>(call: Call, nccl: impl FnOnce() -> (R, Fate)) -> R {
     if !mode::is_active() {
         return nccl().0;
     }
     if in_group(|group| group.calls.push(call)).is_some() {
-        let (result, is_good) = nccl();
-        if !is_good {
+        let (result, fate) = nccl();
+        if fate == Fate::Refused {
             in_group(|group| group.calls.pop());
         }
         return result;
@@ -178,17 +187,17 @@ pub fn issue<R>(call: Call, nccl: impl FnOnce() -> (R, bool)) -> R {
         return nccl().0;
     }
     let counted = count(&[call]);
-    let (result, is_good) = nccl();
-    finish(&counted, is_good);
+    let (result, fate) = nccl();
+    finish(&counted, fate);
     result
 }
 
 /// What was counted was issued, or was not after all.
-fn finish(counted: &[Call], is_good: bool) {
-    if !is_good {
+fn finish(counted: &[Call], fate: Fate) {
+    if fate == Fate::Refused {
         communicators::with(|all| {
             for call in counted {
-                all.take_back(call.communicator, call.what);
+                all.take_back(call.communicator, call.what, 1);
             }
         });
     }
@@ -246,7 +255,7 @@ pub fn launch(calls: &Calls, launch: impl FnOnce() -> u32) -> u32 {
     if result != abi::SUCCESS {
         communicators::with(|all| {
             for ((communicator, what), times) in calls {
-                (0..*times).for_each(|_| all.take_back(*communicator, *what));
+                all.take_back(*communicator, *what, *times);
             }
         });
     }
@@ -282,17 +291,17 @@ fn ended() -> Option<Group> {
     lock(&GROUPS).remove(&thread())
 }
 
-/// A group ends: `nccl` tells NCCL, answers, and says whether what is in the group was issued.
-pub fn end_group<R>(nccl: impl FnOnce() -> (R, bool)) -> R {
+/// A group ends: `nccl` tells NCCL, answers, and says what became of what is in the group.
+pub fn end_group<R>(nccl: impl FnOnce() -> (R, Fate)) -> R {
     let Some(group) = ended() else {
         return nccl().0;
     };
     let counted = count(&group.calls);
-    let (result, is_good) = nccl();
+    let (result, fate) = nccl();
     for made in group.made {
         self::made(made);
     }
-    finish(&counted, is_good);
+    finish(&counted, fate);
     gate::leave();
     result
 }

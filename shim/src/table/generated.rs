@@ -3547,42 +3547,42 @@ pub mod exports {
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuCtxAttach(pctx: *mut Handle, flags: u32) -> u32 {
         // SAFETY: the caller's promises are those of the entry point.
-        unsafe { crate::context::cuCtxAttach(ids::CU_CTX_ATTACH, pctx, flags) }
+        unsafe { crate::lifetimes::contexts::cuCtxAttach(ids::CU_CTX_ATTACH, pctx, flags) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuCtxCreate(pctx: *mut Handle, flags: u32, dev: i32) -> u32 {
         // SAFETY: the caller's promises are those of the entry point.
-        unsafe { crate::context::cuCtxCreate(ids::CU_CTX_CREATE, pctx, flags, dev) }
+        unsafe { crate::lifetimes::contexts::cuCtxCreate(ids::CU_CTX_CREATE, pctx, flags, dev) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuCtxCreate_v2(pctx: *mut Handle, flags: u32, dev: i32) -> u32 {
         // SAFETY: the caller's promises are those of the entry point.
-        unsafe { crate::context::cuCtxCreate_v2(ids::CU_CTX_CREATE_V2, pctx, flags, dev) }
+        unsafe { crate::lifetimes::contexts::cuCtxCreate_v2(ids::CU_CTX_CREATE_V2, pctx, flags, dev) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuCtxCreate_v3(pctx: *mut Handle, params_array: *mut c_void, num_params: i32, flags: u32, dev: i32) -> u32 {
         // SAFETY: the caller's promises are those of the entry point.
-        unsafe { crate::context::cuCtxCreate_v3(ids::CU_CTX_CREATE_V3, pctx, params_array, num_params, flags, dev) }
+        unsafe { crate::lifetimes::contexts::cuCtxCreate_v3(ids::CU_CTX_CREATE_V3, pctx, params_array, num_params, flags, dev) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuCtxCreate_v4(pctx: *mut Handle, ctx_create_params: *mut c_void, flags: u32, dev: i32) -> u32 {
         // SAFETY: the caller's promises are those of the entry point.
-        unsafe { crate::context::cuCtxCreate_v4(ids::CU_CTX_CREATE_V4, pctx, ctx_create_params, flags, dev) }
+        unsafe { crate::lifetimes::contexts::cuCtxCreate_v4(ids::CU_CTX_CREATE_V4, pctx, ctx_create_params, flags, dev) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuCtxDestroy(ctx: Handle) -> u32 {
         // SAFETY: the caller's promises are those of the entry point.
-        unsafe { crate::context::cuCtxDestroy(ids::CU_CTX_DESTROY, ctx) }
+        unsafe { crate::lifetimes::contexts::cuCtxDestroy(ids::CU_CTX_DESTROY, ctx) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuCtxDestroy_v2(ctx: Handle) -> u32 {
         // SAFETY: the caller's promises are those of the entry point.
-        unsafe { crate::context::cuCtxDestroy_v2(ids::CU_CTX_DESTROY_V2, ctx) }
+        unsafe { crate::lifetimes::contexts::cuCtxDestroy_v2(ids::CU_CTX_DESTROY_V2, ctx) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuCtxDetach(ctx: Handle) -> u32 {
         // SAFETY: the caller's promises are those of the entry point.
-        unsafe { crate::context::cuCtxDetach(ids::CU_CTX_DETACH, ctx) }
+        unsafe { crate::lifetimes::contexts::cuCtxDetach(ids::CU_CTX_DETACH, ctx) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuCtxDisablePeerAccess(peer_context: Handle) -> u32 {
@@ -3597,7 +3597,7 @@ pub mod exports {
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuCtxFromGreenCtx(p_context: *mut Handle, h_ctx: Handle) -> u32 {
         // SAFETY: the caller's promises are those of the entry point.
-        unsafe { crate::context::cuCtxFromGreenCtx(ids::CU_CTX_FROM_GREEN_CTX, p_context, h_ctx) }
+        unsafe { crate::lifetimes::contexts::cuCtxFromGreenCtx(ids::CU_CTX_FROM_GREEN_CTX, p_context, h_ctx) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuCtxGetApiVersion(ctx: Handle, version: *mut u32) -> u32 {
@@ -4010,27 +4010,27 @@ pub mod exports {
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuDevicePrimaryCtxRelease(dev: i32) -> u32 {
         // SAFETY: the caller's promises are those of the entry point.
-        unsafe { crate::context::cuDevicePrimaryCtxRelease(ids::CU_DEVICE_PRIMARY_CTX_RELEASE, dev) }
+        unsafe { crate::lifetimes::contexts::cuDevicePrimaryCtxRelease(ids::CU_DEVICE_PRIMARY_CTX_RELEASE, dev) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuDevicePrimaryCtxRelease_v2(dev: i32) -> u32 {
         // SAFETY: the caller's promises are those of the entry point.
-        unsafe { crate::context::cuDevicePrimaryCtxRelease_v2(ids::CU_DEVICE_PRIMARY_CTX_RELEASE_V2, dev) }
+        unsafe { crate::lifetimes::contexts::cuDevicePrimaryCtxRelease_v2(ids::CU_DEVICE_PRIMARY_CTX_RELEASE_V2, dev) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuDevicePrimaryCtxReset(dev: i32) -> u32 {
         // SAFETY: the caller's promises are those of the entry point.
-        unsafe { crate::context::cuDevicePrimaryCtxReset(ids::CU_DEVICE_PRIMARY_CTX_RESET, dev) }
+        unsafe { crate::lifetimes::contexts::cuDevicePrimaryCtxReset(ids::CU_DEVICE_PRIMARY_CTX_RESET, dev) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuDevicePrimaryCtxReset_v2(dev: i32) -> u32 {
         // SAFETY: the caller's promises are those of the entry point.
-        unsafe { crate::context::cuDevicePrimaryCtxReset_v2(ids::CU_DEVICE_PRIMARY_CTX_RESET_V2, dev) }
+        unsafe { crate::lifetimes::contexts::cuDevicePrimaryCtxReset_v2(ids::CU_DEVICE_PRIMARY_CTX_RESET_V2, dev) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuDevicePrimaryCtxRetain(pctx: *mut Handle, dev: i32) -> u32 {
         // SAFETY: the caller's promises are those of the entry point.
-        unsafe { crate::context::cuDevicePrimaryCtxRetain(ids::CU_DEVICE_PRIMARY_CTX_RETAIN, pctx, dev) }
+        unsafe { crate::lifetimes::contexts::cuDevicePrimaryCtxRetain(ids::CU_DEVICE_PRIMARY_CTX_RETAIN, pctx, dev) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuDevicePrimaryCtxSetFlags(dev: i32, flags: u32) -> u32 {
@@ -5064,7 +5064,7 @@ pub mod exports {
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuGreenCtxDestroy(h_ctx: Handle) -> u32 {
         // SAFETY: the caller's promises are those of the entry point.
-        unsafe { crate::context::cuGreenCtxDestroy(ids::CU_GREEN_CTX_DESTROY, h_ctx) }
+        unsafe { crate::lifetimes::contexts::cuGreenCtxDestroy(ids::CU_GREEN_CTX_DESTROY, h_ctx) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuGreenCtxGetDevResource(h_ctx: Handle, resource: *mut c_void, type_: u32) -> u32 {
@@ -7102,52 +7102,52 @@ pub mod exports {
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuStreamBeginCapture(h_stream: Handle) -> u32 {
         // SAFETY: the caller's promises are those of the entry point.
-        unsafe { crate::capture::cuStreamBeginCapture(ids::CU_STREAM_BEGIN_CAPTURE, h_stream) }
+        unsafe { crate::lifetimes::captures::cuStreamBeginCapture(ids::CU_STREAM_BEGIN_CAPTURE, h_stream) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuStreamBeginCaptureToCig(h_stream: Handle, stream_cig_capture_params: *mut c_void) -> u32 {
         // SAFETY: the caller's promises are those of the entry point.
-        unsafe { crate::capture::cuStreamBeginCaptureToCig(ids::CU_STREAM_BEGIN_CAPTURE_TO_CIG, h_stream, stream_cig_capture_params) }
+        unsafe { crate::lifetimes::captures::cuStreamBeginCaptureToCig(ids::CU_STREAM_BEGIN_CAPTURE_TO_CIG, h_stream, stream_cig_capture_params) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuStreamBeginCaptureToCig_ptsz(h_stream: Handle, stream_cig_capture_params: *mut c_void) -> u32 {
         // SAFETY: the caller's promises are those of the entry point.
-        unsafe { crate::capture::cuStreamBeginCaptureToCig(ids::CU_STREAM_BEGIN_CAPTURE_TO_CIG_PTSZ, h_stream, stream_cig_capture_params) }
+        unsafe { crate::lifetimes::captures::cuStreamBeginCaptureToCig(ids::CU_STREAM_BEGIN_CAPTURE_TO_CIG_PTSZ, h_stream, stream_cig_capture_params) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuStreamBeginCaptureToGraph(h_stream: Handle, h_graph: Handle, dependencies: *const Handle, dependency_data: *const c_void, num_dependencies: usize, mode: u32) -> u32 {
         // SAFETY: the caller's promises are those of the entry point.
-        unsafe { crate::capture::cuStreamBeginCaptureToGraph(ids::CU_STREAM_BEGIN_CAPTURE_TO_GRAPH, h_stream, h_graph, dependencies, dependency_data, num_dependencies, mode) }
+        unsafe { crate::lifetimes::captures::cuStreamBeginCaptureToGraph(ids::CU_STREAM_BEGIN_CAPTURE_TO_GRAPH, h_stream, h_graph, dependencies, dependency_data, num_dependencies, mode) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuStreamBeginCaptureToGraph_ptsz(h_stream: Handle, h_graph: Handle, dependencies: *const Handle, dependency_data: *const c_void, num_dependencies: usize, mode: u32) -> u32 {
         // SAFETY: the caller's promises are those of the entry point.
-        unsafe { crate::capture::cuStreamBeginCaptureToGraph(ids::CU_STREAM_BEGIN_CAPTURE_TO_GRAPH_PTSZ, h_stream, h_graph, dependencies, dependency_data, num_dependencies, mode) }
+        unsafe { crate::lifetimes::captures::cuStreamBeginCaptureToGraph(ids::CU_STREAM_BEGIN_CAPTURE_TO_GRAPH_PTSZ, h_stream, h_graph, dependencies, dependency_data, num_dependencies, mode) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuStreamBeginCapture_ptsz(h_stream: Handle) -> u32 {
         // SAFETY: the caller's promises are those of the entry point.
-        unsafe { crate::capture::cuStreamBeginCapture(ids::CU_STREAM_BEGIN_CAPTURE_PTSZ, h_stream) }
+        unsafe { crate::lifetimes::captures::cuStreamBeginCapture(ids::CU_STREAM_BEGIN_CAPTURE_PTSZ, h_stream) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuStreamBeginCapture_v2(h_stream: Handle, mode: u32) -> u32 {
         // SAFETY: the caller's promises are those of the entry point.
-        unsafe { crate::capture::cuStreamBeginCapture_v2(ids::CU_STREAM_BEGIN_CAPTURE_V2, h_stream, mode) }
+        unsafe { crate::lifetimes::captures::cuStreamBeginCapture_v2(ids::CU_STREAM_BEGIN_CAPTURE_V2, h_stream, mode) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuStreamBeginCapture_v2_ptsz(h_stream: Handle, mode: u32) -> u32 {
         // SAFETY: the caller's promises are those of the entry point.
-        unsafe { crate::capture::cuStreamBeginCapture_v2(ids::CU_STREAM_BEGIN_CAPTURE_V2_PTSZ, h_stream, mode) }
+        unsafe { crate::lifetimes::captures::cuStreamBeginCapture_v2(ids::CU_STREAM_BEGIN_CAPTURE_V2_PTSZ, h_stream, mode) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuStreamBeginRecaptureToGraph(h_stream: Handle, mode: u32, h_graph: Handle, callback_func: Handle, user_data: *mut c_void) -> u32 {
         // SAFETY: the caller's promises are those of the entry point.
-        unsafe { crate::capture::cuStreamBeginRecaptureToGraph(ids::CU_STREAM_BEGIN_RECAPTURE_TO_GRAPH, h_stream, mode, h_graph, callback_func, user_data) }
+        unsafe { crate::lifetimes::captures::cuStreamBeginRecaptureToGraph(ids::CU_STREAM_BEGIN_RECAPTURE_TO_GRAPH, h_stream, mode, h_graph, callback_func, user_data) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuStreamBeginRecaptureToGraph_ptsz(h_stream: Handle, mode: u32, h_graph: Handle, callback_func: Handle, user_data: *mut c_void) -> u32 {
         // SAFETY: the caller's promises are those of the entry point.
-        unsafe { crate::capture::cuStreamBeginRecaptureToGraph(ids::CU_STREAM_BEGIN_RECAPTURE_TO_GRAPH_PTSZ, h_stream, mode, h_graph, callback_func, user_data) }
+        unsafe { crate::lifetimes::captures::cuStreamBeginRecaptureToGraph(ids::CU_STREAM_BEGIN_RECAPTURE_TO_GRAPH_PTSZ, h_stream, mode, h_graph, callback_func, user_data) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuStreamCopyAttributes(dst_stream: Handle, src_stream: Handle) -> u32 {
@@ -7180,32 +7180,32 @@ pub mod exports {
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuStreamDestroy(h_stream: Handle) -> u32 {
         // SAFETY: the caller's promises are those of the entry point.
-        unsafe { crate::capture::cuStreamDestroy(ids::CU_STREAM_DESTROY, h_stream) }
+        unsafe { crate::lifetimes::captures::cuStreamDestroy(ids::CU_STREAM_DESTROY, h_stream) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuStreamDestroy_v2(h_stream: Handle) -> u32 {
         // SAFETY: the caller's promises are those of the entry point.
-        unsafe { crate::capture::cuStreamDestroy_v2(ids::CU_STREAM_DESTROY_V2, h_stream) }
+        unsafe { crate::lifetimes::captures::cuStreamDestroy_v2(ids::CU_STREAM_DESTROY_V2, h_stream) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuStreamEndCapture(h_stream: Handle, ph_graph: *mut Handle) -> u32 {
         // SAFETY: the caller's promises are those of the entry point.
-        unsafe { crate::capture::cuStreamEndCapture(ids::CU_STREAM_END_CAPTURE, h_stream, ph_graph) }
+        unsafe { crate::lifetimes::captures::cuStreamEndCapture(ids::CU_STREAM_END_CAPTURE, h_stream, ph_graph) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuStreamEndCaptureToCig(h_stream: Handle) -> u32 {
         // SAFETY: the caller's promises are those of the entry point.
-        unsafe { crate::capture::cuStreamEndCaptureToCig(ids::CU_STREAM_END_CAPTURE_TO_CIG, h_stream) }
+        unsafe { crate::lifetimes::captures::cuStreamEndCaptureToCig(ids::CU_STREAM_END_CAPTURE_TO_CIG, h_stream) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuStreamEndCaptureToCig_ptsz(h_stream: Handle) -> u32 {
         // SAFETY: the caller's promises are those of the entry point.
-        unsafe { crate::capture::cuStreamEndCaptureToCig(ids::CU_STREAM_END_CAPTURE_TO_CIG_PTSZ, h_stream) }
+        unsafe { crate::lifetimes::captures::cuStreamEndCaptureToCig(ids::CU_STREAM_END_CAPTURE_TO_CIG_PTSZ, h_stream) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuStreamEndCapture_ptsz(h_stream: Handle, ph_graph: *mut Handle) -> u32 {
         // SAFETY: the caller's promises are those of the entry point.
-        unsafe { crate::capture::cuStreamEndCapture(ids::CU_STREAM_END_CAPTURE_PTSZ, h_stream, ph_graph) }
+        unsafe { crate::lifetimes::captures::cuStreamEndCapture(ids::CU_STREAM_END_CAPTURE_PTSZ, h_stream, ph_graph) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuStreamGetAttribute(h_stream: Handle, attr: u32, value: *mut c_void) -> u32 {

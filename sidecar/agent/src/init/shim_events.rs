@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use phos_policies::cut::Standing;
 use phos_protocol::agent::{JobState, ToSidecar};
 use phos_protocol::shim::{
-    COUNTS, HELD, Refusal, Sequence, ShimState, ToAgent as FromShim, ToShim, Usage,
+    COUNTS, Count, HELD, Refusal, Sequence, ShimState, ToAgent as FromShim, ToShim, Usage,
 };
 use phos_protocol::types::{Allocation, AllocationKey, Device, GpuUuid, MemberId, ProcessId};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -88,10 +88,9 @@ impl Init {
             } => self.attempt_table(pid, seq, entries, imported, fds),
             FromShim::Quiesced { seq, outcome } => {
                 let outcome = outcome.map(drop).map_err(in_plain_words);
-                if let Some(process) = self.processes.get_mut(&pid) {
-                    // Whoever was keeps it: it is the one to be watched.
-                    process.busy |= matches!(outcome, Err(Refusal::Timeout | Refusal::Slow { .. }));
-                }
+                // Whoever was keeps it: it is the one to be watched.
+                let is_busy = matches!(outcome, Err(Refusal::Timeout | Refusal::Slow { .. }));
+                self.note(pid, |process| process.busy |= is_busy);
                 self.attempt(Input::Quiesced { pid, seq, outcome });
             }
             FromShim::Native { seq, bytes } => self.attempt(Input::Native { pid, seq, bytes }),
@@ -136,37 +135,15 @@ impl Init {
                 self.set_unsupported(pid, Some(lines::plain(&reason)))
             }
             FromShim::Supported => self.set_unsupported(pid, None),
-            FromShim::Instrumented => {
-                if let Some(process) = self.processes.get_mut(&pid) {
-                    process.instrumented = true;
-                }
-            }
-            FromShim::Watches => {
-                if let Some(process) = self.processes.get_mut(&pid) {
-                    process.watches = true;
-                }
-            }
-            FromShim::Communicates => {
-                if let Some(process) = self.processes.get_mut(&pid) {
-                    process.communicates = true;
-                }
-            }
+            FromShim::Instrumented => self.note(pid, |process| process.instrumented = true),
+            FromShim::Watches => self.note(pid, |process| process.watches = true),
+            FromShim::Communicates => self.note(pid, |process| process.communicates = true),
             FromShim::Position { seq, held, counts } => {
                 let standing = match held {
                     true => Standing::Held,
                     false => Standing::Continues,
                 };
-                if counts.len() > COUNTS {
-                    self.disconnect(id, pid, "says more counts than fit");
-                    return;
-                }
-                let position = position(&counts);
-                self.attempt(Input::Position {
-                    pid,
-                    seq,
-                    standing,
-                    position,
-                });
+                self.on_position(id, pid, seq, standing, &counts);
             }
             FromShim::Moment { seq } => self.on_moment(pid, seq),
             FromShim::Usage(usage) => {
@@ -179,6 +156,34 @@ impl Init {
                 }
             }
         }
+    }
+
+    /// Notes what a process has said of itself.
+    fn note(&mut self, pid: ProcessId, what: impl FnOnce(&mut CudaProcess)) {
+        if let Some(process) = self.processes.get_mut(&pid) {
+            what(process);
+        }
+    }
+
+    /// A process says what its ranks have issued.
+    fn on_position(
+        &mut self,
+        id: ConnectionId,
+        pid: ProcessId,
+        seq: Sequence,
+        standing: Standing,
+        counts: &[Count],
+    ) {
+        if counts.len() > COUNTS {
+            self.disconnect(id, pid, "says more counts than fit");
+            return;
+        }
+        self.attempt(Input::Position {
+            pid,
+            seq,
+            standing,
+            position: position(counts),
+        });
     }
 
     fn tell_freed(&mut self, keys: Vec<AllocationKey>) {
