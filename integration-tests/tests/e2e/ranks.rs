@@ -1,23 +1,29 @@
 //! Ranks that wait for each other on their GPUs, through what looks like NCCL: held anywhere else than at a common point, some of them
 //! never fall quiet.
 
+use std::path::PathBuf;
+
 use anyhow::{Context, Result, ensure};
 use phos_integration_tests::scenario::{
-    LIMIT, checkpoint, disturbed, kill_job_and_wait, last_step, wait_step,
+    LIMIT, checkpoint, disturbed, kill_job_and_wait, last_step, wait_said, wait_step,
 };
-use phos_integration_tests::{JobSpec, World, bin_dir, kill_all, wait_for};
+use phos_integration_tests::{JobSpec, PhosFt, World, bin_dir, kill_all, wait_for};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Four ranks at full speed.
 fn ranks() -> JobSpec {
+    of(4)
+}
+
+/// So many ranks at full speed.
+fn of(ranks: usize) -> JobSpec {
     let library = bin_dir().join("libphos_nccl_sim.so");
     JobSpec {
         steps: 100_000,
         interval: "never".into(),
-        trainer: ["--rank-processes", "3", "--nccl"]
-            .map(String::from)
+        trainer: ["--rank-processes".into(), (ranks - 1).to_string()]
             .into_iter()
-            .chain([library.display().to_string()])
+            .chain(["--nccl".into(), library.display().to_string()])
             .chain(["--layers", "16,16,4", "--batch", "16"].map(String::from))
             .collect(),
         ..JobSpec::default()
@@ -78,4 +84,195 @@ fn a_rank_that_stands_still_for_a_while() -> Result<()> {
         checkpoint(world, phos)?;
         kill_job_and_wait(world, phos)
     })
+}
+
+/// Ranks wait for the last one in each of their steps: a checkpoint has to wait for it too, and is not refused for that.
+#[test]
+fn a_rank_that_is_a_hundred_times_slower() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let spec = ranks().with_trainer(&["--late-ms", "200"]);
+    disturbed(&world, &spec, |world, phos| {
+        wait_step(world, phos, 5)?;
+        for number in 0..3 {
+            let taken = world
+                .json(&["checkpoint"])
+                .with_context(|| format!("checkpoint {number}:\n{}", phos.tail()))?;
+            ensure!(taken["id"].is_u64(), "checkpoint {number}: {taken}");
+        }
+        kill_job_and_wait(world, phos)
+    })
+}
+
+/// A rank that never answers again costs checkpoints, and says so; once somebody ends it, the job resumes from the last there is.
+#[test]
+fn a_rank_that_hangs_for_ever() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let spec = ranks().with_phos(&["--quiesce-timeout", "500ms"]);
+    disturbed(&world, &spec, |world, phos| {
+        checkpoint(world, phos)?;
+        let job = world.tree().job;
+        let last = *job.last().context("no job")?;
+        kill_process(Pid::from_raw(last).context("no process")?, Signal::STOP)?;
+        for _ in 0..3 {
+            ensure!(!world.run(&["checkpoint"])?.status.success());
+        }
+        let status = world.json(&["status"])?;
+        ensure!(status["unprotected"]["because"].is_string(), "{status}");
+        ensure!(world.tree().job == job, "somebody ended a rank");
+        kill_all(&[last]);
+        all_new(world, phos, &job)?;
+        checkpoint(world, phos).map(drop)
+    })
+}
+
+/// The steps of a checkpoint at which the job is held, or its image under way.
+const STEPS: [&str; 8] = [
+    "agent:after-quiesce",
+    "agent:after-detach",
+    "agent:before-criu",
+    "agent:frozen",
+    "agent:after-criu",
+    "agent:before-attach",
+    "agent:mid-attach",
+    "sidecar:mid-drain",
+];
+
+/// Those that matter to the sidecar.
+const STEPS_OF_THE_SIDECAR: [&str; 8] = [
+    "sidecar:after-quiesce",
+    "sidecar:after-dump-request",
+    "sidecar:after-name",
+    "sidecar:after-dumped",
+    "sidecar:mid-drain",
+    "sidecar:before-attach",
+    "sidecar:after-attach",
+    "sidecar:before-head",
+];
+
+/// Eight ranks, checkpoints of which can be held at any step.
+struct Held {
+    world: World,
+    spec: JobSpec,
+    file: PathBuf,
+}
+
+impl Held {
+    fn new() -> Result<Self> {
+        let world = World::simulated(1, 256)?;
+        let file = world.path("step");
+        let spec = of(8)
+            .with_trainer(&["--step-ms", "5"])
+            // Crash after crash, and no longer pause before each.
+            .with_phos(&["--max-restarts", "1000", "--restart-window", "1s"])
+            .with_env("PHOS_FAILPOINT", &format!("any=hold:{}", file.display()));
+        Ok(Self { world, spec, file })
+    }
+
+    /// Does something while a checkpoint is held at this step.
+    fn during(&self, phos: &PhosFt, step: &str, act: impl FnOnce() -> Result<()>) -> Result<()> {
+        let reached = self.file.with_extension("reached");
+        std::fs::write(&self.file, step)?;
+        std::thread::scope(|scope| {
+            // Whether there is a checkpoint in the end depends on the step.
+            let asked = scope.spawn(|| self.world.run(&["checkpoint"]));
+            let acted = wait_for(step, LIMIT, || reached.exists().then_some(()))
+                .map_err(|e| e.context(phos.tail()))
+                .and_then(|()| act());
+            std::fs::remove_file(&self.file)?;
+            let asked = asked.join();
+            // Nobody makes it again: the step is over.
+            let _ = std::fs::remove_file(&reached);
+            acted?;
+            ensure!(asked.is_ok_and(|answer| answer.is_ok()), "{}", phos.tail());
+            Ok(())
+        })
+    }
+
+    /// One of the ranks dies at each of these steps, and each time all come back.
+    fn ranks_die(&self, deaths: impl Iterator<Item = (&'static str, usize)>) -> Result<()> {
+        disturbed(&self.world, &self.spec, |world, phos| {
+            for (step, rank) in deaths {
+                checkpoint(world, phos).with_context(|| format!("before {step}"))?;
+                let job = world.tree().job;
+                ensure!(job.len() == 8, "{job:?}");
+                self.during(phos, step, || {
+                    kill_all(&[job[rank]]);
+                    Ok(())
+                })?;
+                all_new(world, phos, &job)
+                    .with_context(|| format!("rank {rank} died at {step}"))?;
+            }
+            checkpoint(world, phos).map(drop)
+        })
+    }
+}
+
+/// Waits until the job is back, in other processes.
+fn all_new(world: &World, phos: &PhosFt, old: &[i32]) -> Result<()> {
+    wait_for("the ranks to come back", LIMIT, || {
+        let now = world.tree().job;
+        (!now.is_empty() && now.iter().all(|pid| !old.contains(pid))).then_some(())
+    })
+    .map_err(|e| e.context(phos.tail()))
+}
+
+/// Each step sees one death, and each rank dies once. All pairs: `at_length::each_of_eight_ranks_dies_at_each_step`.
+#[test]
+fn one_of_eight_ranks_dies_at_each_step() -> Result<()> {
+    Held::new()?.ranks_die(STEPS.into_iter().zip((0..8).rev()))
+}
+
+#[test]
+fn the_sidecar_of_eight_ranks_dies_at_each_step() -> Result<()> {
+    let held = Held::new()?;
+    disturbed(&held.world, &held.spec, |world, phos| {
+        for step in STEPS_OF_THE_SIDECAR {
+            checkpoint(world, phos).with_context(|| format!("before {step}"))?;
+            let job = world.tree().job;
+            held.during(phos, step, || {
+                // The other one is its supervisor.
+                let sidecar = *world.tree().sidecar.last().context("no sidecar")?;
+                kill_all(&[sidecar]);
+                Ok(())
+            })
+            .with_context(|| step)?;
+            ensure!(world.tree().job == job, "the job died too, at {step}");
+        }
+        checkpoint(world, phos)?;
+        kill_job_and_wait(world, phos)
+    })
+}
+
+#[test]
+fn the_agent_of_eight_ranks_dies_at_each_step() -> Result<()> {
+    let held = Held::new()?;
+    disturbed(&held.world, &held.spec, |world, phos| {
+        for step in STEPS {
+            let before = checkpoint(world, phos).with_context(|| format!("before {step}"))?;
+            held.during(phos, step, || {
+                kill_all(&world.tree().agent);
+                Ok(())
+            })
+            .with_context(|| step)?;
+            phos.wait(LIMIT)?;
+            wait_for("everything to be gone", LIMIT, || {
+                (world.tree() == Default::default()).then_some(())
+            })?;
+            *phos = world.start(&held.spec)?;
+            wait_said(phos, &["resumed checkpoint="]).with_context(|| step)?;
+            let newest = world.checkpoints()?.last().map(|c| c.number);
+            ensure!(newest >= Some(before), "{newest:?} after {before}, {step}");
+        }
+        checkpoint(world, phos).map(drop)
+    })
+}
+
+mod at_length {
+    use super::{Held, Result, STEPS};
+
+    #[test]
+    fn each_of_eight_ranks_dies_at_each_step() -> Result<()> {
+        let pairs = (STEPS.into_iter()).flat_map(|step| (0..8).map(move |rank| (step, rank)));
+        Held::new()?.ranks_die(pairs)
+    }
 }

@@ -89,6 +89,8 @@ pub(crate) struct Collective {
     half: Comm,
     rank: u32,
     ranks: u32,
+    /// How long it waits before each step.
+    late: Duration,
     stream: CUstream,
     mine: Buffer,
     sum: Buffer,
@@ -98,8 +100,13 @@ pub(crate) struct Collective {
 }
 
 impl Collective {
-    /// Joins the other ranks.
-    pub(crate) fn join(gpu: &Gpu, library: &Path, rank: u32, ranks: u32) -> Result<Self> {
+    /// Joins the other ranks, as `rank` of `ranks` which is this late at each step.
+    pub(crate) fn join(
+        gpu: &Gpu,
+        library: &Path,
+        (rank, ranks): (u32, u32),
+        late: Duration,
+    ) -> Result<Self> {
         let nccl = Library::load(library)?;
         let name = std::env::var(NAME).unwrap_or_else(|_| crate::processes::name_of_job());
         let mut id = UniqueId([0; 128]);
@@ -137,6 +144,7 @@ impl Collective {
             half,
             rank,
             ranks,
+            late,
             stream,
             mine,
             sum,
@@ -198,6 +206,7 @@ impl Collective {
     /// One step with the others; what came of it, now and then.
     pub(crate) fn step(&self, gpu: &Gpu, step: u64) -> Result<u64> {
         gpu.select()?;
+        std::thread::sleep(self.late);
         self.all_reduce(self.world, self.mine, self.sum)?;
         let scale = |of: Buffer, to: Buffer, by: f32| {
             let arguments = [

@@ -207,6 +207,9 @@ pub(crate) struct Args {
     /// Meet the other ranks on the GPU at each step, through this NCCL or what looks like it
     #[arg(long, value_name = "LIBRARY")]
     pub nccl: Option<PathBuf>,
+    /// With --nccl, have the last rank be late by this at each step
+    #[arg(long, value_name = "MS", default_value_t = 0)]
+    pub late_ms: u64,
     /// How many ranks there are: for the trainer that starts the others
     #[arg(long, hide = true, default_value_t = 1)]
     pub ranks: u32,

@@ -163,7 +163,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let collective = (args.nccl.as_deref())
         .map(|library| {
             let ranks = args.ranks.max(args.rank_processes + 1);
-            Collective::join(&replicas[0].gpu, library, rank, ranks)
+            let late = if rank + 1 == ranks { args.late_ms } else { 0 };
+            let late = Duration::from_millis(late);
+            Collective::join(&replicas[0].gpu, library, (rank, ranks), late)
         })
         .transpose()?;
     let sizes = Sizes {

@@ -9,6 +9,8 @@
 //! | `wait:<file>` | the first time, it creates the file and waits until somebody has removed it |
 //! | `hold:<file>` | while the file is there, it creates `<file>.reached` and waits |
 //!
+//! `any=hold:<file>` holds at the point that the file names, one after another as a test writes it: so one job sees all of them.
+//!
 //! Without the variable a point costs one load; release builds contain no failpoints. The crate `fail` knows neither a death that
 //! flushes nothing nor a wait that another process ends.
 
@@ -92,6 +94,11 @@ impl Point {
         ("sidecar:before-head", Point::SidecarBeforeHead),
         ("sidecar:after-head", Point::SidecarAfterHead),
     ];
+
+    fn of(name: &str) -> Option<Point> {
+        let known = Point::ALL.iter().find(|(known, _)| *known == name);
+        known.map(|(_, point)| *point)
+    }
 }
 
 /// What a process does at a point.
@@ -106,7 +113,8 @@ enum Action {
 /// What a test asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Setting {
-    point: Point,
+    /// `None`: any point, if the file of the action names it.
+    point: Option<Point>,
     action: Action,
 }
 
@@ -126,11 +134,23 @@ impl Setting {
                 (point, action)
             }
         };
-        let (_, point) = Point::ALL.iter().find(|(name, _)| *name == point)?;
-        Some(Setting {
-            point: *point,
-            action,
-        })
+        let point = match (point, &action) {
+            ("any", Action::Hold(_)) => None,
+            (name, _) => Some(Point::of(name)?),
+        };
+        Some(Setting { point, action })
+    }
+
+    /// Whether it is about this point now.
+    fn is_at(&self, point: Point) -> bool {
+        match (self.point, &self.action) {
+            (Some(at), _) => at == point,
+            (None, Action::Hold(file)) => {
+                let named = std::fs::read_to_string(file);
+                named.is_ok_and(|name| Point::of(name.trim()) == Some(point))
+            }
+            (None, _) => false,
+        }
     }
 }
 
@@ -149,7 +169,7 @@ pub fn reach(point: Point) {
         }
         setting
     });
-    let Some(setting) = setting.as_ref().filter(|s| s.point == point) else {
+    let Some(setting) = setting.as_ref().filter(|s| s.is_at(point)) else {
         return;
     };
     match &setting.action {
@@ -171,7 +191,7 @@ pub fn reach(point: Point) {
         Action::Hold(file) => {
             let mut reached = file.as_os_str().to_owned();
             reached.push(".reached");
-            while file.exists() {
+            while file.exists() && setting.is_at(point) {
                 if create(Path::new(&reached)).is_err() {
                     return;
                 }
@@ -206,9 +226,13 @@ mod tests {
         let parsed = |text: &str| Setting::parse(text).map(|s| (s.point, s.action));
         assert_eq!(
             parsed("sidecar:mid-drain"),
-            Some((Point::SidecarMidDrain, Action::Kill))
+            Some((Some(Point::SidecarMidDrain), Action::Kill))
         );
-        let frozen = |action| Some((Point::AgentFrozen, action));
+        assert_eq!(
+            parsed("any=hold:/x"),
+            Some((None, Action::Hold("/x".into())))
+        );
+        let frozen = |action| Some((Some(Point::AgentFrozen), action));
         for (action, expected) in [
             ("once:/x:y=z", Action::KillOnce("/x:y=z".into())),
             ("wait:/x", Action::Wait("/x".into())),
@@ -221,6 +245,8 @@ mod tests {
             "agent:frozen=once",
             "sidecar:frozen",
             "frozen",
+            "any",
+            "any=once:/x",
         ] {
             assert_eq!(parsed(wrong), None, "{wrong}");
         }
