@@ -1,6 +1,6 @@
 //! When and how often to checkpoint, how often to ask a job to fall quiet, where its ranks are held, how to drain and with how much host memory, whether to restart,
-//! what fits into a grace time or before a preemption, which checkpoints to keep, how to encode, how fast to send, and how long to wait for another
-//! node.
+//! what fits into a grace time or before a preemption, which checkpoints to keep, how to encode, how fast to send, how long to wait for another
+//! node, and how much of the time was of use.
 //!
 //! # Rules
 //!
@@ -15,6 +15,7 @@ pub mod copies;
 pub mod cut;
 pub mod drain;
 pub mod encoding;
+pub mod goodput;
 pub mod host_buffer;
 pub mod interval;
 pub mod lease;
