@@ -171,6 +171,19 @@ fi
 [[ -z $demo ]] || exit 0
 
 # --- test tools --------------------------------------------------------------------------------------------------------
+# Prometheus, which scrapes the metrics in a test: its programs alone, as its package would start a service on this machine.
+if ! command -v prometheus >/dev/null || ! command -v promtool >/dev/null; then
+    say "unpacking the distribution's prometheus"
+    unpacked=$(mktemp -d)
+    # As the user that apt downloads as.
+    chmod 755 "$unpacked"
+    (cd "$unpacked" && { apt-get download -qq prometheus || { apt-get update -qq && apt-get download -qq prometheus; }; }) 2>/dev/null ||
+        die "the distribution's prometheus cannot be downloaded: see \`apt-get download prometheus\`"
+    dpkg -x "$unpacked"/prometheus_*.deb "$unpacked/root"
+    mkdir -p "$build/tools/bin"
+    install -m 755 "$unpacked/root/usr/bin/prometheus" "$unpacked/root/usr/bin/promtool" "$build/tools/bin/"
+    rm -rf "$unpacked"
+fi
 tool cargo-nextest 0.9.143 --no-default-features --features default-no-update
 tool cargo-deny 0.20.2
 

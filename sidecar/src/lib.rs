@@ -7,12 +7,16 @@
 //! * [`cli`]: the command line and what needs no job (`doctor`, `list`, `show`);
 //! * [`heap`]: how the sidecar's heap grows;
 //! * [`known_history`]: what this machine remembers of the job's history;
+//! * [`observe`]: what people and machines see of it over HTTP;
 //! * [`preemption`]: notices that this machine will be taken away;
+//! * [`report`]: what the sidecar says of itself;
 //! * [`size`]: sizes as people write and read them.
 
 pub mod cli;
 pub mod engine;
 pub mod heap;
 pub mod known_history;
+pub mod observe;
 pub mod preemption;
+pub mod report;
 pub mod size;

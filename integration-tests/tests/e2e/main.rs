@@ -18,6 +18,7 @@ mod memory;
 mod moving;
 mod newcomer;
 mod nodes;
+mod observe;
 mod preemption;
 mod ranks;
 mod refusals;

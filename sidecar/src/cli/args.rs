@@ -14,6 +14,7 @@ use phos_storage::{JobName, Key, StoreOptions};
 
 use super::exit;
 use crate::engine::{self, CheckpointId, Interval, Start};
+use crate::observe::listen::Place;
 use crate::preemption::Cloud;
 use crate::size;
 
@@ -28,6 +29,7 @@ Examples:
   phos-ft --store s3://bucket/runs       (container B, sharing /run/phos and the GPUs)
         the same as two services, as in docker compose
   phos-ft checkpoint                     take a checkpoint now and wait until it is stored
+  phos-ft top                            watch the job: is it safe, what would be lost now
   phos-ft list                           list the checkpoints of the job
   phos-ft restore 12                     resume from checkpoint 12
   phos-ft prune --keep-last 5            keep the newest five checkpoints, delete the rest
@@ -102,6 +104,7 @@ const STORE: &str = "Store";
 const SCHEDULE: &str = "Schedule";
 const RESUME: &str = "Resume";
 const LIMITS: &str = "Limits";
+const OBSERVE: &str = "Metrics and events";
 const S3: &str = "Amazon S3";
 
 /// Options of every subcommand.
@@ -293,6 +296,20 @@ impl From<OutputArgs> for Output {
     }
 }
 
+/// Options of `events`.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub struct EventsArgs {
+    /// Go on with what happens next, until the job is over.
+    #[arg(long, short)]
+    pub follow: bool,
+    /// Only events after this number; each event has one in its JSON.
+    #[arg(long, value_name = "SEQ", default_value_t = 0)]
+    pub after: u64,
+    /// How events are printed.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
 /// How to log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
@@ -334,6 +351,14 @@ pub struct SidecarArgs {
     /// time at which that happens, as in 2026-01-31T08:22:00Z.
     #[arg(long, help_heading = SCHEDULE, value_name = "PATH", env = "PHOS_PREEMPTION_FILE")]
     pub preemption_file: Option<PathBuf>,
+    /// Serve metrics (OpenMetrics, at /metrics) and a page about the job over HTTP at this address, such as 127.0.0.1:9464, for everyone who
+    /// reaches it; or at a socket, as in unix:/run/x.sock. The socket http.sock in the job's run directory, for root alone, is there in any case.
+    #[arg(long, help_heading = OBSERVE, value_name = "ADDRESS", env = "PHOS_METRICS")]
+    pub metrics: Option<Place>,
+    /// Call this program for each event (`phos-ft events` shows them) as PROGRAM NAME JOB, with the event as a line of JSON on its standard
+    /// input. One call at a time, of up to 30 seconds; nothing waits for it.
+    #[arg(long, help_heading = OBSERVE, value_name = "PROGRAM", env = "PHOS_ON_EVENT")]
+    pub on_event: Option<PathBuf>,
     /// How often a crashed job is brought back within the window before phos-ft gives up.
     #[arg(long, help_heading = RESUME, default_value_t = 5, value_name = "N")]
     pub max_restarts: u32,
@@ -548,6 +573,10 @@ pub enum Command {
         #[command(flatten)]
         output: OutputArgs,
     },
+    /// Show the job as it runs, on a terminal: whether it is safe, stops, work under way, events.
+    Top,
+    /// Show what happened to the job, as far back as the sidecar knows.
+    Events(EventsArgs),
     /// List the checkpoints of the job.
     List {
         /// How the result is printed.

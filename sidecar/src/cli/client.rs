@@ -1,5 +1,8 @@
 //! `phos-ft status` and `phos-ft checkpoint`: ask a running sidecar.
 
+use std::io;
+use std::path::{Path, PathBuf};
+
 use phos_storage::CheckpointNumber;
 
 use super::args::{Common, Output};
@@ -7,15 +10,23 @@ use super::history::place;
 use super::look::time;
 use super::{exit, fail};
 use crate::engine::control::socket::{SOCKET_FILE, ask};
-use crate::engine::control::status::{Answer, CheckpointReport, Report, Request};
 use crate::engine::{CheckpointId, Tier};
+use crate::report::status::{Answer, CheckpointReport, Report, Request};
 use crate::size::human;
 
-fn request(common: &Common, request: &Request) -> Result<Answer, u8> {
-    let path = common.run_dir.join(common.job.as_str()).join(SOCKET_FILE);
-    ask(&path, request).map_err(|e| match e.kind() {
-        std::io::ErrorKind::PermissionDenied => fail(
-            format_args!("{} may not be opened: run this as the user of the sidecar (root)", path.display()),
+/// Where the sidecar of the job answers.
+pub(super) fn socket(common: &Common) -> PathBuf {
+    common.run_dir.join(common.job.as_str()).join(SOCKET_FILE)
+}
+
+/// Says that no sidecar answers.
+pub(super) fn no_answer(path: &Path, e: &io::Error) -> u8 {
+    match e.kind() {
+        io::ErrorKind::PermissionDenied => fail(
+            format_args!(
+                "{} may not be opened: run this as the user of the sidecar (root)",
+                path.display()
+            ),
             exit::PERMISSION,
         ),
         _ => fail(
@@ -26,7 +37,12 @@ fn request(common: &Common, request: &Request) -> Result<Answer, u8> {
             ),
             exit::UNAVAILABLE,
         ),
-    })
+    }
+}
+
+pub(super) fn request(common: &Common, request: &Request) -> Result<Answer, u8> {
+    let path = socket(common);
+    ask(&path, request).map_err(|e| no_answer(&path, &e))
 }
 
 fn json(value: &impl serde::Serialize) {
@@ -37,6 +53,11 @@ fn json(value: &impl serde::Serialize) {
 }
 
 fn print_checkpoint(report: &CheckpointReport) {
+    println!("{}", describe_checkpoint(report));
+}
+
+/// A checkpoint in one line.
+pub(super) fn describe_checkpoint(report: &CheckpointReport) -> String {
     let id = CheckpointId {
         tier: if report.local {
             Tier::Local
@@ -45,7 +66,7 @@ fn print_checkpoint(report: &CheckpointReport) {
         },
         number: CheckpointNumber(report.id),
     };
-    println!(
+    format!(
         "checkpoint {id}{}: stop {:.0} ms, {} of {} changed, {} copied, {} stored, {:.1} s",
         match report.durability {
             Some(durability) => format!(" ({})", place(durability)),
@@ -57,7 +78,7 @@ fn print_checkpoint(report: &CheckpointReport) {
         human(report.copied_bytes),
         human(report.stored_bytes),
         report.seconds
-    );
+    )
 }
 
 pub(super) fn checkpoint(common: &Common, output: Output) -> u8 {
@@ -70,7 +91,7 @@ pub(super) fn checkpoint(common: &Common, output: Output) -> u8 {
             exit::OK
         }
         Ok(Answer::Error(reason)) => fail(format_args!("no checkpoint: {reason}"), exit::FAILED),
-        Ok(Answer::Status(_)) => fail("the sidecar answered something else", exit::FAILED),
+        Ok(_) => fail("the sidecar answered something else", exit::FAILED),
         Err(code) => code,
     }
 }
@@ -85,7 +106,7 @@ pub(super) fn status(common: &Common, output: Output) -> u8 {
             exit::OK
         }
         Ok(Answer::Error(reason)) => fail(reason, exit::FAILED),
-        Ok(Answer::Checkpoint(_)) => fail("the sidecar answered something else", exit::FAILED),
+        Ok(_) => fail("the sidecar answered something else", exit::FAILED),
         Err(code) => code,
     }
 }

@@ -1,7 +1,7 @@
 //! The command line: parsing, dispatch, logging, and what needs no job (`list`, `show`, `doctor`).
 //!
 //! * [`args`]: the grammar; [`exit`]: exit codes;
-//! * [`supervise`]: `phos-ft … -- CMD`, agent and sidecar as one; [`client`]: `status`, `checkpoint`;
+//! * [`supervise`]: `phos-ft … -- CMD`, agent and sidecar as one; [`client`]: `status`, `checkpoint`; [`events`]; [`top`];
 //! * [`look`]: opening a store to look at it; [`history`]: `list`, `show`; [`diff`], [`export`], [`verify`], [`prune`];
 //! * [`keygen`]: making a key file;
 //! * [`init`]: setting a store up; [`doctor`].
@@ -10,6 +10,7 @@ pub mod args;
 mod client;
 mod diff;
 mod doctor;
+mod events;
 pub mod exit;
 mod export;
 mod history;
@@ -19,6 +20,7 @@ mod look;
 mod prune;
 
 mod supervise;
+mod top;
 mod verify;
 
 use std::io::Write as _;
@@ -33,6 +35,7 @@ use tracing_subscriber::EnvFilter;
 use self::args::{AgentArgs, Cli, Command, Common, LogFormat, SidecarArgs, TcpArg};
 use crate::engine;
 use crate::heap;
+use crate::observe;
 use crate::preemption;
 
 /// Parses the command line and does what it says.
@@ -127,6 +130,8 @@ fn dispatch(cli: Cli) -> u8 {
         Some(Command::Run { agent, job_command }) => run_agent(&common, &agent, job_command),
         Some(Command::Checkpoint { output }) => client::checkpoint(&common, output.into()),
         Some(Command::Status { output }) => client::status(&common, output.into()),
+        Some(Command::Top) => top::run(&common),
+        Some(Command::Events(args)) => events::run(&common, &args),
         Some(Command::List { output }) => history::list(&common, output.into()),
         Some(Command::Show { id, output }) => history::show(&common, id, output.into()),
         Some(Command::Diff { from, to, output }) => diff::run(&common, from, to, output.into()),
@@ -229,6 +234,10 @@ fn run_sidecar(common: &Common, sidecar: &SidecarArgs) -> u8 {
         preemption: preemption::Config {
             cloud: sidecar.preemption_notices,
             file: sidecar.preemption_file.clone(),
+        },
+        observe: observe::Config {
+            metrics: sidecar.metrics.clone(),
+            on_event: sidecar.on_event.clone(),
         },
         s3: common.s3.options(),
         host_cache: sidecar.host_cache,

@@ -232,6 +232,12 @@ fn sidecar_command(common: &Common, sidecar: &SidecarArgs) -> Command {
     if let Some(file) = &common.encryption_key_file {
         command.arg("--encryption-key-file").arg(file);
     }
+    if let Some(place) = &sidecar.metrics {
+        command.arg("--metrics").arg(place.to_string());
+    }
+    if let Some(program) = &sidecar.on_event {
+        command.arg("--on-event").arg(program);
+    }
     if let Some(file) = &sidecar.preemption_file {
         command.arg("--preemption-file").arg(file);
     }

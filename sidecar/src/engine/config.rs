@@ -77,6 +77,8 @@ pub struct Config {
     pub cache: Option<(PathBuf, u64)>,
     /// Who says that this machine will be taken away.
     pub preemption: crate::preemption::Config,
+    /// Who is told of the job beside those who ask.
+    pub observe: crate::observe::Config,
     /// What the job's checkpoints are encrypted with.
     pub key: Option<Key>,
 }

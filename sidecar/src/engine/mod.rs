@@ -5,7 +5,7 @@
 //! * [`ownership`]: who has the job; [`history`]: what the logs say of that;
 //! * [`tiers`]: the store, the tier on this machine, and what is exchanged between them;
 //! * [`memory`]: the job's device memory as the sidecar holds it; [`image`]: what a manifest says of all this;
-//! * [`control`]: the sidecar's own socket and what it tells there;
+//! * [`control`]: the sidecar's own socket, which tells what `report` has;
 //! * [`setup`], [`stores`], [`config`]: the start.
 //!
 //! # Consistency
@@ -61,7 +61,6 @@ use self::checkpoint::buffer::Buffer;
 use self::checkpoint::interval::ChosenInterval;
 use self::checkpoint::planning::Planning;
 use self::control::socket::Wanted;
-use self::control::status::Shared;
 use self::lifecycle::SessionEnd;
 use self::memory::gpus::Gpus;
 use self::ownership::Ownership;
@@ -73,6 +72,8 @@ use self::system::{hostname, utc};
 use self::tiers::Tiers;
 
 use crate::preemption;
+use crate::report::event::Event;
+use crate::report::status::Shared;
 
 pub use self::config::{CheckpointId, Config, Interval, Start, Tier};
 pub use self::error::EngineError;
@@ -199,7 +200,7 @@ pub fn command_of(manifest: &Manifest) -> Option<Vec<String>> {
 /// # Errors
 /// Why the sidecar cannot continue.
 pub async fn run(config: Config) -> Result<(), EngineError> {
-    let Some((mut engine, _control)) = setup::engine(config).await? else {
+    let Some((mut engine, seen)) = setup::engine(config).await? else {
         return Ok(());
     };
     let outcome = engine.serve().await;
@@ -209,6 +210,7 @@ pub async fn run(config: Config) -> Result<(), EngineError> {
     {
         keeper.release().await;
     }
+    seen.settle().await;
     outcome
 }
 
@@ -222,6 +224,11 @@ fn no_local_tier(error: &dyn std::fmt::Display) {
 }
 
 impl Engine {
+    /// Something happened just now.
+    fn happened(&self, event: Event) {
+        self.status.happened(unix_millis(), event);
+    }
+
     /// The time that policies are given: since the sidecar's origin.
     fn now(&self) -> Duration {
         self.origin.elapsed()

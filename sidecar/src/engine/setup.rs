@@ -19,7 +19,6 @@ use super::checkpoint::interval::ChosenInterval;
 use super::checkpoint::planning::Planning;
 use super::config::{Config, Start, Tier};
 use super::control::socket::{self, Control, Wanted};
-use super::control::status::{Report, Shared};
 use super::error::EngineError;
 use super::memory::gpus::Gpus;
 use super::ownership::Ownership;
@@ -34,15 +33,34 @@ use super::tiers::replicate::Replication;
 use super::tiers::{Tiers, Unused};
 use super::{Caches, Engine, JobRun, Preemption, Requests, ResumeOptions, no_local_tier};
 use crate::known_history::{KnownHistory, Remembered};
+use crate::observe::{self, Observers};
+use crate::report::event::Event;
+use crate::report::journal::Journal;
+use crate::report::status::{Report, Shared};
 
+/// File name of the events below the job's run directory.
+const EVENTS_FILE: &str = "events.jsonl";
 /// The cache in memory leaves one part in so many of it to others.
 const HOST_SPARE: u64 = 20;
 
-/// Opens everything. The socket is closed when the second is dropped. None: this process was asked to end.
+/// How others see the sidecar. It ends with this.
+pub(super) struct Seen {
+    _control: Control,
+    observers: Observers,
+}
+
+impl Seen {
+    /// The job is over: tells what is left to tell.
+    pub(super) async fn settle(self) {
+        self.observers.settle().await;
+    }
+}
+
+/// Opens everything. The sockets are closed when the second is dropped. None: this process was asked to end.
 ///
 /// # Errors
 /// Why the sidecar cannot start.
-pub(super) async fn engine(config: Config) -> Result<Option<(Engine, Control)>, EngineError> {
+pub(super) async fn engine(config: Config) -> Result<Option<(Engine, Seen)>, EngineError> {
     let directory = make_run_dir(&config.run_dir, &config.job)?;
     let mut signals = Signals::new().map_err(EngineError::System)?;
     let demand = signal(SignalKind::user_defined1()).map_err(EngineError::System)?;
@@ -74,9 +92,15 @@ pub(super) async fn engine(config: Config) -> Result<Option<(Engine, Control)>, 
         () = stop_wanted(&mut signals, Duration::ZERO) => return Ok(None),
     };
     let gpus = discover(config.host_buffer.least).await?;
-    let status = first_report(&config, &interval);
+    let (status, before) = first_report(&config, &interval, &directory);
     let (sender, incoming) = mpsc::channel(16);
     let control = serve_control(&directory, &status, sender)?;
+    let observers = observe::serve(
+        &directory,
+        config.observe,
+        &status,
+        (before, || unix_millis().0),
+    );
     let job = store.job(config.job.clone());
     job.expect(known);
     let replication = (config.remote.as_ref()).map(|(every, _)| Replication::new(*every));
@@ -139,7 +163,13 @@ pub(super) async fn engine(config: Config) -> Result<Option<(Engine, Control)>, 
         demand,
         preemption: Preemption::new(&config.preemption),
     };
-    Ok(Some((engine, control)))
+    Ok(Some((
+        engine,
+        Seen {
+            _control: control,
+            observers,
+        },
+    )))
 }
 
 /// What this machine remembers of the job's history, which the store must show.
@@ -203,14 +233,20 @@ async fn discover(host_buffer: u64) -> Result<Gpus, EngineError> {
     Ok(gpus)
 }
 
-fn first_report(config: &Config, interval: &ChosenInterval) -> Shared {
-    Shared::new(Report {
+/// What is said at first, and the number of the last event before this sidecar.
+fn first_report(config: &Config, interval: &ChosenInterval, directory: &Path) -> (Shared, u64) {
+    let report = Report {
         job: config.job.to_string(),
         store: config.store.clone(),
         state: "waiting for the agent".into(),
         interval_seconds: interval.current().map_or(0.0, |i| i.as_secs_f64()),
         ..Report::default()
-    })
+    };
+    let status = Shared::new(report, Journal::open(&directory.join(EVENTS_FILE)));
+    let before = *status.journal().newest().borrow();
+    let version = env!("CARGO_PKG_VERSION").into();
+    status.happened(unix_millis(), Event::SidecarStarted { version });
+    (status, before)
 }
 
 fn serve_control(

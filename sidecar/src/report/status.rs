@@ -1,10 +1,14 @@
-//! What the sidecar says of itself: the types of its control socket, and the shared state behind them.
+//! What is the case now: the types of the control socket, and the shared state behind them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use phos_storage::Durability;
+use phos_storage::{Durability, UnixMillis};
 use serde::{Deserialize, Serialize};
+
+use super::event::{Event, Record};
+use super::journal::Journal;
+use super::work::{Kind, WorkReport, Working, Works};
 
 /// A finished checkpoint.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -19,6 +23,12 @@ pub struct CheckpointReport {
     pub durability: Option<Durability>,
     /// Why the checkpoint was taken, as the schedule names it.
     pub trigger: String,
+    /// When it was stored, in ms since 1970. 0: a sidecar of an older release did not say.
+    #[serde(default)]
+    pub taken_ms: u64,
+    /// When the stop began, in ms since 1970: the job's state is that of a moment later. 0: as above.
+    #[serde(default)]
+    pub held_at_ms: u64,
     /// How long the job was held, in ms.
     pub stop_ms: f64,
     /// The stop's parts, and the steps outside it, in ms.
@@ -137,6 +147,9 @@ pub struct Report {
     pub preemption: Option<PreemptionReport>,
     /// Device memory of the job as of the last checkpoint, in bytes.
     pub device_bytes: u64,
+    /// Long work that is under way.
+    #[serde(default)]
+    pub work: Vec<WorkReport>,
     /// Old checkpoints that were removed, once there was a collection.
     #[serde(default)]
     pub collected: Option<CollectionReport>,
@@ -150,6 +163,11 @@ pub enum Request {
     Status,
     /// Take one now; answered by [`Answer::Checkpoint`] when it is visible.
     Checkpoint,
+    /// Answered by one [`Answer::Event`] for each event after this number, those to come included, until one side leaves.
+    Events {
+        /// The number of an event; 0 for all that are kept.
+        after: u64,
+    },
 }
 
 /// An answer: one JSON line.
@@ -160,24 +178,55 @@ pub enum Answer {
     Status(Box<Report>),
     /// A checkpoint is stored.
     Checkpoint(Box<CheckpointReport>),
+    /// Something happened; or nothing for a while, which tells both sides that the other is there.
+    Event(Option<Box<Record>>),
     /// The request failed, for this reason.
     Error(String),
 }
 
-/// The sidecar's report, shared between what changes it and the control socket.
-#[derive(Clone, Default)]
-pub(in crate::engine) struct Shared(Arc<Mutex<Report>>);
+/// What the sidecar says, shared between those who change it and those who pass it on.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Shared {
+    report: Arc<Mutex<Report>>,
+    journal: Arc<Journal>,
+    works: Works,
+}
 
 impl Shared {
-    pub(in crate::engine) fn new(report: Report) -> Shared {
-        Shared(Arc::new(Mutex::new(report)))
+    pub(crate) fn new(report: Report, journal: Journal) -> Shared {
+        Shared {
+            report: Arc::new(Mutex::new(report)),
+            journal: Arc::new(journal),
+            works: Works::default(),
+        }
     }
 
-    pub(in crate::engine) fn lock(&self) -> MutexGuard<'_, Report> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// What is the case now.
+    pub(crate) fn report(&self) -> Report {
+        let mut report = self.lock().clone();
+        report.work = self.works.report();
+        report
     }
 
-    pub(in crate::engine) fn state(&self, state: impl Into<String>) {
+    /// Begins long work.
+    pub(crate) fn begin(&self, kind: Kind, total: u64, now: UnixMillis) -> Arc<Working> {
+        self.works.begin(kind, total, now.0)
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Report> {
+        self.report.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn state(&self, state: impl Into<String>) {
         self.lock().state = state.into();
+    }
+
+    /// Something happened at that time.
+    pub(crate) fn happened(&self, at: UnixMillis, event: Event) {
+        self.journal.add(at.0, event);
+    }
+
+    pub(crate) fn journal(&self) -> &Journal {
+        &self.journal
     }
 }

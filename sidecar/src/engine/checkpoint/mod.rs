@@ -52,11 +52,12 @@ use phos_policies::schedule::{Event, FailureKind, Trigger};
 use phos_protocol::agent::ToAgent;
 use tokio::task::JoinHandle;
 
-use self::outcome::{Cause, Failed, Stored};
+use self::outcome::{Cause, Consequence, Failed, Stored};
 use self::pipeline::Control;
 use super::session::{Session, Stop};
 use super::tiers::collect::Busy;
 use super::{Engine, LAST_STORE};
+use crate::report::event::{Event as Happened, FailureReason};
 
 /// The checkpoint that is being made: at most one.
 #[derive(Default)]
@@ -182,11 +183,19 @@ impl Session<'_> {
         let reason = self.engine.status.lock().unsupported.clone();
         self.engine.requests.serve(trigger);
         if let Some(reason) = reason {
-            self.engine
-                .failed(&reason, FailureKind::Permanent, Duration::ZERO);
+            self.engine.failed(&Failed {
+                message: reason,
+                reason: FailureReason::Unsupported,
+                kind: FailureKind::Permanent,
+                stop: Duration::ZERO,
+                then: Consequence::Nothing,
+            });
             return Ok(());
         }
         self.engine.status.state("checkpointing");
+        self.engine.happened(Happened::CheckpointStarted {
+            trigger: trigger.as_str().into(),
+        });
         match self.attempt(trigger).await {
             Ok(()) => {
                 self.engine.status.state("running, storing a checkpoint");

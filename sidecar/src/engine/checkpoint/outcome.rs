@@ -10,16 +10,18 @@ use std::time::Duration;
 use phos_gpu::GpuError;
 use phos_policies::schedule::{Event, FailureKind, Trigger};
 use phos_protocol::agent::AttemptError;
+use phos_protocol::shim::Refusal;
 use phos_protocol::types::GpuUuid;
 use phos_storage::{CheckpointNumber, CommitError, JobError, UnixMillis};
 
 use super::pipeline::Control;
 use crate::engine::Tier;
-use crate::engine::control::status::{CheckpointReport, Unprotected};
 use crate::engine::memory::registry::TableError;
 use crate::engine::session::link::LinkError;
 use crate::engine::session::{Session, Stop, WaitError};
 use crate::engine::{CheckpointId, Engine, EngineError, utc};
+use crate::report::event::{Event as Happened, FailureReason};
+use crate::report::status::{CheckpointReport, Unprotected};
 
 /// The time for what must leave the GPU before the job may continue. Below the agent's own patience.
 pub(super) const HOLD: Duration = Duration::from_secs(100);
@@ -54,6 +56,8 @@ pub(in crate::engine) struct Measured {
 pub(in crate::engine) struct Failed {
     /// Why the checkpoint failed, in words for people.
     pub(in crate::engine) message: String,
+    /// The same, for programs.
+    pub(in crate::engine) reason: FailureReason,
     /// What the schedule is told: when another try may succeed.
     pub(in crate::engine) kind: FailureKind,
     /// How long the job was held for it, all tries together.
@@ -184,6 +188,42 @@ impl Cause {
         }
     }
 
+    /// What it is counted as.
+    fn reason(&self) -> FailureReason {
+        match self {
+            Cause::Closed(_)
+            | Cause::Opening(_)
+            | Cause::Gpu(_)
+            | Cause::Table(_)
+            | Cause::Store {
+                broken: Some(_), ..
+            } => FailureReason::Gpu,
+            Cause::Agent(error) => reason_of(error),
+            Cause::Wait(WaitError::JobExited)
+            | Cause::Cancelled {
+                by: Canceller::Job, ..
+            } => FailureReason::Job,
+            Cause::Wait(_) => FailureReason::Agent,
+            Cause::Late => FailureReason::TooSlow,
+            Cause::Fenced(_)
+            | Cause::Begin {
+                error: JobError::Fenced { .. },
+                ..
+            } => FailureReason::Fenced,
+            Cause::Commit { error, .. } if error.is_fenced() => FailureReason::Fenced,
+            Cause::Refused(_) => FailureReason::Unsupported,
+            Cause::Unquiet(_) => FailureReason::NotQuiet,
+            Cause::Cancelled {
+                by: Canceller::Fault,
+                ..
+            }
+            | Cause::Begin { .. }
+            | Cause::Store { broken: None, .. }
+            | Cause::Commit { .. } => FailureReason::Store,
+            Cause::Manifest(_) | Cause::Task(_) => FailureReason::Internal,
+        }
+    }
+
     fn consequence(self, message: &str) -> Consequence {
         let broken = || Consequence::End(EngineError::Sticky(message.to_owned()));
         match self {
@@ -225,10 +265,11 @@ impl Cause {
 
     /// The end of a checkpoint for which the job was held so long.
     pub(super) fn into_failed(self, stop: Duration) -> Failed {
-        let (message, kind) = (self.to_string(), self.kind());
+        let (message, reason, kind) = (self.to_string(), self.reason(), self.kind());
         let then = self.consequence(&message);
         Failed {
             message,
+            reason,
             kind,
             stop,
             then,
@@ -239,19 +280,13 @@ impl Cause {
 impl Session<'_> {
     /// Takes note of a checkpoint that failed; the job runs on.
     pub(super) fn failed(&mut self, failed: Failed) -> Result<(), Stop> {
-        let Failed {
-            message,
-            kind,
-            stop,
-            then,
-        } = failed;
-        match &then {
+        self.engine.failed(&failed);
+        match &failed.then {
             Consequence::OtherTier => self.engine.not_stored(),
             Consequence::LocalTierLost => self.engine.tier_is_lost(),
             _ => {}
         }
-        self.engine.failed(&message, kind, stop);
-        match then {
+        match failed.then {
             Consequence::End(e) => Err(Stop::Engine(e)),
             Consequence::Reconnect(reason) => Err(Stop::Link(reason)),
             _ => Ok(()),
@@ -293,6 +328,7 @@ impl Engine {
             let _ = client.send(Ok(report.clone()));
         }
         let now = self.now();
+        self.happened(Happened::CheckpointStored(Box::new(report.clone())));
         self.schedule.on(Event::Committed { stop }, now);
         self.adapt_interval(stop, whole);
         if preempted {
@@ -302,24 +338,52 @@ impl Engine {
             let mut status = self.status.lock();
             status.checkpoints += 1;
             status.last = Some(report);
-            if status.unprotected.take().is_some() {
-                tracing::info!("the job is protected again");
-            }
         }
+        self.protected();
         self.stored(tier, trigger);
     }
 
+    /// Nothing of what the job did would be lost for want of a checkpoint.
+    pub(in crate::engine) fn protected(&self) {
+        if self.status.lock().unprotected.take().is_some() {
+            tracing::info!("the job is protected again");
+            self.happened(Happened::Protected);
+        }
+    }
+
     /// Takes note of an attempt that failed.
-    pub(super) fn failed(&mut self, message: &str, kind: FailureKind, stop: Duration) {
+    pub(super) fn failed(&mut self, failed: &Failed) {
+        let Failed {
+            message,
+            reason,
+            kind,
+            stop,
+            ..
+        } = failed;
+        let (reason, kind, stop) = (*reason, *kind, *stop);
+        let in_flight = self.schedule.in_flight();
+        self.happened(Happened::CheckpointFailed {
+            trigger: in_flight.map_or("", Trigger::as_str).to_owned(),
+            reason,
+            message: message.clone(),
+            stop_ms: ms(stop),
+        });
         let unprotected = Unprotected {
             since_ms: self.tiers.newest.max(self.run.since).0,
-            because: message.to_owned(),
+            because: message.clone(),
         };
         let since = utc(unprotected.since_ms);
         let known = {
             let mut status = self.status.lock();
-            status.unprotected.replace(unprotected.clone()) == Some(unprotected)
+            status.unprotected.replace(unprotected.clone()) == Some(unprotected.clone())
         };
+        if !known {
+            self.happened(Happened::Unprotected {
+                reason,
+                message: message.clone(),
+                since_ms: unprotected.since_ms,
+            });
+        }
         // One line for each reason, however often it is met.
         match kind {
             _ if known => tracing::debug!(reason = message, "checkpoint given up again"),
@@ -335,16 +399,33 @@ impl Engine {
             ),
         }
         for client in self.requests.current.drain(..) {
-            let _ = client.send(Err(message.to_owned()));
+            let _ = client.send(Err(message.clone()));
         }
         let now = self.now();
-        if self.schedule.in_flight() == Some(Trigger::Preemption) {
+        if in_flight == Some(Trigger::Preemption) {
             self.preemption.plan.failed(now);
         }
         self.schedule.on(Event::Failed { kind, stop }, now);
         let mut status = self.status.lock();
         status.failures += 1;
-        status.last_failure = Some(message.to_owned());
+        status.last_failure = Some(message.clone());
+    }
+}
+
+/// What an attempt that the agent ended is counted as.
+pub(super) fn reason_of(error: &AttemptError) -> FailureReason {
+    match error {
+        AttemptError::Shim { refusal, .. } => match refusal {
+            Refusal::Timeout | Refusal::Slow { .. } => FailureReason::NotQuiet,
+            Refusal::Capturing => FailureReason::Capturing,
+            Refusal::Unsupported(_) | Refusal::Other(_) => FailureReason::Unsupported,
+            Refusal::Driver { .. } => FailureReason::Gpu,
+        },
+        AttemptError::Soon(_) => FailureReason::NotQuiet,
+        AttemptError::JobEnded => FailureReason::Job,
+        AttemptError::Control(_) => FailureReason::Gpu,
+        AttemptError::Criu(_) | AttemptError::Files(_) => FailureReason::Dump,
+        AttemptError::Abandoned | AttemptError::OutOfOrder(_) => FailureReason::Agent,
     }
 }
 

@@ -7,8 +7,8 @@
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -18,6 +18,8 @@ use phos_protocol::types::GpuUuid;
 use phos_storage::{CheckpointWriter, Digest};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+
+use crate::report::work::Working;
 
 /// Chunks of the CPU image waiting for the store, beside those in flight.
 const QUEUE: usize = 16;
@@ -35,6 +37,14 @@ pub(in crate::engine) struct Control {
     snapshot: Mutex<BTreeMap<GpuUuid, u64>>,
     /// The number of bytes that were copied off the GPUs.
     copied: AtomicU64,
+    /// How far it is, for those who ask.
+    works: OnceLock<Works>,
+}
+
+/// How far a checkpoint is.
+pub(super) struct Works {
+    pub(super) drain: Arc<Working>,
+    pub(super) store: Arc<Working>,
 }
 
 impl Control {
@@ -110,6 +120,29 @@ impl Control {
     /// Counts bytes copied off the GPUs.
     pub(in crate::engine) fn add_copied(&self, bytes: u64) {
         self.copied.fetch_add(bytes, Ordering::Relaxed);
+        if let Some(works) = self.works.get() {
+            works.drain.add(bytes);
+        }
+    }
+
+    /// Shows from now on how far it is.
+    pub(super) fn show(&self, works: Works) {
+        // It is begun once.
+        let _ = self.works.set(works);
+    }
+
+    /// Counts bytes that are where they are to be.
+    pub(super) fn add_stored(&self, bytes: u64) {
+        if let Some(works) = self.works.get() {
+            works.store.add(bytes);
+        }
+    }
+
+    /// There is so much more to store.
+    pub(super) fn add_to_store(&self, bytes: u64) {
+        if let Some(works) = self.works.get() {
+            works.store.add_total(bytes);
+        }
     }
 
     /// The number of bytes that were copied off the GPUs so far.
@@ -179,14 +212,18 @@ async fn run(
             chunk = chunks.next(), if open && puts.len() < concurrency => match chunk {
                 Some((digest, bytes)) => {
                     let writer = writer.clone();
-                    puts.push(async move { writer.put(digest, bytes).await });
+                    let len = bytes.len() as u64;
+                    puts.push(async move { writer.put(digest, bytes).await.map(|_| len) });
                 }
                 None => open = false,
             },
             Some(outcome) = puts.next(), if !puts.is_empty() => {
-                if let Err(e) = outcome {
-                    control.cancel(e.to_string());
-                    return Err(e.to_string());
+                match outcome {
+                    Ok(bytes) => control.add_stored(bytes),
+                    Err(e) => {
+                        control.cancel(e.to_string());
+                        return Err(e.to_string());
+                    }
                 }
             }
         }

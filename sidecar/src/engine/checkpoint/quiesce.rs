@@ -7,10 +7,11 @@ use phos_policies::tries::{Answer, Haste, Moment, Next, Tries, TriesConfig, Try}
 use phos_protocol::agent::{AttemptError, Process, QuiesceTime, ToAgent, ToSidecar};
 use phos_protocol::shim::{Refusal, Sequence, WatchTime};
 
-use super::outcome::Cause;
+use super::outcome::{Cause, ms, reason_of};
 use crate::engine::memory::registry::Table;
 use crate::engine::session::{Session, at};
 use crate::engine::stop_wanted;
+use crate::report::event::Event;
 
 /// Beyond the time for the shims, for the agent's own work.
 const MARGIN: Duration = Duration::from_secs(10);
@@ -88,6 +89,10 @@ impl Session<'_> {
             let held = began.elapsed();
             self.attempt.held_since = None;
             self.attempt.held_for += held;
+            self.engine.happened(Event::QuiesceRetried {
+                reason: reason_of(&error),
+                held_ms: ms(held),
+            });
             let now = self.engine.now();
             match tries.after(answer, held, &mut self.engine.habit, now) {
                 Next::Try(next) => {

@@ -13,17 +13,18 @@ use phos_policies::schedule::Trigger;
 use phos_protocol::agent::{AttemptError, DumpFacts, DumpTimes, Process, ToAgent, ToSidecar};
 use phos_protocol::types::GpuUuid;
 use phos_shared::failpoint::{self, Point};
-use phos_storage::CheckpointWriter;
+use phos_storage::{CheckpointWriter, UnixMillis};
 
 use super::drain::{Drains, Ready, plan};
 use super::name::Named;
 use super::outcome::{Cause, HOLD, Measured, PartsMs, cancelled, ms};
-use super::pipeline::{self, Control};
+use super::pipeline::{self, Control, Works};
 use super::quiesce::Insist;
 use super::store::Work;
-use crate::engine::Tier;
 use crate::engine::memory::registry::Table;
 use crate::engine::session::{Session, WaitError};
+use crate::engine::{Tier, unix_millis};
+use crate::report::work::Kind;
 
 /// Control state and CRIU.
 pub(super) const DUMP: Duration = Duration::from_secs(600);
@@ -88,6 +89,7 @@ impl Session<'_> {
         let seq = self.attempt.seq;
         // Of the try that the job fell quiet in.
         let quiesce = self.attempt.held_since.map(|at| at.elapsed());
+        let held_at = unix_millis().0 - quiesce.unwrap_or_default().as_millis() as u64;
         parts.insert("quiesce".into(), ms(quiesce.unwrap_or_default()));
         failpoint::reach(Point::SidecarAfterQuiesce);
         let quiet = Instant::now();
@@ -113,6 +115,12 @@ impl Session<'_> {
         let changed = plan::changed(items, |digest| writer.contains(digest));
         let changed_bytes: u64 = changed.iter().map(|i| i.range.len).sum();
         tracing::debug!(seq, device_bytes, changed_bytes, "named");
+        let status = &self.engine.status;
+        let work = |kind| status.begin(kind, changed_bytes, unix_millis());
+        control.show(Works {
+            drain: work(Kind::Drain),
+            store: work(Kind::Store),
+        });
         let concurrency = self.engine.put_concurrency;
         let (sink, puts) = pipeline::start(writer.clone(), Arc::clone(control), concurrency);
         let mut drains = self.engine.start_drains(changed, &rooms, &sink, control)?;
@@ -137,6 +145,7 @@ impl Session<'_> {
         Ok(Work {
             trigger,
             began,
+            held_at: UnixMillis(held_at),
             durability: writer.durability(),
             writer,
             control: Arc::clone(control),

@@ -18,16 +18,18 @@ use super::drain::Drains;
 use super::outcome::{Cause, Consequence, Failed, Measured, PartsMs, Stored, cancelled, ms};
 use super::pipeline::{Control, Sink};
 use crate::engine::Tier;
-use crate::engine::control::status::CheckpointReport;
 use crate::engine::image::{self, Described, Parts};
 use crate::engine::memory::gpus::Gpus;
 use crate::engine::{cpu, unix_millis};
+use crate::report::status::CheckpointReport;
 
 /// Everything that the stop hands on to be stored while the job runs.
 pub(super) struct Work {
     pub(super) trigger: Trigger,
     /// When the checkpoint began.
     pub(super) began: Instant,
+    /// When the stop began.
+    pub(super) held_at: UnixMillis,
     pub(super) writer: CheckpointWriter,
     pub(super) control: Arc<Control>,
     pub(super) sink: Sink,
@@ -93,6 +95,7 @@ impl Work {
             reserve,
             command,
             gpus,
+            held_at,
             mut parts,
             rates,
             changed,
@@ -103,7 +106,8 @@ impl Work {
             durability,
             newest,
         } = self;
-        let cpu = chunk_beside(directory, writer.clone(), sink);
+        control.add_to_store(facts.image_bytes);
+        let cpu = chunk_beside(directory, writer.clone(), sink, Arc::clone(&control));
         let cpu_image = gather(&control, puts, drains, cpu, &mut parts).await?;
         failpoint::reach(Point::SidecarBeforeManifest);
         let body = image::body(Parts {
@@ -140,6 +144,8 @@ impl Work {
                 local: tier == Tier::Local,
                 durability: Some(durability),
                 trigger: trigger.as_str().into(),
+                taken_ms: commit.manifest.created.0,
+                held_at_ms: held_at.0,
                 stop_ms: ms(stop),
                 parts_ms: parts,
                 rates,
@@ -166,12 +172,17 @@ fn chunk_beside(
     directory: OwnedFd,
     known: CheckpointWriter,
     sink: Sink,
+    control: Arc<Control>,
 ) -> JoinHandle<Result<CpuImage, cpu_image::ImageError>> {
     tokio::task::spawn_blocking(move || {
         let naming = known.naming();
         let files = cpu_image::list(directory.as_fd())?;
         cpu_image::chunk_files(directory.as_fd(), &files, &naming, |digest, bytes| {
-            known.contains(&digest) || sink.host(digest, cpu_image::owned(bytes))
+            if known.contains(&digest) {
+                control.add_stored(bytes.len() as u64);
+                return true;
+            }
+            sink.host(digest, cpu_image::owned(bytes))
         })
     })
 }

@@ -1,4 +1,3 @@
-//! The sidecar's own socket, and what it tells there.
+//! The sidecar's own socket.
 
 pub mod socket;
-pub mod status;

@@ -1,5 +1,5 @@
-//! The sidecar's own socket, `<run_dir>/<job>/sidecar.sock`: JSON lines for `phos-ft status` and
-//! `phos-ft checkpoint`.
+//! The sidecar's own socket, `<run_dir>/<job>/sidecar.sock`: JSON lines for `phos-ft status`, `phos-ft checkpoint` and
+//! `phos-ft events`.
 //!
 //! # Rules
 //!
@@ -16,10 +16,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::unix::WriteHalf;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
-use crate::engine::control::status::{Answer, CheckpointReport, Request, Shared};
+use crate::report::status::{Answer, CheckpointReport, Request, Shared};
 
 const MAX_LINE: u64 = 4096;
 const MAX_CLIENTS: usize = 16;
@@ -29,6 +30,11 @@ pub const SOCKET_FILE: &str = "sidecar.sock";
 
 /// The channel on which a client that wants a checkpoint now is answered.
 pub(in crate::engine) type Wanted = oneshot::Sender<Result<CheckpointReport, String>>;
+
+/// Events that are read at a time.
+const AT_A_TIME: usize = 64;
+/// How often a client that follows events hears something, at least.
+const HEARTBEAT: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// How often a lock that another sidecar holds is tried.
 const TURN: std::time::Duration = std::time::Duration::from_secs(1);
@@ -148,13 +154,38 @@ async fn client(
         return Ok(());
     }
     let answer = match serde_json::from_str::<Request>(&line) {
-        Ok(Request::Status) => Answer::Status(Box::new(status.lock().clone())),
+        Ok(Request::Status) => Answer::Status(Box::new(status.report())),
         Ok(Request::Checkpoint) => checkpoint(&wanted).await,
+        Ok(Request::Events { after }) => return events(&mut write, &status, after).await,
         Err(e) => Answer::Error(format!("request not understood: {e}")),
     };
-    let mut text = serde_json::to_string(&answer)?;
+    send(&mut write, &answer).await
+}
+
+async fn send(write: &mut WriteHalf<'_>, answer: &Answer) -> io::Result<()> {
+    let mut text = serde_json::to_string(answer)?;
     text.push('\n');
     write.write_all(text.as_bytes()).await
+}
+
+/// Passes events on until the client is gone.
+async fn events(write: &mut WriteHalf<'_>, status: &Shared, mut after: u64) -> io::Result<()> {
+    let mut newest = status.journal().newest();
+    loop {
+        newest.borrow_and_update();
+        loop {
+            let records = status.journal().after(after, AT_A_TIME);
+            let Some(last) = records.last() else { break };
+            after = last.seq;
+            for record in records {
+                send(write, &Answer::Event(Some(Box::new(record)))).await?;
+            }
+        }
+        // Where the caught-up client waits for the next event.
+        send(write, &Answer::Event(None)).await?;
+        // The journal lives as long as its socket.
+        let _ = tokio::time::timeout(HEARTBEAT, newest.changed()).await;
+    }
 }
 
 async fn checkpoint(wanted: &mpsc::Sender<Wanted>) -> Answer {
@@ -174,18 +205,40 @@ async fn checkpoint(wanted: &mpsc::Sender<Wanted>) -> Answer {
 /// # Errors
 /// No sidecar is there, or its answer does not parse.
 pub fn ask(path: &Path, request: &Request) -> io::Result<Answer> {
-    use std::io::{BufRead, Write};
-    let mut stream = std::os::unix::net::UnixStream::connect(path)?;
-    let mut text = serde_json::to_string(request)?;
-    text.push('\n');
-    stream.write_all(text.as_bytes())?;
-    let mut line = String::new();
-    std::io::BufReader::new(stream).read_line(&mut line)?;
-    if line.is_empty() {
-        return Err(io::Error::new(
-            io::ErrorKind::UnexpectedEof,
-            "the sidecar ended before it answered",
-        ));
+    Answers::of(path, request)?.next_one()
+}
+
+/// What a running sidecar answers, one after another.
+pub struct Answers(std::io::BufReader<std::os::unix::net::UnixStream>);
+
+impl Answers {
+    /// Asks a running sidecar.
+    ///
+    /// # Errors
+    /// No sidecar is there.
+    pub fn of(path: &Path, request: &Request) -> io::Result<Answers> {
+        use std::io::Write;
+        let mut stream = std::os::unix::net::UnixStream::connect(path)?;
+        let mut text = serde_json::to_string(request)?;
+        text.push('\n');
+        stream.write_all(text.as_bytes())?;
+        Ok(Answers(std::io::BufReader::new(stream)))
     }
-    Ok(serde_json::from_str(&line)?)
+
+    /// Waits for the next answer.
+    ///
+    /// # Errors
+    /// The sidecar is gone ([`io::ErrorKind::UnexpectedEof`]), or its answer does not parse.
+    pub fn next_one(&mut self) -> io::Result<Answer> {
+        use std::io::BufRead;
+        let mut line = String::new();
+        self.0.read_line(&mut line)?;
+        if line.is_empty() {
+            return Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                "the sidecar ended before it answered",
+            ));
+        }
+        Ok(serde_json::from_str(&line)?)
+    }
 }

@@ -11,6 +11,7 @@ use crate::engine::session::link::{Link, LinkError};
 use crate::engine::session::{Ended, Session, Stop};
 use crate::engine::tiers::replicate;
 use crate::engine::{Engine, EngineError, LAST_STORE, random_u64, unix_millis};
+use crate::report::event::{Ending, Event};
 
 /// How long after an agent ended, and how often from then on, its successor is looked for.
 const LOOK: Duration = Duration::from_millis(500);
@@ -20,6 +21,17 @@ impl Session<'_> {
     pub(super) async fn job_ended(&mut self, ended: Ended) -> Result<Outcome, Stop> {
         let Ended { exit, stopping } = ended;
         self.job_stopped();
+        self.engine.happened(Event::JobEnded {
+            how: match stopping {
+                true => Ending::Requested,
+                false if exit.is_success() => Ending::Finished,
+                false => Ending::Crashed,
+            },
+            exit: match exit {
+                Exit::Code(code) => format!("code {code}"),
+                Exit::Signal(signal) => format!("signal {signal}"),
+            },
+        });
         // A checkpoint whose job was attached again is whole without the job: the newest there is.
         self.settle_checkpoint().await?;
         // Whatever its code: a job that answers SIGTERM with a success is not done, and the next start resumes what it trained.
@@ -68,6 +80,8 @@ impl Session<'_> {
                     "the job crashed too often: giving up; see its log, or raise --max-restarts"
                 );
                 self.engine.status.state("gave up after too many crashes");
+                let message = format!("the job crashed too often: {restarts} times");
+                self.engine.happened(Event::GivenUp { message });
                 self.link.send(&ToAgent::GiveUp)?;
                 self.copy_the_rest().await?;
                 return Ok(Outcome::Over);
@@ -97,6 +111,9 @@ impl Session<'_> {
                 self.engine
                     .status
                     .state("failed before its first checkpoint");
+                self.engine.happened(Event::GivenUp {
+                    message: "the job failed before its first checkpoint".into(),
+                });
                 self.link.send(&ToAgent::GiveUp)?;
                 Ok(Outcome::Over)
             }
@@ -146,6 +163,8 @@ impl Session<'_> {
         self.engine
             .status
             .state(format!("cannot be resumed: {reason}"));
+        let message = format!("the job cannot be resumed: {reason}");
+        self.engine.happened(Event::GivenUp { message });
         self.link.send(&ToAgent::GiveUp)
     }
 }

@@ -24,6 +24,7 @@ use super::session::{Ended, Session, Stop};
 use super::tiers::{Tiers, replicate};
 use super::{Engine, EngineError, LAST_STORE, LINGER, stop_wanted, unix_millis};
 use crate::preemption::Notice;
+use crate::report::event::Event as Happened;
 
 /// Why a session with the agent ended.
 pub(super) enum SessionEnd {
@@ -71,6 +72,8 @@ impl Session<'_> {
                 if !e.is_fenced() {
                     return Err(e);
                 }
+                let message = e.to_string();
+                self.engine.happened(Happened::Fenced { message });
                 match self.other_holder().await {
                     Ok(None) => return Err(EngineError::HistoryLost(e.to_string())),
                     Ok(Some(_)) => {
@@ -144,6 +147,7 @@ impl Session<'_> {
             JobState::Running => {
                 // That was for the start of the job; what comes after a crash now is its newest checkpoint.
                 self.engine.resume.had_its_turn();
+                self.engine.happened(Happened::JobFound);
                 self.job_runs();
             }
             JobState::Waiting => {
@@ -211,7 +215,7 @@ impl Session<'_> {
         self.engine.interval.job_started(now);
         self.engine.run.running = true;
         self.engine.run.since = unix_millis();
-        self.engine.status.lock().unprotected = None;
+        self.engine.protected();
         self.engine.status.state("running");
     }
 

@@ -8,10 +8,11 @@ use std::time::{Duration, SystemTime};
 use phos_policies::preemption::Ask;
 use phos_policies::schedule::Event;
 
-use crate::engine::control::status::PreemptionReport;
 use crate::engine::session::Session;
 use crate::engine::unix_millis;
 use crate::preemption::Notice;
+use crate::report::event::Event as Happened;
+use crate::report::status::PreemptionReport;
 
 impl Session<'_> {
     /// The notice that is in force has changed.
@@ -21,6 +22,7 @@ impl Session<'_> {
             tracing::info!("the notice that this machine will be taken away was withdrawn");
             self.engine.preemption.plan.withdrawn();
             self.engine.status.lock().preemption = None;
+            self.engine.happened(Happened::PreemptionWithdrawn);
             return;
         };
         let at_ms = notice.at.map(|at| {
@@ -31,12 +33,23 @@ impl Session<'_> {
         });
         // What has passed already is as good as now.
         let left = at_ms.map(|at| Duration::from_millis(at.saturating_sub(unix_millis().0)));
+        let report = PreemptionReport {
+            source: notice.source.into(),
+            what: notice.what.clone(),
+            at_ms,
+        };
+        self.engine.status.lock().preemption = Some(report.clone());
         if self
             .engine
             .preemption
             .plan
             .notice(left.map(|left| now.saturating_add(left)))
         {
+            self.engine.happened(Happened::PreemptionNoticed {
+                source: report.source,
+                what: report.what,
+                ends_ms: at_ms,
+            });
             tracing::warn!(
                 source = notice.source,
                 what = notice.what,
@@ -44,11 +57,6 @@ impl Session<'_> {
                 "this machine will be taken away: a checkpoint is taken and stored before that"
             );
         }
-        self.engine.status.lock().preemption = Some(PreemptionReport {
-            source: notice.source.into(),
-            what: notice.what,
-            at_ms,
-        });
     }
 
     /// Has the schedule take what the notice calls for. When to ask again, if the plan says so.

@@ -6,6 +6,7 @@ use super::Outcome;
 use crate::engine::Start;
 use crate::engine::restore::Occasion;
 use crate::engine::session::{ANSWER, Session, Stop, WaitError};
+use crate::report::event::Event;
 
 impl Session<'_> {
     /// Nothing runs yet: resume what the store has, else start CMD.
@@ -48,12 +49,17 @@ impl Session<'_> {
         match started {
             Ok(Ok(())) => {
                 tracing::info!(command = self.command.join(" "), "the job was started");
+                let command = self.command.clone();
+                self.engine.happened(Event::JobStarted { command });
                 self.engine.resume.start = Start::Resume;
                 self.job_runs();
                 Ok(Outcome::Runs)
             }
             Ok(Err(reason)) => {
                 tracing::error!(reason, "the job could not be started");
+                self.engine.happened(Event::GivenUp {
+                    message: format!("the job could not be started: {reason}"),
+                });
                 self.link.send(&ToAgent::GiveUp)?;
                 Ok(Outcome::Over)
             }

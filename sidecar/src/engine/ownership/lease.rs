@@ -16,8 +16,8 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::engine::control::status::Shared;
 use crate::engine::{hostname, random_u64, unix_millis};
+use crate::report::status::Shared;
 
 /// How often the log is looked at where there is no lease.
 const LOOK: Duration = Duration::from_secs(20);

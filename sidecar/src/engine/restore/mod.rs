@@ -47,7 +47,7 @@ use phos_gpu::DeviceMemory;
 use phos_policies::restart::Decision;
 use phos_protocol::agent::RestoreTimes;
 use phos_protocol::types::{AllocationKey, GpuUuid};
-use phos_storage::{JobError, Manifest, PackCache, Reader};
+use phos_storage::{JobError, Manifest, PackCache, Reader, UnixMillis};
 
 use self::admit::{RECLAIM, host_room};
 use self::checks::CheckError;
@@ -60,7 +60,9 @@ use super::image::Image;
 use super::memory::registry::Held;
 use super::progress::Progress;
 use super::session::{Session, Stop};
-use super::{CheckpointId, EngineError, STORE_WAITS, random_u64};
+use super::{CheckpointId, EngineError, STORE_WAITS, random_u64, unix_millis};
+use crate::report::event::{After, Event, Place, Resumed};
+use crate::report::work::Kind;
 
 /// How often one checkpoint is tried whose processes did not come back: what killed them may be over.
 const TRIES: u32 = 2;
@@ -143,6 +145,10 @@ impl Session<'_> {
                     "the store cannot be read now: the job is resumed when it can"
                 );
                 self.engine.status.state("waiting for the store");
+                if store_wait == STORE_WAITS.0 {
+                    let message = message.clone();
+                    self.engine.happened(Event::StoreUnreachable { message });
+                }
                 self.pause(store_wait).await?;
                 store_wait = (store_wait * 2).min(STORE_WAITS.1);
                 continue;
@@ -238,7 +244,12 @@ impl Session<'_> {
                         checkpoint = %id, error = %e,
                         "CHECKPOINT {id} COULD NOT BE RESTORED; trying the one before"
                     );
+                    self.engine.happened(Event::RestoreFailed {
+                        checkpoint: id.to_string(),
+                        message: e.to_string(),
+                    });
                     if let RestoreError::Damaged { pack, source } = &e {
+                        self.damaged(id, &e);
                         note_damage(&job, pack, source).await;
                     }
                     below = Some(order);
@@ -287,7 +298,8 @@ impl Session<'_> {
                 .await
             {
                 Ok(restored) => {
-                    self.resumed(id, restored, began.elapsed(), occasion);
+                    let taken = found.manifest.created;
+                    self.resumed((id, taken), restored, began.elapsed(), occasion);
                     return Ok(Ok(()));
                 }
                 Err(RestoreError::Wait(e)) => return Err(e.into()),
@@ -314,6 +326,7 @@ impl Session<'_> {
                         if has_moved(&found.job, id.number, pack).await {
                             return Ok(Err(e));
                         }
+                        self.damaged(id, &e);
                         note_damage(&found.job, pack, source).await;
                     }
                     tracing::error!(
@@ -330,10 +343,17 @@ impl Session<'_> {
         }
     }
 
+    fn damaged(&self, id: CheckpointId, error: &RestoreError) {
+        self.engine.happened(Event::Damaged {
+            checkpoint: id.to_string(),
+            message: error.to_string(),
+        });
+    }
+
     /// Notes that the job runs again.
     fn resumed(
         &mut self,
-        id: CheckpointId,
+        (id, taken): (CheckpointId, UnixMillis),
         restored: Restored,
         took: Duration,
         occasion: Occasion,
@@ -362,6 +382,31 @@ impl Session<'_> {
             attach_ms = times.attach_ns / 1_000_000,
             "resumed"
         );
+        let phases = [
+            ("memory", filling.memory.as_secs_f64() * 1e3),
+            ("transfer", filling.transfer.as_secs_f64() * 1e3),
+            ("verify", filling.verify.as_secs_f64() * 1e3),
+            ("files", times.files_ns as f64 / 1e6),
+            ("criu", times.criu_ns as f64 / 1e6),
+            ("control_restore", times.control_restore_ns as f64 / 1e6),
+            ("attach", times.attach_ns as f64 / 1e6),
+        ];
+        self.engine.happened(Event::JobResumed(Resumed {
+            checkpoint: id.to_string(),
+            place: match id.tier {
+                Tier::Local => Place::Local,
+                Tier::Remote => Place::Store,
+            },
+            taken_ms: taken.0,
+            after: match occasion {
+                Occasion::Start => After::Start,
+                Occasion::Crash => After::Crash,
+            },
+            seconds: took.as_secs_f64(),
+            phases_ms: phases.map(|(name, ms)| (name.to_owned(), ms)).into(),
+            total_bytes: total,
+            fetched_bytes: fetched,
+        }));
         self.registry.replace(held);
         self.engine.adapt_interval_to_failure(took);
         // A crash after that goes back to the newest one.
@@ -401,7 +446,9 @@ impl Session<'_> {
         host_room(manifest, &directory, patience).await?;
 
         let before = self.served(&reader);
-        let progress = Progress::new("resuming", manifest.image_bytes());
+        let total = manifest.image_bytes();
+        let work = self.engine.status.begin(Kind::Resume, total, unix_millis());
+        let progress = Progress::new("resuming", total, work);
         let target = Target {
             assigned: &assigned,
             gpus: &self.engine.gpus,

@@ -8,6 +8,7 @@ use phos_protocol::agent::{ToAgent, ToSidecar};
 use super::link::{LinkError, Packet};
 use super::{Ended, Session, Stop, WaitError};
 use crate::engine::{LINGER, stop_wanted};
+use crate::report::event::Event;
 
 impl Session<'_> {
     /// Deals with a message that nobody waits for.
@@ -49,7 +50,12 @@ impl Session<'_> {
                 } else {
                     tracing::warn!(reason, "checkpoints are ruled out for now");
                 }
-                self.engine.status.lock().unsupported = (!reason.is_empty()).then_some(reason);
+                let message = (!reason.is_empty()).then_some(reason);
+                self.engine.status.lock().unsupported.clone_from(&message);
+                self.engine.happened(match message {
+                    Some(message) => Event::RuledOut { message },
+                    None => Event::Possible,
+                });
             }
             ToSidecar::Freed { keys } => self.registry.remove(&keys),
             // The rest of an attempt that was given up.

@@ -21,8 +21,8 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::local::KEPT;
-use crate::engine::control::status::{CollectionReport, Shared};
 use crate::engine::unix_millis;
+use crate::report::status::{CollectionReport, Shared};
 
 /// How long a step waits for a checkpoint that is being stored.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -13,7 +13,7 @@ use super::collect::Busy;
 use super::local::LocalTier;
 use crate::engine::Engine;
 use crate::engine::Tier;
-use crate::engine::control::status::Shared;
+use crate::report::status::Shared;
 
 impl Engine {
     /// Decides where the next checkpoint goes; `None`: the job was not taken over.

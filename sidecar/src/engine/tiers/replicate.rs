@@ -13,9 +13,10 @@ use phos_storage::{CheckpointNumber, CopyError, Epoch, GiveWay, Job, JobError};
 use tokio::task::JoinHandle;
 
 use crate::engine::Tier;
-use crate::engine::control::status::RemoteReport;
 use crate::engine::reading::{Reading, reader};
 use crate::engine::{CheckpointId, Engine, EngineError, unix_millis};
+use crate::report::event::Event;
+use crate::report::status::RemoteReport;
 
 /// A checkpoint that is in the store now.
 pub(in crate::engine) struct Copied {
@@ -209,7 +210,9 @@ impl Engine {
                     error = %e,
                     "a checkpoint of this machine could not be copied to the store; it is tried again"
                 );
-                self.status.lock().remote_failure = Some(e.to_string());
+                let message = e.to_string();
+                self.status.lock().remote_failure = Some(message.clone());
+                self.happened(Event::CopyFailed { message });
                 if let (CopyError::Read(e), Some(local)) = (&e, &mut self.tiers.local)
                     && e.is_permanent()
                 {
@@ -233,17 +236,19 @@ impl Engine {
             seconds = (copied.took.as_secs_f64() * 10.0).round() / 10.0,
             "a checkpoint of this machine is in the store"
         );
+        let report = RemoteReport {
+            id: copied.number.0,
+            local: copied.local.0,
+            taken_ms: copied.created,
+            sent_bytes: copied.sent,
+            seconds: copied.took.as_secs_f64(),
+        };
         {
             let mut status = self.status.lock();
-            status.remote = Some(RemoteReport {
-                id: copied.number.0,
-                local: copied.local.0,
-                taken_ms: copied.created,
-                sent_bytes: copied.sent,
-                seconds: copied.took.as_secs_f64(),
-            });
+            status.remote = Some(report.clone());
             status.remote_failure = None;
         }
+        self.happened(Event::CheckpointCopied(report));
         self.remember();
         let collector = &mut self.tiers.remote_collector;
         collector.committed(&self.job, epoch, &self.status);

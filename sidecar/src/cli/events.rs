@@ -1,0 +1,165 @@
+//! `phos-ft events`: what happened to the job, and what happens next.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::args::{Common, EventsArgs, Output};
+use super::client::{describe_checkpoint, no_answer, socket};
+use super::look::time;
+use super::{exit, fail};
+use crate::engine::control::socket::Answers;
+use crate::report::event::{After, Ending, Event, Place, Record, Resumed};
+use crate::report::status::{Answer, Request};
+use crate::size::human;
+
+/// How long `--follow` waits for the next sidecar, and how often it looks.
+const PATIENCE: Duration = Duration::from_secs(60);
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Why no more events come.
+enum End {
+    /// All there are were printed, and nobody wants those to come.
+    Shown,
+    /// Nobody reads them.
+    NoReader,
+    Sidecar(io::Error),
+    Failed(u8),
+}
+
+pub(super) fn run(common: &Common, args: &EventsArgs) -> u8 {
+    let path = socket(common);
+    let mut after = args.after;
+    let mut alone: Option<Instant> = None;
+    loop {
+        let before = after;
+        match print(&path, &mut after, args) {
+            End::Shown | End::NoReader => return exit::OK,
+            End::Failed(code) => return code,
+            // Another one takes its place, if it does not end with the job.
+            End::Sidecar(e) => {
+                let seen = before != after;
+                let since = *alone.filter(|_| !seen).get_or_insert_with(Instant::now);
+                alone = Some(since);
+                let known = args.follow && after > args.after;
+                if !known || since.elapsed() > PATIENCE {
+                    return no_answer(&path, &e);
+                }
+                std::thread::sleep(LOOK);
+            }
+        }
+    }
+}
+
+/// Prints what a sidecar says, as long as it does.
+fn print(path: &Path, after: &mut u64, args: &EventsArgs) -> End {
+    let mut answers = match Answers::of(path, &Request::Events { after: *after }) {
+        Ok(answers) => answers,
+        Err(e) => return End::Sidecar(e),
+    };
+    let mut out = io::stdout().lock();
+    loop {
+        let record = match answers.next_one() {
+            Ok(Answer::Event(Some(record))) => record,
+            Ok(Answer::Event(None)) if args.follow => continue,
+            Ok(Answer::Event(None)) => return End::Shown,
+            Ok(Answer::Error(reason)) => return End::Failed(fail(reason, exit::FAILED)),
+            Ok(_) => {
+                let what = "the sidecar answered something else";
+                return End::Failed(fail(what, exit::FAILED));
+            }
+            Err(e) => return End::Sidecar(e),
+        };
+        *after = record.seq;
+        let line = match args.output.into() {
+            Output::Json => serde_json::to_string(&record).unwrap_or_default(),
+            Output::Text => text(&record),
+        };
+        let written = writeln!(out, "{line}").and_then(|()| out.flush());
+        if written.is_err() {
+            return End::NoReader;
+        }
+    }
+}
+
+fn text(record: &Record) -> String {
+    format!("{}  {}", time(record.at_ms), describe(&record.event))
+}
+
+/// An event in one line.
+pub(super) fn describe(event: &Event) -> String {
+    match event {
+        Event::SidecarStarted { version } => format!("phos-ft {version} started"),
+        Event::JobStarted { command } => format!("job started: {}", command.join(" ")),
+        Event::JobFound => "job found running".into(),
+        Event::JobResumed(resumed) => describe_resumed(resumed),
+        Event::JobEnded { how, exit } => match how {
+            Ending::Finished => "job finished".into(),
+            Ending::Requested => format!("job ended on request ({exit})"),
+            Ending::Crashed => format!("JOB CRASHED ({exit})"),
+        },
+        Event::GivenUp { message } => format!("GIVEN UP: {message}"),
+        Event::CheckpointStarted { trigger } => format!("checkpoint started ({trigger})"),
+        Event::QuiesceRetried { reason, held_ms } => {
+            format!(
+                "job held for {held_ms:.0} ms, {}; tried again",
+                reason.name()
+            )
+        }
+        Event::CheckpointStored(report) => describe_checkpoint(report),
+        Event::CheckpointFailed {
+            message, stop_ms, ..
+        } => format!("CHECKPOINT FAILED after {stop_ms:.0} ms of stop: {message}"),
+        Event::CheckpointCopied(copy) => format!(
+            "checkpoint L{} is in the store as {}: {} sent in {:.1} s",
+            copy.local,
+            copy.id,
+            human(copy.sent_bytes),
+            copy.seconds
+        ),
+        Event::CopyFailed { message } => format!("COPY TO THE STORE FAILED: {message}"),
+        Event::Unprotected {
+            message, since_ms, ..
+        } => format!("UNPROTECTED since {}: {message}", time(*since_ms)),
+        Event::Protected => "protected again".into(),
+        Event::RuledOut { message } => format!("CHECKPOINTS RULED OUT: {message}"),
+        Event::Possible => "checkpoints possible again".into(),
+        Event::RestoreFailed {
+            checkpoint,
+            message,
+        } => format!("CHECKPOINT {checkpoint} NOT RESTORED: {message}"),
+        Event::Damaged {
+            checkpoint,
+            message,
+        } => format!("CHECKPOINT {checkpoint} DAMAGED: {message}"),
+        Event::StoreUnreachable { message } => format!("STORE UNREACHABLE: {message}"),
+        Event::Fenced { message } => format!("FENCED: {message}"),
+        Event::PreemptionNoticed {
+            source,
+            what,
+            ends_ms,
+        } => format!(
+            "MACHINE WILL BE TAKEN AWAY{}: {what}, says {source}",
+            ends_ms.map_or_else(String::new, |at| format!(" at {}", time(at)))
+        ),
+        Event::PreemptionWithdrawn => "machine stays after all".into(),
+    }
+}
+
+fn describe_resumed(resumed: &Resumed) -> String {
+    format!(
+        "job resumed from checkpoint {} ({}) in {:.1} s, after {}: {} of {} fetched",
+        resumed.checkpoint,
+        match resumed.place {
+            Place::Local => "on this machine",
+            Place::Store => "in the store",
+        },
+        resumed.seconds,
+        match resumed.after {
+            After::Start => "the start",
+            After::Crash => "a crash",
+        },
+        human(resumed.fetched_bytes),
+        human(resumed.total_bytes)
+    )
+}

@@ -1,0 +1,96 @@
+//! What people and machines see of a running sidecar: metrics and a page over HTTP, and a program of the user's that hears of events.
+//!
+//! | module | its reason to change |
+//! |---|---|
+//! | [`metrics`] | which figures there are, and how they follow from what happened |
+//! | [`hook`] | when a program of the user's is called |
+//! | [`listen`] | where it is served, and to whom |
+//! | [`routes`] | what is served under which path |
+//!
+//! # Rules
+//!
+//! * It reads `report` and nothing else, and changes nothing: there is no request that does anything to the job.
+//! * By default it is a socket in the run directory that only the sidecar's user and root may open; on a TCP port it is served where
+//!   that was asked for.
+//! * Whatever goes wrong here is said once and costs the sidecar nothing: a port that is taken is tried again, a client that does
+//!   not read is let go, and no more than [`listen::MAX_CLIENTS`] are served at a time.
+
+mod hook;
+pub mod listen;
+pub mod metrics;
+mod routes;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use tokio::task::{JoinHandle, JoinSet};
+
+use self::listen::Place;
+use self::metrics::Metrics;
+use crate::report::status::Shared;
+
+/// Whom to tell beside those who ask at the socket in the run directory.
+#[derive(Debug, Clone, Default)]
+pub struct Config {
+    /// Another place at which metrics and the page are served.
+    pub metrics: Option<Place>,
+    /// A program that is called for each event.
+    pub on_event: Option<PathBuf>,
+}
+
+/// Serves until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Observers {
+    _served: JoinSet<()>,
+    hook: Option<(JoinHandle<()>, watch::Sender<bool>)>,
+}
+
+impl Observers {
+    /// Nothing happens any more: waits a moment for those who are still to hear of what did.
+    pub(crate) async fn settle(mut self) {
+        if let Some((hook, over)) = &mut self.hook {
+            over.send_replace(true);
+            if tokio::time::timeout(hook::LAST_CALLS, hook).await.is_err() {
+                tracing::warn!("the program of --on-event has not heard of the last events");
+            }
+        }
+    }
+}
+
+impl Drop for Observers {
+    fn drop(&mut self) {
+        if let Some((hook, _)) = &self.hook {
+            hook.abort();
+        }
+    }
+}
+
+/// The time, in ms since 1970.
+pub(crate) type Clock = fn() -> u64;
+
+/// Serves in the job's run directory, and tells others of what happens after this number.
+pub(crate) fn serve(
+    directory: &Path,
+    config: Config,
+    status: &Shared,
+    (after, now): (u64, Clock),
+) -> Observers {
+    let metrics = Arc::new(Metrics::default());
+    let mut tasks = JoinSet::new();
+    tasks.spawn(metrics::follow(Arc::clone(&metrics), status.clone()));
+    let routes = routes::all(status.clone(), metrics, now);
+    let here = Place::Unix(directory.join(listen::SOCKET_FILE));
+    for place in [Some(here), config.metrics].into_iter().flatten() {
+        tasks.spawn(listen::serve(place, routes.clone()));
+    }
+    let hook = config.on_event.map(|program| {
+        let (over, is_over) = watch::channel(false);
+        let calls = hook::follow(program, status.clone(), after, is_over);
+        (tokio::spawn(calls), over)
+    });
+    Observers {
+        _served: tasks,
+        hook,
+    }
+}

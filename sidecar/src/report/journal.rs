@@ -1,0 +1,264 @@
+//! What happened, kept for those who look later, and told to those who wait.
+//!
+//! # Rules
+//!
+//! * The newest [`KEPT`] events are kept, in memory and in a file of the run directory, from which the next sidecar continues.
+//! * A reader asks for what came after the last event it knows. Who is slower than [`KEPT`] events sees a gap in the numbers, and
+//!   holds nobody up.
+//! * The file is for continuity and nothing depends on it: where it cannot be written or read, that is said once and the journal goes
+//!   on in memory.
+//!
+//! # Crash consistency
+//!
+//! A line is appended with one write. One that was cut off by the end of a sidecar does not parse, and is dropped with whatever else
+//! does not; the file is written anew, beside the old one, at each start and after each [`KEPT`] lines.
+
+use std::collections::VecDeque;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+
+use super::event::{Event, Record};
+
+/// How many events are kept.
+pub const KEPT: usize = 4096;
+/// Bytes of the file that are read at most: as many events as are kept, of a length that none has.
+const MAX_FILE: u64 = 64 << 20;
+
+/// The events of a job on this machine.
+#[derive(Debug)]
+pub struct Journal {
+    kept: Mutex<Kept>,
+    newest: watch::Sender<u64>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    records: VecDeque<Record>,
+    newest: u64,
+    file: Option<Log>,
+}
+
+/// The file.
+#[derive(Debug)]
+struct Log {
+    path: PathBuf,
+    file: File,
+    lines: usize,
+}
+
+impl Log {
+    /// Writes these events, and nothing else, to the file.
+    fn write_anew(path: &Path, records: &VecDeque<Record>) -> io::Result<Log> {
+        let beside = path.with_extension("new");
+        let mut options = OpenOptions::new();
+        options.create(true).write(true).truncate(true).mode(0o600);
+        let mut file = options.open(&beside)?;
+        let mut text = String::new();
+        for record in records {
+            text.push_str(&serde_json::to_string(record)?);
+            text.push('\n');
+        }
+        file.write_all(text.as_bytes())?;
+        std::fs::rename(&beside, path)?;
+        Ok(Log {
+            path: path.to_owned(),
+            file,
+            lines: records.len(),
+        })
+    }
+
+    fn append(&mut self, records: &VecDeque<Record>) -> io::Result<()> {
+        if self.lines >= 2 * KEPT {
+            *self = Log::write_anew(&self.path, records)?;
+            return Ok(());
+        }
+        let Some(record) = records.back() else {
+            return Ok(());
+        };
+        let mut line = serde_json::to_string(record)?;
+        line.push('\n');
+        self.lines += 1;
+        self.file.write_all(line.as_bytes())
+    }
+}
+
+/// The events in a file that another sidecar wrote, oldest first.
+fn read(path: &Path) -> io::Result<VecDeque<Record>> {
+    let mut text = Vec::new();
+    match File::open(path) {
+        Ok(file) => file.take(MAX_FILE).read_to_end(&mut text)?,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => 0,
+        Err(e) => return Err(e),
+    };
+    let mut records = VecDeque::new();
+    for line in text.split(|byte| *byte == b'\n') {
+        // Cut off, or of another release.
+        let Ok(record) = serde_json::from_slice::<Record>(line) else {
+            continue;
+        };
+        if (records.back()).is_none_or(|last: &Record| last.seq < record.seq) {
+            records.push_back(record);
+        }
+        if records.len() > KEPT {
+            records.pop_front();
+        }
+    }
+    Ok(records)
+}
+
+impl Default for Journal {
+    /// One that is kept in memory alone.
+    fn default() -> Self {
+        Self::with(VecDeque::new(), None)
+    }
+}
+
+impl Journal {
+    /// One that goes on from what the file has.
+    #[must_use]
+    pub fn open(path: &Path) -> Self {
+        let opened = read(path).and_then(|records| {
+            let log = Log::write_anew(path, &records)?;
+            Ok((records, log))
+        });
+        match opened {
+            Ok((records, log)) => Self::with(records, Some(log)),
+            Err(error) => {
+                say_lost(path, &error);
+                Self::default()
+            }
+        }
+    }
+
+    fn with(records: VecDeque<Record>, file: Option<Log>) -> Self {
+        let newest = records.back().map_or(0, |record| record.seq);
+        Self {
+            kept: Mutex::new(Kept {
+                records,
+                newest,
+                file,
+            }),
+            newest: watch::Sender::new(newest),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that something happened, at a time in ms since 1970.
+    pub fn add(&self, at_ms: u64, event: Event) {
+        let mut kept = self.lock();
+        kept.newest += 1;
+        let record = Record {
+            seq: kept.newest,
+            at_ms,
+            event,
+        };
+        kept.records.push_back(record);
+        if kept.records.len() > KEPT {
+            kept.records.pop_front();
+        }
+        let Kept { records, file, .. } = &mut *kept;
+        if let Some(log) = file
+            && let Err(error) = log.append(records)
+        {
+            say_lost(&log.path, &error);
+            *file = None;
+        }
+        self.newest.send_replace(kept.newest);
+    }
+
+    /// Up to `limit` of the events after this number, oldest first.
+    #[must_use]
+    pub fn after(&self, seq: u64, limit: usize) -> Vec<Record> {
+        let kept = self.lock();
+        let from = kept.records.partition_point(|record| record.seq <= seq);
+        kept.records.range(from..).take(limit).cloned().collect()
+    }
+
+    /// The number of the newest event, for those who wait for the next; 0 before the first.
+    #[must_use]
+    pub fn newest(&self) -> watch::Receiver<u64> {
+        self.newest.subscribe()
+    }
+}
+
+fn say_lost(path: &Path, error: &io::Error) {
+    tracing::warn!(
+        %error, path = %path.display(),
+        "events are not kept in a file: what `phos-ft events` and the page show begins anew with the next sidecar. Make room, or \
+         make the run directory writable"
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(journal: &Journal, after: u64) -> Vec<(u64, String)> {
+        (journal.after(after, usize::MAX).iter())
+            .map(|record| (record.seq, record.event.name()))
+            .collect()
+    }
+
+    #[test]
+    fn the_next_one_goes_on_where_the_last_one_ended() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("events.jsonl");
+        let first = Journal::open(&path);
+        first.add(1, Event::JobFound);
+        first.add(2, Event::Protected);
+        drop(first);
+        // A line that was cut off, and one that is of no event.
+        let mut text = std::fs::read_to_string(&path).unwrap();
+        text.push_str("{\"seq\":9,\"at_ms\":1,\"event\":\"unheard-of\"}\n{\"seq\":3,\"at");
+        std::fs::write(&path, text).unwrap();
+        let second = Journal::open(&path);
+        second.add(3, Event::Possible);
+        let expected = ["job-found", "protected", "possible"];
+        let expected: Vec<_> = (1..).zip(expected.map(str::to_owned)).collect();
+        assert_eq!(names(&second, 0), expected);
+        assert_eq!(names(&Journal::open(&path), 1), expected[1..]);
+    }
+
+    #[test]
+    fn only_so_many_are_kept_in_memory_and_in_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("events.jsonl");
+        let journal = Journal::open(&path);
+        for at in 0..3 * KEPT as u64 {
+            journal.add(at, Event::Possible);
+        }
+        let kept = journal.after(0, usize::MAX);
+        assert_eq!(kept.len(), KEPT);
+        assert_eq!(kept.last().unwrap().seq, 3 * KEPT as u64);
+        assert_eq!(*journal.newest().borrow(), 3 * KEPT as u64);
+        let lines = std::fs::read_to_string(&path).unwrap().lines().count();
+        assert!((KEPT..=2 * KEPT).contains(&lines), "{lines}");
+        drop(journal);
+        assert_eq!(Journal::open(&path).after(0, usize::MAX), kept);
+    }
+
+    #[test]
+    fn without_a_file_it_goes_on_in_memory() {
+        let journal = Journal::open(Path::new("/proc/self/no/such/directory"));
+        journal.add(5, Event::JobFound);
+        assert_eq!(names(&journal, 0), [(1, "job-found".to_owned())]);
+    }
+
+    #[test]
+    fn those_who_wait_hear_of_the_next_one() {
+        let journal = Journal::default();
+        let mut newest = journal.newest();
+        assert!(!newest.has_changed().unwrap());
+        journal.add(1, Event::JobFound);
+        assert!(newest.has_changed().unwrap());
+        assert_eq!(*newest.borrow_and_update(), 1);
+    }
+}

@@ -1,0 +1,16 @@
+//! What a sidecar says of itself: what is the case now, and what happened.
+//!
+//! | module | its reason to change |
+//! |---|---|
+//! | [`status`] | what is the case now |
+//! | [`event`] | what can happen, with the names under which programs know it |
+//! | [`journal`] | how much of what happened is kept, and how others learn of it |
+//! | [`work`] | how far long work is |
+//!
+//! The engine writes all of it and reads none: what people and machines see is made of this by `observe`, by the control socket and
+//! by the command line. Nobody who looks can hold the engine up.
+
+pub mod event;
+pub mod journal;
+pub mod status;
+pub mod work;
