@@ -8,7 +8,7 @@ export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
 # One after another: they share the target directory.
 .NOTPARALLEL:
-.PHONY: help setup build programs demo demo-compose test slowest all lint-sources unit slow e2e docker images figures dist dist-check lint fmt ptx bench bench-storage fuzz mutants gpubundle advisories clean
+.PHONY: help setup build programs demo demo-compose test slowest all lint-sources unit slow e2e screenshots docker images figures dist dist-check lint fmt ptx bench bench-storage fuzz mutants gpubundle advisories clean
 
 help: ## this list
 	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -45,7 +45,7 @@ demo-compose: ## the same in containers, with an S3 server and the loss of a nod
 LINTING = RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__
 
 test: setup ## everything that CI checks
-	scripts/beside.sh scripts/image-bases.sh -- env $(LINTING) $(MAKE) lint-sources programs
+	scripts/beside.sh scripts/while-building.sh -- env $(LINTING) $(MAKE) lint-sources programs
 	$(LINTING) $(MAKE) all slowest
 
 slowest: ## how long the tests took that ran last, and the slowest twenty
@@ -70,6 +70,7 @@ lint-sources: # all of that but clippy
 	scripts/mutants.sh --check
 
 all: images ## unit, slow, e2e and docker in one pool, which takes half the time (as root)
+	scripts/browser.sh
 	scripts/kernel-test.sh
 	scripts/criu-check.sh
 	scripts/in-memory.sh scripts/with-s3.sh $(CARGO) nextest run --workspace --locked --profile all
@@ -83,8 +84,14 @@ slow: programs ## 10,000 seeds of the storage simulation, 300 SIGKILLs against t
 	scripts/in-memory.sh scripts/with-s3.sh $(CARGO) nextest run --workspace --locked --profile slow
 
 e2e: programs ## end-to-end tests with CRIU on the simulated GPU (as root)
+	scripts/browser.sh
 	scripts/criu-check.sh
 	scripts/in-memory.sh scripts/with-s3.sh $(CARGO) nextest run --workspace --locked --profile e2e
+
+screenshots: programs ## pictures of the page in docs/screenshots, taken of a job on the simulated GPU (as root)
+	scripts/browser.sh
+	mkdir -p docs/screenshots
+	PHOS_SCREENSHOTS=$(CURDIR)/docs/screenshots scripts/in-memory.sh $(CARGO) nextest run --locked -p phos-integration-tests --profile e2e -E 'test(/^page::/)'
 
 docker: images ## end-to-end tests with docker compose, and its demo (as root)
 	$(CARGO) nextest run --workspace --locked --profile docker

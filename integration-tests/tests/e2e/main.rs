@@ -19,6 +19,7 @@ mod moving;
 mod newcomer;
 mod nodes;
 mod observe;
+mod page;
 mod preemption;
 mod ranks;
 mod refusals;
