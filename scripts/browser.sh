@@ -3,7 +3,13 @@
 # (Ubuntu's is a snap), that test is left out, and says so.
 set -euo pipefail
 command -v chromium >/dev/null && command -v chromedriver >/dev/null && exit 0
-candidate=$(apt-cache policy chromium-driver 2>/dev/null | sed -n 's/^ *Candidate: *//p')
+candidate() { apt-cache policy chromium-driver 2>/dev/null | sed -n 's/^ *Candidate: *//p'; }
+candidate=$(candidate)
+# A machine that has just been set up may know of no packages at all.
+if [[ -z $candidate && $EUID -eq 0 ]]; then
+    apt-get update -qq
+    candidate=$(candidate)
+fi
 if [[ -z $candidate || $candidate == '(none)' || $candidate == *snap* ]]; then
     echo "browser: this distribution packages no Chromium; the test of the page is left out" >&2
     exit 0
