@@ -1,6 +1,7 @@
 //! The driver's functions, by `dlopen` and `dlsym`.
 
 use std::ffi::{CStr, c_void};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::OnceLock;
 
 /// A function that a stream calls on the host.
@@ -10,10 +11,55 @@ type AllocHost = unsafe extern "C" fn(*mut *mut c_void, usize, u32) -> u32;
 type ToHost = unsafe extern "C" fn(*mut c_void, u64, usize, *mut c_void) -> u32;
 type ToDevice = unsafe extern "C" fn(u64, *const c_void, usize, *mut c_void) -> u32;
 type CallHost = unsafe extern "C" fn(*mut c_void, HostFunction, *mut c_void) -> u32;
+type OnDevice = unsafe extern "C" fn(u64, u64, usize, *mut c_void) -> u32;
+type GetDevice = unsafe extern "C" fn(*mut i32) -> u32;
+type Granularity = unsafe extern "C" fn(*mut usize, *const Properties, u32) -> u32;
+type Create = unsafe extern "C" fn(*mut u64, usize, *const Properties, u64) -> u32;
+type Reserve = unsafe extern "C" fn(*mut u64, usize, usize, u64, u64) -> u32;
+type Map = unsafe extern "C" fn(u64, usize, usize, u64, u64) -> u32;
+type SetAccess = unsafe extern "C" fn(u64, usize, *const Access, usize) -> u32;
+type Export = unsafe extern "C" fn(*mut RawFd, u64, u32, u64) -> u32;
+type Import = unsafe extern "C" fn(*mut u64, *mut c_void, u32) -> u32;
 type IsCapturing = unsafe extern "C" fn(*mut c_void, *mut i32) -> u32;
+
+/// `CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR`.
+const DESCRIPTOR: u32 = 1;
+
+/// `CUmemLocation`, of a device.
+#[repr(C)]
+struct Location {
+    kind: u32,
+    id: i32,
+}
+
+/// `CUmemAllocationProp`.
+#[repr(C)]
+struct Properties {
+    kind: u32,
+    handle_types: u32,
+    location: Location,
+    windows: *const c_void,
+    flags: [u8; 8],
+}
+
+/// `CUmemAccessDesc`.
+#[repr(C)]
+struct Access {
+    location: Location,
+    flags: u32,
+}
 
 /// What is used of the driver.
 pub struct Driver {
+    on_device: OnDevice,
+    get_device: GetDevice,
+    granularity: Granularity,
+    create: Create,
+    reserve: Reserve,
+    map: Map,
+    set_access: SetAccess,
+    export: Export,
+    import: Import,
     alloc_host: AllocHost,
     to_host: ToHost,
     to_device: ToDevice,
@@ -41,6 +87,21 @@ fn load() -> Option<Driver> {
     // SAFETY: the addresses are those of the driver's functions of these names, whose C signatures stand above.
     unsafe {
         Some(Driver {
+            on_device: std::mem::transmute::<*mut c_void, OnDevice>(find(c"cuMemcpyDtoDAsync_v2")?),
+            get_device: std::mem::transmute::<*mut c_void, GetDevice>(find(c"cuCtxGetDevice")?),
+            granularity: std::mem::transmute::<*mut c_void, Granularity>(find(
+                c"cuMemGetAllocationGranularity",
+            )?),
+            create: std::mem::transmute::<*mut c_void, Create>(find(c"cuMemCreate")?),
+            reserve: std::mem::transmute::<*mut c_void, Reserve>(find(c"cuMemAddressReserve")?),
+            map: std::mem::transmute::<*mut c_void, Map>(find(c"cuMemMap")?),
+            set_access: std::mem::transmute::<*mut c_void, SetAccess>(find(c"cuMemSetAccess")?),
+            export: std::mem::transmute::<*mut c_void, Export>(find(
+                c"cuMemExportToShareableHandle",
+            )?),
+            import: std::mem::transmute::<*mut c_void, Import>(find(
+                c"cuMemImportFromShareableHandle",
+            )?),
             alloc_host: std::mem::transmute::<*mut c_void, AllocHost>(find(c"cuMemHostAlloc")?),
             to_host: std::mem::transmute::<*mut c_void, ToHost>(find(c"cuMemcpyDtoHAsync_v2")?),
             to_device: std::mem::transmute::<*mut c_void, ToDevice>(find(c"cuMemcpyHtoDAsync_v2")?),
@@ -59,6 +120,79 @@ impl Driver {
         // SAFETY: writes one pointer.
         let result = unsafe { (self.alloc_host)(&raw mut at, bytes, 0) };
         (result == 0).then_some(at)
+    }
+
+    /// Copies from one place on a device to another, which may be memory of another rank, in the stream.
+    pub fn copy(&self, to: u64, from: u64, bytes: usize, stream: *mut c_void) -> bool {
+        // SAFETY: memory that is nobody else's until the stream has come that far.
+        unsafe { (self.on_device)(to, from, bytes, stream) == 0 }
+    }
+
+    /// New memory of at least so many bytes that other ranks may map: its address and a descriptor of it.
+    pub fn shareable(&self, bytes: usize) -> Option<(u64, OwnedFd)> {
+        let properties = Properties {
+            kind: 1,
+            handle_types: DESCRIPTOR,
+            location: self.here()?,
+            windows: std::ptr::null(),
+            flags: [0; 8],
+        };
+        let size = self.rounded(bytes, &properties)?;
+        let (mut handle, mut fd) = (0, -1);
+        // SAFETY: each writes one value; the properties are as the driver's header has them.
+        let made = unsafe {
+            (self.create)(&raw mut handle, size, &raw const properties, 0) == 0
+                && (self.export)(&raw mut fd, handle, DESCRIPTOR, 0) == 0
+        };
+        let at = made.then(|| self.mapped(handle, size))??;
+        // SAFETY: the driver made it for the caller.
+        Some((at, unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    /// Memory of another rank, of so many bytes: where it is mapped here.
+    pub fn of_peer(&self, fd: BorrowedFd<'_>, bytes: usize) -> Option<u64> {
+        let properties = Properties {
+            kind: 1,
+            handle_types: DESCRIPTOR,
+            location: self.here()?,
+            windows: std::ptr::null(),
+            flags: [0; 8],
+        };
+        let size = self.rounded(bytes, &properties)?;
+        let mut handle = 0;
+        let number = fd.as_raw_fd() as usize as *mut c_void;
+        // SAFETY: writes one value; a descriptor that is open.
+        let imported = unsafe { (self.import)(&raw mut handle, number, DESCRIPTOR) == 0 };
+        imported.then(|| self.mapped(handle, size))?
+    }
+
+    fn here(&self) -> Option<Location> {
+        let mut id = 0;
+        // SAFETY: writes one integer.
+        let found = unsafe { (self.get_device)(&raw mut id) == 0 };
+        found.then_some(Location { kind: 1, id })
+    }
+
+    fn rounded(&self, bytes: usize, properties: &Properties) -> Option<usize> {
+        let mut granularity = 0;
+        // SAFETY: writes one number.
+        let found = unsafe { (self.granularity)(&raw mut granularity, properties, 0) == 0 };
+        found.then(|| bytes.next_multiple_of(granularity))
+    }
+
+    fn mapped(&self, handle: u64, size: usize) -> Option<u64> {
+        let access = Access {
+            location: self.here()?,
+            flags: 3,
+        };
+        let mut at = 0;
+        // SAFETY: a reservation that is as large as the memory, and nobody else's.
+        let done = unsafe {
+            (self.reserve)(&raw mut at, size, 0, 0, 0) == 0
+                && (self.map)(at, size, 0, handle, 0) == 0
+                && (self.set_access)(at, size, &raw const access, 1) == 0
+        };
+        done.then_some(at)
     }
 
     /// Copies to page-locked memory, in the stream.

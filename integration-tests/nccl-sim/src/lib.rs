@@ -4,14 +4,15 @@
 //! | module | its reason to change |
 //! |---|---|
 //! | [`shared`] | what ranks of a communicator share, and how they take turns at it |
+//! | [`peers`] | the memory and the connections by which ranks reach each other |
 //! | [`work`] | what runs in a stream |
 //! | [`driver`] | the driver, reached as NCCL reaches it: by `dlopen` and `dlsym` |
 //!
-//! What it does not imitate: memory that ranks export to each other, proxies and watchdogs, connections. `phos-trainer
-//! --communicator` has those.
+//! A group has at most one message from a rank to another. What it does not imitate: the monitor of NCCL's ranks (RAS), which phos-ft turns off, and PyTorch's watchdog, which `phos-trainer --beside` stands for.
 #![allow(non_snake_case)]
 
 mod driver;
+mod peers;
 mod shared;
 mod work;
 
@@ -20,6 +21,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use peers::{Offer, Peers};
 use shared::{MAX_BYTES, Shared};
 use work::{Kind, Operation};
 
@@ -44,6 +46,7 @@ pub struct UniqueId([u8; 128]);
 #[derive(Debug)]
 pub struct Communicator {
     shared: Arc<Shared>,
+    peers: Peers,
     /// Buffers of operations that have ended.
     buffers: Arc<Mutex<Vec<usize>>>,
     splits: AtomicU64,
@@ -81,7 +84,7 @@ fn launch(mut waiting: Vec<Enqueued>) -> c_int {
         // SAFETY: a handle that `make` gave out and that was not destroyed, as the caller promises.
         let of = unsafe { &*communicator };
         let operations = now.into_iter().map(|e| e.operation).collect();
-        if !work::enqueue(&of.shared, &of.buffers, stream, operations) {
+        if !work::enqueue(of, stream, operations) {
             return SYSTEM_ERROR;
         }
     }
@@ -124,21 +127,27 @@ fn message(
     }
 }
 
+fn join(name: &str, rank: u32, ranks: u32) -> std::io::Result<Communicator> {
+    let driver = driver::get().ok_or_else(|| std::io::Error::other("there is no driver"))?;
+    let (offer, port) = Offer::new(driver, name, rank)?;
+    let shared = Shared::join(name, rank, ranks, port)?;
+    let peers = offer.taken(driver, &shared)?;
+    // As many as there may be at first: during a capture none can be made.
+    let new = || driver.alloc_host(MAX_BYTES).map(|at| at as usize);
+    let buffers = (0..BUFFERS).filter_map(|_| new()).collect();
+    Ok(Communicator {
+        shared: Arc::new(shared),
+        peers,
+        buffers: Arc::new(Mutex::new(buffers)),
+        splits: AtomicU64::new(0),
+    })
+}
+
 fn make(name: &str, rank: u32, ranks: u32, at: *mut *mut Communicator) -> c_int {
-    match Shared::join(name, rank, ranks) {
-        Ok(shared) => {
-            // As many as there may be at first: during a capture none can be made.
-            let buffers = driver::get().map_or_else(Vec::new, |driver| {
-                let new = || driver.alloc_host(MAX_BYTES).map(|at| at as usize);
-                (0..BUFFERS).filter_map(|_| new()).collect()
-            });
-            let made = Box::new(Communicator {
-                shared: Arc::new(shared),
-                buffers: Arc::new(Mutex::new(buffers)),
-                splits: AtomicU64::new(0),
-            });
+    match join(name, rank, ranks) {
+        Ok(made) => {
             // SAFETY: the caller's place for the handle.
-            unsafe { at.write(Box::into_raw(made)) };
+            unsafe { at.write(Box::into_raw(Box::new(made))) };
             SUCCESS
         }
         Err(error) => {

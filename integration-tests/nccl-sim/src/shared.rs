@@ -5,9 +5,10 @@
 //!           joined, left
 //!           arrived[16], departed[16]     collectives that a rank has brought its part of, and is done with
 //!           split[16], choice[16]         the number of the split that a rank has chosen for, and its choice
-//!           sent[16][16], received[16][16]
+//!           sent[16][16], posted[16][16], received[16][16]
+//!                                         messages that lie in the receiver's memory, that it waits for, that it has taken
+//!           port[16]                      of each rank's end of the ring
 //! 64 KiB  part[2][16]                     of every second collective, 64 KiB for each rank
-//! …       message[16][16]                 64 KiB from each rank to each
 //! ```
 
 use std::ffi::c_void;
@@ -25,7 +26,7 @@ pub const RANKS: usize = 16;
 pub const MAX_BYTES: usize = 64 << 10;
 const COUNTERS: usize = 64 << 10;
 const PARTS: usize = 2 * RANKS * MAX_BYTES;
-const SIZE: usize = COUNTERS + PARTS + RANKS * RANKS * MAX_BYTES;
+const SIZE: usize = COUNTERS + PARTS;
 
 /// How long ranks wait for each other to join.
 const JOIN: Duration = Duration::from_secs(120);
@@ -39,7 +40,9 @@ const DEPARTED: usize = ARRIVED + RANKS;
 const SPLIT: usize = DEPARTED + RANKS;
 const CHOICE: usize = SPLIT + RANKS;
 const SENT: usize = CHOICE + RANKS;
-const RECEIVED: usize = SENT + RANKS * RANKS;
+const POSTED: usize = SENT + RANKS * RANKS;
+const RECEIVED: usize = POSTED + RANKS * RANKS;
+const PORT: usize = RECEIVED + RANKS * RANKS;
 
 /// The file, as one rank has it mapped.
 #[derive(Debug)]
@@ -63,11 +66,11 @@ fn path(name: &str) -> PathBuf {
 }
 
 impl Shared {
-    /// Joins the ranks, and waits for all of them.
+    /// Joins the ranks, of whose ring this one has that port, and waits for all of them.
     ///
     /// # Errors
     /// When the file cannot be had, or somebody does not come.
-    pub fn join(name: &str, rank: u32, ranks: u32) -> io::Result<Self> {
+    pub fn join(name: &str, rank: u32, ranks: u32, port: u16) -> io::Result<Self> {
         if ranks as usize > RANKS {
             return Err(io::Error::other("too many ranks"));
         }
@@ -96,6 +99,9 @@ impl Shared {
             rank,
             ranks,
         };
+        shared
+            .counter(PORT + rank as usize)
+            .store(port.into(), Ordering::SeqCst);
         shared.counter(JOINED).fetch_add(1, Ordering::SeqCst);
         let begun = Instant::now();
         while shared.counter(JOINED).load(Ordering::SeqCst) < u64::from(ranks) {
@@ -159,6 +165,16 @@ impl Shared {
         self.counter(DEPARTED + rank as usize)
     }
 
+    /// The port of a rank's end of the ring.
+    pub fn port(&self, rank: u32) -> u16 {
+        self.counter(PORT + rank as usize).load(Ordering::SeqCst) as u16
+    }
+
+    /// Messages that a rank waits for, or has taken.
+    pub fn posted(&self, from: u32, to: u32) -> &AtomicU64 {
+        self.counter(POSTED + from as usize * RANKS + to as usize)
+    }
+
     /// Messages that one rank has put in place for another.
     pub fn sent(&self, from: u32, to: u32) -> &AtomicU64 {
         self.counter(SENT + from as usize * RANKS + to as usize)
@@ -175,14 +191,6 @@ impl Shared {
         self.at
             .cast::<u8>()
             .wrapping_add(COUNTERS + index * MAX_BYTES)
-    }
-
-    /// Where a message is.
-    pub fn message(&self, from: u32, to: u32) -> *mut u8 {
-        let index = from as usize * RANKS + to as usize;
-        self.at
-            .cast::<u8>()
-            .wrapping_add(COUNTERS + PARTS + index * MAX_BYTES)
     }
 }
 

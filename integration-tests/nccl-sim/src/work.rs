@@ -1,12 +1,12 @@
-//! What runs in a stream: each part is copied to the host, a host function meets the other ranks, and the result is copied back. The
-//! function stands for a kernel that spins until its peers have come.
+//! What runs in a stream: each part of a collective is copied to the host, a host function meets the other ranks, and the result is copied back;
+//! messages go from device to device. The functions stand for kernels that spin until their peers have come.
 
 use std::ffi::c_void;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 use crate::shared::{LOOK, MAX_BYTES, Shared};
-use crate::{driver, lock};
+use crate::{Communicator, driver, lock};
 
 /// What a rank does.
 #[derive(Debug, Clone, Copy)]
@@ -32,6 +32,7 @@ pub struct Operation {
 struct Work {
     shared: Arc<Shared>,
     buffers: Arc<Mutex<Vec<usize>>>,
+    /// Each with the buffer of a collective's part; messages have none.
     operations: Vec<(Operation, *mut u8)>,
 }
 
@@ -39,63 +40,134 @@ struct Work {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Waits,
-    /// Its part is in place: which collective or message it is.
+    /// Its part is in place: which collective it is.
     Placed(u64),
     Done,
 }
 
 /// Enqueues operations. False: the driver refuses.
-pub fn enqueue(
-    shared: &Arc<Shared>,
-    buffers: &Arc<Mutex<Vec<usize>>>,
-    stream: *mut c_void,
-    operations: Vec<Operation>,
-) -> bool {
+///
+/// Messages are copied from device to device, into the memory of the receiver: first the stream waits until their places there are
+/// free, then they are copied, then it waits for those that are to come, and copies them away.
+pub fn enqueue(of: &Communicator, stream: *mut c_void, operations: Vec<Operation>) -> bool {
     let Some(driver) = driver::get() else {
         return false;
     };
+    if has_two_for_one_place(&operations) {
+        return false;
+    }
     let mut with_buffers = Vec::new();
     for operation in operations {
-        let known = lock(buffers).pop().map(|at| at as *mut c_void);
-        let Some(buffer) = known.or_else(|| driver.alloc_host(MAX_BYTES)) else {
+        let buffer = match operation.kind {
+            Kind::AllReduce => {
+                let known = lock(&of.buffers).pop().map(|at| at as *mut c_void);
+                known.or_else(|| driver.alloc_host(MAX_BYTES))
+            }
+            Kind::Send(_) | Kind::Receive(_) => Some(std::ptr::null_mut()),
+        };
+        let Some(buffer) = buffer else {
             return false;
         };
         with_buffers.push((operation, buffer.cast::<u8>()));
     }
-    let outgoing = |(operation, buffer): &(Operation, *mut u8)| {
-        operation.from == 0
-            || driver.to_host(buffer.cast(), operation.from, operation.bytes, stream)
+    let outgoing = |(operation, buffer): &(Operation, *mut u8)| match operation.kind {
+        Kind::AllReduce => driver.to_host(buffer.cast(), operation.from, operation.bytes, stream),
+        Kind::Send(to) => (of.peers.to(to))
+            .is_some_and(|place| driver.copy(place, operation.from, operation.bytes, stream)),
+        Kind::Receive(_) => true,
     };
-    let incoming = |(operation, buffer): &(Operation, *mut u8)| {
-        operation.to == 0 || driver.to_device(operation.to, buffer.cast(), operation.bytes, stream)
+    let incoming = |(operation, buffer): &(Operation, *mut u8)| match operation.kind {
+        Kind::AllReduce => driver.to_device(operation.to, buffer.cast(), operation.bytes, stream),
+        Kind::Send(_) => true,
+        Kind::Receive(from) => {
+            let place = of.peers.from(from);
+            driver.copy(operation.to, place, operation.bytes, stream)
+        }
     };
     let copies = with_buffers.clone();
     let work = Box::into_raw(Box::new(Work {
-        shared: Arc::clone(shared),
-        buffers: Arc::clone(buffers),
+        shared: Arc::clone(&of.shared),
+        buffers: Arc::clone(&of.buffers),
         operations: with_buffers,
     }));
-    copies.iter().all(outgoing)
+    driver.call(stream, wait_for_places, work.cast())
+        && copies.iter().all(outgoing)
         && driver.call(stream, run, work.cast())
         && copies.iter().all(incoming)
+        && driver.call(stream, say_taken, work.cast())
         // What is captured runs again with every launch, so it stays.
         && (driver.is_capturing(stream) || driver.call(stream, forget, work.cast()))
+}
+
+/// Whether two messages of these would need the same place, of which there is one for each pair of ranks.
+fn has_two_for_one_place(operations: &[Operation]) -> bool {
+    let place = |operation: &Operation| match operation.kind {
+        Kind::AllReduce => None,
+        Kind::Send(to) => Some((true, to)),
+        Kind::Receive(from) => Some((false, from)),
+    };
+    let mut places: Vec<_> = operations.iter().filter_map(place).collect();
+    let all = places.len();
+    places.sort_unstable();
+    places.dedup();
+    places.len() < all
 }
 
 unsafe extern "C" fn forget(work: *mut c_void) {
     // SAFETY: made in `enqueue`; the stream has come to its end, and calls this once.
     let work = unsafe { Box::from_raw(work.cast::<Work>()) };
     let free = work.operations.iter().map(|(_, buffer)| *buffer as usize);
-    lock(&work.buffers).extend(free);
+    lock(&work.buffers).extend(free.filter(|buffer| *buffer != 0));
+}
+
+/// What was sent before to the same ranks has been taken.
+unsafe extern "C" fn wait_for_places(work: *mut c_void) {
+    // SAFETY: made in `enqueue`, and there until `forget`.
+    let work = unsafe { &*work.cast::<Work>() };
+    let (shared, order) = (&work.shared, Ordering::SeqCst);
+    let is_free = |operation: &Operation| match operation.kind {
+        Kind::Send(to) => {
+            let sent = shared.sent(shared.rank, to).load(order);
+            shared.received(shared.rank, to).load(order) >= sent
+        }
+        Kind::AllReduce | Kind::Receive(_) => true,
+    };
+    while !work
+        .operations
+        .iter()
+        .all(|(operation, _)| is_free(operation))
+    {
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// What was received is where it is to be: its place is free.
+unsafe extern "C" fn say_taken(work: *mut c_void) {
+    // SAFETY: as above.
+    let work = unsafe { &*work.cast::<Work>() };
+    for (operation, _) in &work.operations {
+        if let Kind::Receive(from) = operation.kind {
+            let taken = work.shared.received(from, work.shared.rank);
+            taken.fetch_add(1, Ordering::SeqCst);
+        }
+    }
 }
 
 unsafe extern "C" fn run(work: *mut c_void) {
-    // SAFETY: made in `enqueue`, and there until `forget`.
+    // SAFETY: as above.
     let work = unsafe { &*work.cast::<Work>() };
+    let (shared, order) = (&work.shared, Ordering::SeqCst);
+    for (operation, _) in &work.operations {
+        match operation.kind {
+            Kind::Send(to) => shared.sent(shared.rank, to).fetch_add(1, order),
+            Kind::Receive(from) => shared.posted(from, shared.rank).fetch_add(1, order),
+            Kind::AllReduce => 0,
+        };
+    }
     let mut stages = vec![Stage::Waits; work.operations.len()];
     loop {
         for (stage, (operation, buffer)) in stages.iter_mut().zip(&work.operations) {
-            *stage = go_on(&work.shared, *stage, operation, *buffer);
+            *stage = go_on(shared, *stage, operation, *buffer);
         }
         if stages.iter().all(|stage| *stage == Stage::Done) {
             return;
@@ -106,6 +178,7 @@ unsafe extern "C" fn run(work: *mut c_void) {
 
 fn go_on(shared: &Shared, stage: Stage, operation: &Operation, buffer: *mut u8) -> Stage {
     let (me, order) = (shared.rank, Ordering::SeqCst);
+    let done_if = |is_done| if is_done { Stage::Done } else { stage };
     match (operation.kind, stage) {
         (_, Stage::Done) => Stage::Done,
         (Kind::AllReduce, Stage::Waits) => {
@@ -126,29 +199,14 @@ fn go_on(shared: &Shared, stage: Stage, operation: &Operation, buffer: *mut u8) 
             shared.departed(me).store(number + 1, order);
             Stage::Done
         }
-        (Kind::Send(to), Stage::Waits) => {
-            let number = shared.sent(me, to).load(order);
-            if shared.received(me, to).load(order) < number {
-                return Stage::Waits;
-            }
-            copy(buffer, shared.message(me, to), operation.bytes);
-            shared.sent(me, to).store(number + 1, order);
-            Stage::Placed(number)
-        }
-        (Kind::Send(to), Stage::Placed(number)) => {
-            match shared.received(me, to).load(order) > number {
-                true => Stage::Done,
-                false => stage,
-            }
+        // As a large message of NCCL's, it ends when the other one waits for it.
+        (Kind::Send(to), _) => {
+            let sent = shared.sent(me, to).load(order);
+            done_if(shared.posted(me, to).load(order) >= sent)
         }
         (Kind::Receive(from), _) => {
-            let number = shared.received(from, me).load(order);
-            if shared.sent(from, me).load(order) <= number {
-                return Stage::Waits;
-            }
-            copy(shared.message(from, me), buffer, operation.bytes);
-            shared.received(from, me).store(number + 1, order);
-            Stage::Done
+            let posted = shared.posted(from, me).load(order);
+            done_if(shared.sent(from, me).load(order) >= posted)
         }
     }
 }

@@ -1,35 +1,70 @@
 //! `make demo`: the main job, shown. A training run under phos-ft, checkpoints, kill -9, node loss,
 //! resume, and the proof that its loss trace is that of an undisturbed run, bit for bit.
+//!
+//! `make demo-ranks`: the same with four ranks that meet on the simulated GPU in each step, through what looks like NCCL; one of
+//! them is killed.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use phos_integration_tests::{Gpu, JobSpec, LossTrace, World, kill_all, wait_for};
+use phos_integration_tests::{Gpu, JobSpec, LossTrace, World, bin_dir, kill_all, wait_for};
 
 const LIMIT: Duration = Duration::from_secs(90);
 
+/// How many ranks `--ranks` asks for; one without it.
+fn ranks() -> Result<usize> {
+    let mut args = std::env::args().skip(1);
+    let ranks = match (args.next().as_deref(), args.next()) {
+        (None, _) => 1,
+        (Some("--ranks"), Some(ranks)) => ranks.parse().context("--ranks takes a number")?,
+        _ => bail!("usage: phos-demo [--ranks N]"),
+    };
+    ensure!((1..=16).contains(&ranks), "--ranks is from 1 to 16");
+    Ok(ranks)
+}
+
+/// What makes ranks of the trainer that meet in each step.
+fn as_ranks(spec: &JobSpec, ranks: usize) -> JobSpec {
+    let others = (ranks - 1).to_string();
+    let nccl = bin_dir().join("libphos_nccl_sim.so");
+    let nccl = nccl.display().to_string();
+    spec.with_trainer(&["--rank-processes", &others, "--nccl", &nccl])
+        .with_env("SIM_NCCL_TCP", "1")
+}
+
 fn main() -> Result<()> {
     let start = Instant::now();
-    let mut world = World::new(|dir| Gpu::detect(dir, 1, 512))?;
+    let ranks = ranks()?;
+    let mut world = match ranks {
+        1 => World::new(|dir| Gpu::detect(dir, 1, 512))?,
+        // NCCL wants a GPU for each rank, and this is to be seen everywhere.
+        _ => World::simulated(1, 1024)?,
+    };
     if let Ok(store) = std::env::var("PHOS_DEMO_STORE") {
         world.store = store;
     }
     let spec = JobSpec {
-        steps: 1500,
+        // Ranks take turns at the processors, so that their checkpoints take longer.
+        steps: if ranks == 1 { 1500 } else { 4000 },
         trainer: [
             "--step-ms",
             "15",
             "--ballast-mib",
             "64",
             "--workers",
-            "2",
+            // Beside ranks there would be too many of them to tell which process is a rank.
+            if ranks == 1 { "2" } else { "0" },
             "--scratch",
         ]
         .map(str::to_owned)
         .to_vec(),
         interval: "2s".to_owned(),
         ..JobSpec::default()
+    };
+    let spec = match ranks {
+        1 => spec,
+        _ => as_ranks(&spec, ranks),
     };
     say(start, &format!("phos-ft demo on {}", world.gpu.name()));
     say(
@@ -53,8 +88,16 @@ fn main() -> Result<()> {
 
     let trainer = world.tree().job;
     let at = last_step(&world.log());
-    say(start, &format!("3. kill -9 of the trainer at step {at}"));
-    kill_all(&trainer);
+    if ranks == 1 {
+        say(start, &format!("3. kill -9 of the trainer at step {at}"));
+        kill_all(&trainer);
+    } else {
+        say(
+            start,
+            &format!("3. kill -9 of one of {ranks} ranks at step {at}"),
+        );
+        kill_all(&trainer[trainer.len() - 1..]);
+    }
     let resumed_crash = wait_resumed(&world, &trainer, at)?;
     say(
         start,
