@@ -8,7 +8,7 @@ export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
 # One after another: they share the target directory.
 .NOTPARALLEL:
-.PHONY: help setup build programs demo demo-compose test slowest all lint-sources unit slow e2e screenshots docker images figures dist dist-check lint fmt ptx bench bench-storage fuzz mutants gpubundle advisories clean
+.PHONY: help setup build programs demo demo-ranks demo-compose test slowest all lint-sources unit slow e2e screenshots docker images figures dist dist-check lint fmt ptx bench bench-storage fuzz mutants gpubundle advisories clean
 
 help: ## this list
 	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -33,6 +33,11 @@ demo: ## train, checkpoint, kill, lose the node, resume: needs root, no GPU
 	scripts/setup.sh --demo
 	$(MAKE) build
 	$(CARGO_TARGET_DIR)/debug/phos-demo
+
+demo-ranks: ## the same with four ranks that meet on the (simulated) GPU in each step; one of them is killed
+	scripts/setup.sh --demo
+	$(MAKE) build
+	$(CARGO_TARGET_DIR)/debug/phos-demo --ranks 4
 
 demo-compose: ## the same in containers, with an S3 server and the loss of a node: needs root, no GPU
 	scripts/setup.sh --demo-compose

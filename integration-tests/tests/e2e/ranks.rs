@@ -30,11 +30,12 @@ fn of(ranks: usize) -> JobSpec {
     }
 }
 
-/// Checkpoints one after another, without a pause; none fails.
+/// Checkpoints one after another, without a pause; none fails. The ranks are connected, too.
 #[test]
 fn twenty_checkpoints_of_ranks_that_never_pause() -> Result<()> {
     let world = World::simulated(1, 256)?;
-    disturbed(&world, &ranks(), |world, phos| {
+    let spec = ranks().with_env("SIM_NCCL_TCP", "1");
+    disturbed(&world, &spec, |world, phos| {
         wait_step(world, phos, 5)?;
         for number in 0..20 {
             let taken = world
@@ -90,7 +91,10 @@ fn a_rank_that_stands_still_for_a_while() -> Result<()> {
 #[test]
 fn a_rank_that_is_a_hundred_times_slower() -> Result<()> {
     let world = World::simulated(1, 256)?;
-    let spec = ranks().with_trainer(&["--late-ms", "200"]);
+    // Others queue eight of its steps before they wait: so much a checkpoint has to wait for, too.
+    let spec = ranks()
+        .with_trainer(&["--late-ms", "200"])
+        .with_phos(&["--hold-limit", "4s"]);
     disturbed(&world, &spec, |world, phos| {
         wait_step(world, phos, 5)?;
         for number in 0..3 {
