@@ -10,6 +10,10 @@ if [[ -z $candidate && $EUID -eq 0 ]]; then
     apt-get update -qq
     candidate=$(candidate)
 fi
+if [[ -z $candidate ]] && grep -qx 'ID=debian' /etc/os-release; then
+    echo "browser: no package chromium-driver is known here: run \`apt-get update\` as root" >&2
+    exit 1
+fi
 if [[ -z $candidate || $candidate == '(none)' || $candidate == *snap* ]]; then
     echo "browser: this distribution packages no Chromium; the test of the page is left out" >&2
     exit 0

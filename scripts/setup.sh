@@ -177,12 +177,16 @@ if ! command -v prometheus >/dev/null || ! command -v promtool >/dev/null; then
     unpacked=$(mktemp -d)
     # As the user that apt downloads as.
     chmod 755 "$unpacked"
-    (cd "$unpacked" && { apt-get download -qq prometheus || { apt-get update -qq && apt-get download -qq prometheus; }; }) 2>/dev/null ||
-        die "the distribution's prometheus cannot be downloaded: see \`apt-get download prometheus\`"
+    trap 'rm -rf "$unpacked"' EXIT
+    download() { (cd "$unpacked" && apt-get download -qq prometheus); }
+    # A machine that has just been set up may know of no packages at all.
+    download 2>/dev/null || { [[ $EUID -eq 0 ]] && apt-get update -qq && download; } ||
+        die "the distribution's prometheus cannot be downloaded: as root, \`apt-get update\` and this again"
     dpkg -x "$unpacked"/prometheus_*.deb "$unpacked/root"
     mkdir -p "$build/tools/bin"
     install -m 755 "$unpacked/root/usr/bin/prometheus" "$unpacked/root/usr/bin/promtool" "$build/tools/bin/"
     rm -rf "$unpacked"
+    trap - EXIT
 fi
 tool cargo-nextest 0.9.143 --no-default-features --features default-no-update
 tool cargo-deny 0.20.2

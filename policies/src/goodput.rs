@@ -3,8 +3,8 @@
 //! # Rules
 //!
 //! * The job *progresses* while its processes run and no checkpoint holds them.
-//! * A resume throws away the progress since the checkpoint that it resumes from. Where that checkpoint was taken before this was
-//!   watched, nothing is known of it and nothing is counted.
+//! * A resume throws away the progress since the checkpoint that it resumes from. Of a checkpoint that is not known, it was taken before
+//!   anybody watched: all the progress since then is lost.
 //! * Time is given by the caller, as for every policy. Time that goes backwards counts as none.
 
 use std::collections::VecDeque;
@@ -26,7 +26,7 @@ pub struct Goodput {
     /// How long it was held meanwhile.
     held: Duration,
     lost: Duration,
-    /// The progress that each checkpoint has, by when it was stored.
+    /// The progress that each checkpoint has, less what was lost before it, by when it was stored.
     marks: VecDeque<(u64, Duration)>,
 }
 
@@ -41,13 +41,6 @@ impl Goodput {
         self.watched(now);
         self.settle(now);
         self.running = Some(now);
-    }
-
-    /// The job runs, as it did when it was last heard of; if it was not heard of, it runs from now on.
-    pub fn found(&mut self, now: Duration) {
-        if self.running.is_none() {
-            self.runs(now);
-        }
     }
 
     /// Whether the job runs.
@@ -81,8 +74,8 @@ impl Goodput {
             (None, Some((since, until))) => until.saturating_sub(held_at.max(since)),
             (None, None) => Duration::ZERO,
         };
-        let progress = self.progress(now).saturating_sub(since);
-        self.marks.push_back((key, progress));
+        let kept = self.kept(now).saturating_sub(since);
+        self.marks.push_back((key, kept));
         if self.marks.len() > MARKS {
             self.marks.pop_front();
         }
@@ -91,17 +84,13 @@ impl Goodput {
     /// The job was resumed from a checkpoint, and runs from now on. How much was lost with that.
     pub fn resumed(&mut self, key: u64, now: Duration) -> Duration {
         self.ends(now);
-        let all = self.progress(now);
         let known = self.marks.iter().rposition(|(k, _)| *k == key);
-        let lost = known.map_or(Duration::ZERO, |at| {
-            let kept = self.marks[at].1;
-            // What was stored after it is of a past that does not continue.
-            self.marks.truncate(at);
-            all.saturating_sub(kept)
-        });
+        let kept = known.map_or(Duration::ZERO, |at| self.marks[at].1);
+        let lost = self.kept(now).saturating_sub(kept);
         self.lost += lost;
-        // From here on it is this much that a second resume from the same checkpoint would keep.
-        self.marks.push_back((key, all));
+        // What was stored after it is of a past that does not continue.
+        self.marks.truncate(known.unwrap_or(0));
+        self.marks.push_back((key, kept));
         self.runs(now);
         lost
     }
@@ -114,6 +103,11 @@ impl Goodput {
         (self.ran + current).saturating_sub(self.held)
     }
 
+    /// What of the progress was not lost.
+    fn kept(&self, now: Duration) -> Duration {
+        self.progress(now).saturating_sub(self.lost)
+    }
+
     /// What was lost in resumes.
     #[must_use]
     pub const fn lost(&self) -> Duration {
@@ -124,7 +118,7 @@ impl Goodput {
     #[must_use]
     pub fn ratio(&self, now: Duration) -> Option<f64> {
         let all = now.checked_sub(self.began?)?;
-        let kept = self.progress(now).saturating_sub(self.lost);
+        let kept = self.kept(now);
         (!all.is_zero()).then(|| (kept.as_secs_f64() / all.as_secs_f64()).min(1.0))
     }
 }
@@ -168,12 +162,18 @@ mod tests {
     }
 
     #[test]
-    fn of_a_checkpoint_that_nobody_saw_nothing_is_counted() {
+    fn of_a_checkpoint_that_nobody_saw_all_that_was_seen_is_lost() {
         let mut account = Goodput::default();
         account.watched(s(0));
         assert_eq!(account.ratio(s(0)), None);
         assert_eq!(account.resumed(3, s(10)), Duration::ZERO);
         assert_eq!(account.ratio(s(20)), Some(0.5));
+        account.ends(s(20));
+        // The one before the third: of what came after that, all is lost, and once.
+        assert_eq!(account.resumed(2, s(20)), s(10));
+        account.ends(s(25));
+        assert_eq!(account.resumed(1, s(25)), s(5));
+        assert_eq!(account.lost(), s(15));
     }
 
     proptest! {
@@ -192,8 +192,9 @@ mod tests {
                     2 => account.held(Duration::from_millis(time)),
                     3 => account.stored(key, now.saturating_sub(s(key)), now),
                     _ => {
+                        let kept = account.kept(now);
                         let lost = account.resumed(key, now);
-                        prop_assert!(lost <= account.progress(now));
+                        prop_assert!(lost <= kept, "{lost:?} of {kept:?}");
                     }
                 }
                 prop_assert!(account.lost() >= before);

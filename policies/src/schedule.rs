@@ -68,6 +68,14 @@ pub enum Trigger {
 }
 
 impl Trigger {
+    /// All of them.
+    pub const ALL: [Self; 4] = [
+        Self::Interval,
+        Self::OnDemand,
+        Self::Preemption,
+        Self::Terminate,
+    ];
+
     /// The word for it in manifests and listings.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

@@ -393,3 +393,41 @@ fn an_interval_that_adapts() -> Result<()> {
         Ok(())
     })
 }
+
+/// What is generated is of the command line as it is, and a shell takes it.
+#[test]
+fn completions_and_manual_pages() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let script = world.run(&["completions", "bash"])?;
+    ensure!(script.status.success(), "{script:?}");
+    let file = world.path("completions");
+    std::fs::write(&file, &script.stdout)?;
+    // What it offers after `phos-ft e`.
+    let ask = format!(
+        "source {}; COMP_WORDS=(phos-ft e); COMP_CWORD=1; _phos__ft phos-ft e phos-ft; echo \"${{COMPREPLY[@]}}\"",
+        file.display()
+    );
+    let offered = std::process::Command::new("bash")
+        .args(["-c", &ask])
+        .output()?;
+    let offered = String::from_utf8(offered.stdout)?;
+    ensure!(
+        offered.contains("events") && offered.contains("export"),
+        "{offered}"
+    );
+
+    let pages = world.path("pages");
+    let missing = world.run(&["man", &pages.display().to_string()])?;
+    ensure!(missing.status.code() == Some(73), "{missing:?}");
+    std::fs::create_dir(&pages)?;
+    let written = world.run(&["man", &pages.display().to_string()])?;
+    ensure!(written.status.success(), "{written:?}");
+    for page in ["phos-ft.1", "phos-ft-checkpoint.1", "phos-ft-events.1"] {
+        let text = std::fs::read_to_string(pages.join(page))?;
+        ensure!(
+            text.contains(".TH phos") && text.contains("OPTIONS"),
+            "{page}: {text}"
+        );
+    }
+    Ok(())
+}

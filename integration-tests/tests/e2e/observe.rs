@@ -11,7 +11,8 @@ use anyhow::{Context, Result, ensure};
 use phos_integration_tests::scenario::{
     LIMIT, checkpoint, disturbed, kill_job_and_wait, last_step, wait_step,
 };
-use phos_integration_tests::{JobSpec, World, wait_for};
+use phos_integration_tests::{JobSpec, World, bin_dir, wait_for};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// A port that nobody has at present.
@@ -77,7 +78,7 @@ fn names(events: &[Value]) -> Vec<&str> {
     names.filter(|name| *name != "quiesce-retried").collect()
 }
 
-/// What a job goes through is in its metrics and events, also by the next sidecar.
+/// What a job goes through is in its metrics and events; the next sidecar goes on with the events.
 #[test]
 fn a_checkpoint_a_crash_and_a_resume() -> Result<()> {
     let world = World::simulated(1, 256)?;
@@ -141,8 +142,14 @@ fn a_checkpoint_a_crash_and_a_resume() -> Result<()> {
         })?;
         let seqs: Vec<_> = newer.iter().map(|e| e["seq"].as_u64()).collect();
         ensure!(newer.starts_with(&told) && seqs.is_sorted(), "{newer:?}");
+        // Counts begin with it; what is there, it knows.
         let after = wait_for("its metrics", LIMIT, || get(address, "/metrics").ok())?;
-        ensure!(value(&after, stored)? == 2.0, "{after}");
+        ensure!(value(&after, stored)? == 0.0, "{after}");
+        let newest = r#"phos_last_checkpoint_timestamp_seconds{place="store"}"#;
+        ensure!(
+            value(&after, newest)? == value(&metrics, newest)?,
+            "{after}"
+        );
         Ok(())
     })
 }
@@ -210,14 +217,24 @@ fn a_port_that_is_taken() -> Result<()> {
     })
 }
 
-/// Who follows events hears of them as they happen, from the page's address and on the command line.
+/// Who follows events hears of them as they happen, from the page's address and on the command line, until the job is over.
 #[test]
 fn events_are_told_as_they_happen() -> Result<()> {
     let world = World::simulated(1, 256)?;
     let address = free_port()?;
     let spec = spec().with_phos(&["--metrics", &address.to_string()]);
+    let mut follower = None;
     disturbed(&world, &spec, |world, phos| {
         wait_step(world, phos, 5)?;
+        // Before there are others with its command line.
+        let sidecar = *world.tree().sidecar.last().context("no sidecar")?;
+        let follow = std::process::Command::new(bin_dir().join("phos-ft"))
+            .args(["events", "--follow", "--json", "--job", &world.job])
+            .arg("--run-dir")
+            .arg(world.run_dir())
+            .stdout(std::process::Stdio::piped())
+            .spawn()?;
+        follower = Some(follow);
         let mut stream = TcpStream::connect(address)?;
         stream.set_read_timeout(Some(Duration::from_secs(60)))?;
         write!(
@@ -237,7 +254,86 @@ fn events_are_told_as_they_happen() -> Result<()> {
             !text.contains("job-started") && text.contains("checkpoint-started"),
             "{text}"
         );
+        // Another sidecar in between is none of the follower's business.
+        phos_integration_tests::kill_all(&[sidecar]);
+        wait_for("the next sidecar", LIMIT, || {
+            (names(&events(world).ok()?).last() == Some(&"job-found")).then_some(())
+        })?;
+        // It lives for longer than the follower takes to find it.
+        checkpoint(world, phos).map(drop)
+    })?;
+    let followed = follower.context("nobody follows")?.wait_with_output()?;
+    ensure!(followed.status.success(), "{followed:?}");
+    let lines = String::from_utf8(followed.stdout)?;
+    let parsed = lines.lines().map(serde_json::from_str);
+    let told: Vec<Value> = parsed.collect::<Result<_, _>>()?;
+    let seqs: Vec<_> = told.iter().filter_map(|e| e["seq"].as_u64()).collect();
+    ensure!(
+        seqs == (1..=seqs.len() as u64).collect::<Vec<_>>(),
+        "{lines}"
+    );
+    ensure!(names(&told).last() == Some(&"job-ended"), "{lines}");
+    Ok(())
+}
+
+/// A sidecar that takes the place of one whose checkpoints failed knows that the job is not protected, until it is.
+#[test]
+fn the_next_sidecar_knows_that_the_job_is_not_protected() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let address = free_port()?;
+    let metrics = ["--metrics", &address.to_string(), "--quiesce-timeout", "1s"];
+    disturbed(&world, &spec().with_phos(&metrics), |world, phos| {
+        checkpoint(world, phos)?;
+        let job = *world.tree().job.last().context("no job")?;
+        let job = Pid::from_raw(job).context("no process")?;
+        kill_process(job, Signal::STOP)?;
+        let refused = world.run(&["checkpoint"]);
+        let sidecar = *world.tree().sidecar.last().context("no sidecar")?;
+        phos_integration_tests::kill_all(&[sidecar]);
+        kill_process(job, Signal::CONT)?;
+        ensure!(!refused?.status.success(), "{}", phos.tail());
+        wait_for("the next sidecar", LIMIT, || {
+            (names(&events(world).ok()?).last() == Some(&"job-found")).then_some(())
+        })?;
+        let now = wait_for("its metrics", LIMIT, || get(address, "/metrics").ok())?;
+        ensure!(
+            value(&now, r#"phos_unprotected{reason="not-quiet"}"#)? == 1.0,
+            "{now}"
+        );
+        ensure!(world.json(&["status"])?["unprotected"]["reason"] == "not-quiet");
+        checkpoint(world, phos)?;
+        let now = get(address, "/metrics")?;
+        ensure!(
+            value(&now, r#"phos_unprotected{reason="none"}"#)? == 0.0,
+            "{now}"
+        );
+        let told = events(world)?;
+        ensure!(names(&told).last() == Some(&"protected"), "{told:?}");
         Ok(())
+    })
+}
+
+/// Whoever forgot terminals that follow events can still ask for a checkpoint.
+#[test]
+fn however_many_follow_a_checkpoint_can_be_asked_for() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    disturbed(&world, &spec(), |world, phos| {
+        wait_step(world, phos, 5)?;
+        let socket = world.run_dir().join(&world.job).join("sidecar.sock");
+        let follow = || -> Result<UnixStream> {
+            let mut stream = UnixStream::connect(&socket)?;
+            stream.write_all(b"{\"events\":{\"after\":0}}\n")?;
+            // It is one of them now.
+            stream.read_exact(&mut [0])?;
+            Ok(stream)
+        };
+        let followers = (0..32).map(|_| follow()).collect::<Result<Vec<_>>>()?;
+        let one_more = world.run(&["events"])?;
+        let said = String::from_utf8_lossy(&one_more.stderr).into_owned();
+        ensure!(said.contains("others follow the events already"), "{said}");
+        checkpoint(world, phos)?;
+        drop(followers);
+        wait_for("a place", LIMIT, || events(world).ok().map(drop))
     })
 }
 
@@ -386,7 +482,8 @@ fn prometheus_and_the_dashboard() -> Result<()> {
     let world = World::simulated(1, 256)?;
     let address = free_port()?;
     let spec = JobSpec {
-        interval: "2s".into(),
+        // Long enough that none is late on a slow machine: then a rule would fire.
+        interval: "60s".into(),
         ..spec()
     }
     .with_phos(&["--metrics", &address.to_string()]);
@@ -453,7 +550,7 @@ fn top_on_a_terminal() -> Result<()> {
         let run_dir = world.run_dir();
         let top = format!(
             "stty rows 40 cols 120; {} top --job {} --run-dir {}; echo ended $?",
-            phos_integration_tests::bin_dir().join("phos-ft").display(),
+            bin_dir().join("phos-ft").display(),
             world.job,
             run_dir.display()
         );

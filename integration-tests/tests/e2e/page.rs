@@ -194,7 +194,8 @@ fn base64(text: &str) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The life of a job as the page shows it, without ever being loaded again: a checkpoint, a crash, a time without protection, the end.
+/// The life of a job as the page shows it, without ever being loaded again: a checkpoint, a crash, a time without protection, the loss of
+/// the sidecar.
 #[test]
 fn a_life_as_the_page_shows_it() -> Result<()> {
     let world = World::simulated(1, 256)?;
@@ -210,7 +211,7 @@ fn a_life_as_the_page_shows_it() -> Result<()> {
     }
     .with_trainer(&["--step-ms", "20"])
     .with_phos(&["--metrics", &address.to_string()])
-    .with_phos(&["--quiesce-timeout", "500ms"]);
+    .with_phos(&["--quiesce-timeout", "2s"]);
     let phos = world.start(&spec)?;
     wait_step(&world, &phos, 5)?;
     browser.look(1200, "light")?;

@@ -352,11 +352,11 @@ pub struct SidecarArgs {
     #[arg(long, help_heading = SCHEDULE, value_name = "PATH", env = "PHOS_PREEMPTION_FILE")]
     pub preemption_file: Option<PathBuf>,
     /// Serve metrics (OpenMetrics, at /metrics) and a page about the job over HTTP at this address, such as 127.0.0.1:9464, for everyone who
-    /// reaches it; or at a socket, as in unix:/run/x.sock. The socket http.sock in the job's run directory, for root alone, is there in any case.
+    /// reaches it; or at a socket for root and the sidecar's user alone, as in unix:/run/x.sock. The socket http.sock in the job's run directory, for root alone, is there in any case.
     #[arg(long, help_heading = OBSERVE, value_name = "ADDRESS", env = "PHOS_METRICS")]
     pub metrics: Option<Place>,
     /// Call this program for each event (`phos-ft events` shows them) as PROGRAM NAME JOB, with the event as a line of JSON on its standard
-    /// input. One call at a time, of up to 30 seconds; nothing waits for it.
+    /// input. One call at a time, of up to 30 seconds; the job never waits for it, and the sidecar only at its end, for 5 seconds.
     #[arg(long, help_heading = OBSERVE, value_name = "PROGRAM", env = "PHOS_ON_EVENT")]
     pub on_event: Option<PathBuf>,
     /// How often a crashed job is brought back within the window before phos-ft gives up.
@@ -690,6 +690,23 @@ pub enum Command {
         /// How the result is printed.
         #[command(flatten)]
         output: OutputArgs,
+    },
+    /// Print a script that completes phos-ft's command line in a shell.
+    #[command(
+        after_help = "Examples:\n  phos-ft completions bash > /usr/share/bash-completion/completions/phos-ft\n  \
+        phos-ft completions zsh > \"${fpath[1]}/_phos-ft\""
+    )]
+    Completions {
+        /// The shell.
+        #[arg(value_name = "SHELL")]
+        shell: clap_complete::Shell,
+    },
+    /// Write the manual pages of phos-ft and of each subcommand.
+    #[command(after_help = "Example: phos-ft man /usr/local/share/man/man1")]
+    Man {
+        /// The directory to write them to, which must exist.
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
     },
 }
 

@@ -15,7 +15,7 @@ use crate::size::human;
 
 /// How long `--follow` waits for the next sidecar, and how often it looks.
 const PATIENCE: Duration = Duration::from_secs(60);
-const LOOK: Duration = Duration::from_millis(500);
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Why no more events come.
 enum End {
@@ -29,20 +29,27 @@ enum End {
 
 pub(super) fn run(common: &Common, args: &EventsArgs) -> u8 {
     let path = socket(common);
-    let mut after = args.after;
+    let mut shown = Shown {
+        after: args.after,
+        answered: false,
+        over: false,
+    };
     let mut alone: Option<Instant> = None;
     loop {
-        let before = after;
-        match print(&path, &mut after, args) {
+        let before = std::mem::take(&mut shown.answered);
+        match print(&path, &mut shown, args) {
             End::Shown | End::NoReader => return exit::OK,
             End::Failed(code) => return code,
-            // Another one takes its place, if it does not end with the job.
+            // It ended with its job.
+            End::Sidecar(_) if shown.over => return exit::OK,
+            // Another one takes its place.
             End::Sidecar(e) => {
-                let seen = before != after;
-                let since = *alone.filter(|_| !seen).get_or_insert_with(Instant::now);
-                alone = Some(since);
-                let known = args.follow && after > args.after;
-                if !known || since.elapsed() > PATIENCE {
+                if shown.answered {
+                    alone = None;
+                }
+                shown.answered |= before;
+                let since = *alone.get_or_insert_with(Instant::now);
+                if !args.follow || !shown.answered || since.elapsed() > PATIENCE {
                     return no_answer(&path, &e);
                 }
                 std::thread::sleep(LOOK);
@@ -51,9 +58,32 @@ pub(super) fn run(common: &Common, args: &EventsArgs) -> u8 {
     }
 }
 
+/// What was seen so far.
+struct Shown {
+    /// The last event.
+    after: u64,
+    /// A sidecar answered.
+    answered: bool,
+    /// The job is over: nothing more comes once its sidecar has ended.
+    over: bool,
+}
+
+impl Shown {
+    fn take(&mut self, record: &Record) {
+        self.after = record.seq;
+        match &record.event {
+            Event::JobEnded { how, .. } => self.over = *how != Ending::Crashed,
+            Event::GivenUp { .. } | Event::Fenced { .. } => self.over = true,
+            Event::JobStarted { .. } | Event::JobFound | Event::JobResumed(_) => self.over = false,
+            _ => {}
+        }
+    }
+}
+
 /// Prints what a sidecar says, as long as it does.
-fn print(path: &Path, after: &mut u64, args: &EventsArgs) -> End {
-    let mut answers = match Answers::of(path, &Request::Events { after: *after }) {
+fn print(path: &Path, shown: &mut Shown, args: &EventsArgs) -> End {
+    let after = shown.after;
+    let mut answers = match Answers::of(path, &Request::Events { after }) {
         Ok(answers) => answers,
         Err(e) => return End::Sidecar(e),
     };
@@ -61,16 +91,22 @@ fn print(path: &Path, after: &mut u64, args: &EventsArgs) -> End {
     loop {
         let record = match answers.next_one() {
             Ok(Answer::Event(Some(record))) => record,
-            Ok(Answer::Event(None)) if args.follow => continue,
+            Ok(Answer::Event(None)) if args.follow => {
+                shown.answered = true;
+                continue;
+            }
             Ok(Answer::Event(None)) => return End::Shown,
             Ok(Answer::Error(reason)) => return End::Failed(fail(reason, exit::FAILED)),
             Ok(_) => {
                 let what = "the sidecar answered something else";
                 return End::Failed(fail(what, exit::FAILED));
             }
+            // An event of a newer release.
+            Err(e) if e.kind() == io::ErrorKind::InvalidData => continue,
             Err(e) => return End::Sidecar(e),
         };
-        *after = record.seq;
+        shown.answered = true;
+        shown.take(&record);
         let line = match args.output.into() {
             Output::Json => serde_json::to_string(&record).unwrap_or_default(),
             Output::Text => text(&record),
@@ -98,6 +134,7 @@ pub(super) fn describe(event: &Event) -> String {
             Ending::Requested => format!("job ended on request ({exit})"),
             Ending::Crashed => format!("JOB CRASHED ({exit})"),
         },
+        Event::AgentLost { message } => format!("AGENT LOST: {message}"),
         Event::GivenUp { message } => format!("GIVEN UP: {message}"),
         Event::CheckpointStarted { trigger } => format!("checkpoint started ({trigger})"),
         Event::QuiesceRetried { reason, held_ms } => {

@@ -3,7 +3,7 @@
 //! * [`args`]: the grammar; [`exit`]: exit codes;
 //! * [`supervise`]: `phos-ft … -- CMD`, agent and sidecar as one; [`client`]: `status`, `checkpoint`; [`events`]; [`top`];
 //! * [`look`]: opening a store to look at it; [`history`]: `list`, `show`; [`diff`], [`export`], [`verify`], [`prune`];
-//! * [`keygen`]: making a key file;
+//! * [`keygen`]: making a key file; [`shell`]: completions and manual pages;
 //! * [`init`]: setting a store up; [`doctor`].
 
 pub mod args;
@@ -18,6 +18,7 @@ mod init;
 mod keygen;
 mod look;
 mod prune;
+mod shell;
 
 mod supervise;
 mod top;
@@ -175,6 +176,8 @@ fn dispatch(cli: Cli) -> u8 {
             }
             Err(code) => code,
         },
+        Some(Command::Completions { shell }) => shell::completions(shell),
+        Some(Command::Man { directory }) => shell::manual(&directory),
         Some(Command::Keygen { file }) => keygen::run(&file),
         Some(Command::Init(args)) => init::run(&common, &args),
         Some(Command::Doctor { criu, output }) => doctor::run(&common, criu, output.into()),

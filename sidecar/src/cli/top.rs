@@ -1,11 +1,12 @@
 //! `phos-ft top`: what the page shows, on a terminal, as it happens.
 //!
 //! A thread follows the events, which may come at any time; the terminal is drawn a few times a second from what it heard and from what the
-//! sidecar says now. The terminal is put back however it ends.
+//! sidecar says now. The terminal is put back when somebody presses a key for that, and at SIGTERM and SIGHUP.
 
 use std::collections::VecDeque;
 use std::io::{self, IsTerminal as _};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -15,21 +16,24 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Gauge, List, Paragraph, Row, Sparkline, Table};
+use signal_hook::consts::{SIGHUP, SIGTERM};
 
 use super::args::Common;
 use super::client::{no_answer, socket};
 use super::events::describe;
 use super::look::time;
 use super::{exit, fail};
-use crate::engine::control::socket::{Answers, ask};
+use crate::engine::control::socket::Answers;
 use crate::engine::unix_millis;
-use crate::report::event::{Event, Record};
+use crate::report::event::{Ending, Event, Record};
 use crate::report::status::{Answer, CheckpointReport, Report, Request};
 use crate::report::work::{Kind, WorkReport};
 use crate::size::human;
 
 /// How often the terminal is drawn, and the sidecar asked.
 const TURN: Duration = Duration::from_millis(250);
+/// How long the sidecar may take to say how it is.
+const PATIENCE: Duration = Duration::from_secs(2);
 /// Events that are shown, and stops that are drawn, at most.
 const SHOWN: usize = 200;
 
@@ -39,12 +43,52 @@ struct Heard {
     events: VecDeque<Record>,
     /// The newest checkpoints that were stored.
     stored: VecDeque<CheckpointReport>,
+    job: Job,
+}
+
+/// What the events say of the job.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Job {
+    #[default]
+    Unheard,
+    /// It runs; what it has done since then would be lost, in ms since 1970.
+    Runs { since_ms: u64 },
+    /// It does not, and is brought back.
+    Crashed,
+    /// It is over.
+    Over,
 }
 
 impl Heard {
     fn take(&mut self, record: Record) {
-        if let Event::CheckpointStored(report) = &record.event {
-            self.stored.push_back((**report).clone());
+        match &record.event {
+            Event::CheckpointStored(report) => {
+                self.stored.push_back((**report).clone());
+                if let Job::Runs { since_ms } = self.job {
+                    let since_ms = since_ms.max(report.held_at_ms);
+                    self.job = Job::Runs { since_ms };
+                }
+            }
+            Event::JobStarted { .. } | Event::JobResumed(_) => {
+                self.job = Job::Runs {
+                    since_ms: record.at_ms,
+                };
+            }
+            // It ran before, and there may be a checkpoint of it.
+            Event::JobFound if !matches!(self.job, Job::Runs { .. }) => {
+                let newest = self.stored.back().map(|report| report.held_at_ms);
+                self.job = Job::Runs {
+                    since_ms: newest.unwrap_or(record.at_ms),
+                };
+            }
+            Event::JobEnded { how, .. } => {
+                self.job = match how {
+                    Ending::Crashed => Job::Crashed,
+                    Ending::Finished | Ending::Requested => Job::Over,
+                };
+            }
+            Event::GivenUp { .. } | Event::Fenced { .. } => self.job = Job::Over,
+            _ => {}
         }
         self.events.push_back(record);
         if self.events.len() > SHOWN {
@@ -82,7 +126,7 @@ pub(super) fn run(common: &Common) -> u8 {
             exit::USAGE,
         );
     }
-    let first = match ask(&path, &Request::Status) {
+    let first = match status(&path) {
         Ok(Answer::Status(report)) => *report,
         Ok(_) => return fail("the sidecar answered something else", exit::FAILED),
         Err(e) => return no_answer(&path, &e),
@@ -91,13 +135,26 @@ pub(super) fn run(common: &Common) -> u8 {
     let listener = (path.clone(), heard.clone());
     // Ends with the process.
     std::thread::spawn(move || listen(&listener.0, &listener.1));
+    let ended = Arc::new(AtomicBool::new(false));
+    for signal in [SIGTERM, SIGHUP] {
+        if let Err(e) = signal_hook::flag::register(signal, Arc::clone(&ended)) {
+            return fail(format_args!("cannot watch for signals: {e}"), exit::SYSTEM);
+        }
+    }
     let mut terminal = ratatui::init();
-    let ended = show(&mut terminal, &path, first, &heard);
+    let ended = show(&mut terminal, &path, first, (&heard, &ended));
     ratatui::restore();
     match ended {
         Ok(()) => exit::OK,
         Err(e) => fail(format_args!("the terminal failed: {e}"), exit::FAILED),
     }
+}
+
+/// What the sidecar says of itself, if it does soon.
+fn status(path: &Path) -> io::Result<Answer> {
+    Answers::of(path, &Request::Status)?
+        .within(PATIENCE)?
+        .next_one()
 }
 
 fn listen(path: &Path, heard: &Shared) {
@@ -119,11 +176,11 @@ fn show(
     terminal: &mut ratatui::DefaultTerminal,
     path: &Path,
     mut report: Report,
-    heard: &Shared,
+    (heard, ended): (&Shared, &AtomicBool),
 ) -> io::Result<()> {
     let mut away = None;
-    loop {
-        match ask(path, &Request::Status) {
+    while !ended.load(Ordering::Relaxed) {
+        match status(path) {
             Ok(Answer::Status(now)) => (report, away) = (*now, None),
             _ => away = away.or_else(|| Some(Instant::now())),
         }
@@ -146,6 +203,7 @@ fn show(
             }
         }
     }
+    Ok(())
 }
 
 fn draw(frame: &mut Frame<'_>, view: &View<'_>) {
@@ -185,6 +243,7 @@ fn style_of(event: &Event) -> Style {
             Style::new().fg(Color::Yellow)
         }
         Event::JobEnded { .. }
+        | Event::AgentLost { .. }
         | Event::GivenUp { .. }
         | Event::CheckpointFailed { .. }
         | Event::CopyFailed { .. }
@@ -214,7 +273,7 @@ fn verdict(view: &View<'_>) -> Span<'static> {
         report,
         away,
         now_ms,
-        ..
+        heard,
     } = view;
     if let Some(since) = away {
         let seconds = since.elapsed().as_secs();
@@ -223,7 +282,14 @@ fn verdict(view: &View<'_>) -> Span<'static> {
             bad(),
         );
     }
-    if let Some(reason) = &report.unsupported {
+    let warned = Style::new().fg(Color::Yellow);
+    match heard.job {
+        Job::Over => return Span::raw("the job is over"),
+        Job::Crashed => return Span::styled("THE JOB CRASHED, and is brought back", bad()),
+        Job::Unheard | Job::Runs { .. } => {}
+    }
+    let ruled_out = report.unsupported.as_ref().or(report.history_away.as_ref());
+    if let Some(reason) = ruled_out {
         return Span::styled(format!("UNPROTECTED: {reason}"), bad());
     }
     if let Some(unprotected) = &report.unprotected {
@@ -233,16 +299,20 @@ fn verdict(view: &View<'_>) -> Span<'static> {
             bad(),
         );
     }
-    match &report.last {
-        Some(last) => {
-            let since = ago(now_ms.saturating_sub(last.held_at_ms));
+    match heard.job {
+        Job::Runs { since_ms } => {
+            let since = ago(now_ms.saturating_sub(since_ms));
             let good = Style::new().fg(Color::Green).add_modifier(Modifier::BOLD);
-            Span::styled(
-                format!("protected: {since} of work would be lost now"),
-                good,
-            )
+            // What it was resumed from is one as well.
+            match heard.stored.is_empty() && report.resumed_from.is_none() {
+                true => Span::styled(format!("no checkpoint yet, for {since}"), warned),
+                false => Span::styled(
+                    format!("protected: {since} of work would be lost now"),
+                    good,
+                ),
+            }
         }
-        None => Span::styled("no checkpoint yet", Style::new().fg(Color::Yellow)),
+        _ => Span::styled("not heard of the job yet", warned),
     }
 }
 
@@ -385,6 +455,11 @@ mod tests {
     #[test]
     fn it_says_whether_the_job_is_safe_and_how_far_work_is() {
         let mut heard = Heard::default();
+        heard.take(Record {
+            seq: 0,
+            at_ms: 1,
+            event: Event::JobFound,
+        });
         for seq in 1..=5 {
             let event = stored(seq);
             heard.take(Record {
@@ -418,10 +493,30 @@ mod tests {
         report.unprotected = Some(Unprotected {
             since_ms: 100_000,
             because: "no route to the store".into(),
+            reason: None,
         });
         let text = drawn(&report, &heard, (120, 40));
         let words = "UNPROTECTED for 5 min: no route to the store";
         assert!(text.contains(words), "{text}");
+        // A crash is what matters then, and after the resume what was done since.
+        report.unprotected = None;
+        let crashed = Event::JobEnded {
+            how: Ending::Crashed,
+            exit: String::new(),
+        };
+        let started = Event::JobStarted { command: vec![] };
+        for (event, words) in [
+            (crashed, "THE JOB CRASHED"),
+            (started, "protected: 10 s of work"),
+        ] {
+            heard.take(Record {
+                seq: 9,
+                at_ms: 390_000,
+                event,
+            });
+            let text = drawn(&report, &heard, (120, 40));
+            assert!(text.contains(words), "no {words:?} in\n{text}");
+        }
     }
 
     #[test]

@@ -36,7 +36,7 @@ use crate::known_history::{KnownHistory, Remembered};
 use crate::observe::{self, Observers};
 use crate::report::event::Event;
 use crate::report::journal::Journal;
-use crate::report::status::{Report, Shared};
+use crate::report::status::{Report, Shared, Unprotected};
 
 /// File name of the events below the job's run directory.
 const EVENTS_FILE: &str = "events.jsonl";
@@ -244,9 +244,32 @@ fn first_report(config: &Config, interval: &ChosenInterval, directory: &Path) ->
     };
     let status = Shared::new(report, Journal::open(&directory.join(EVENTS_FILE)));
     let before = *status.journal().newest().borrow();
+    status.lock().unprotected = still_unprotected(status.journal());
     let version = env!("CARGO_PKG_VERSION").into();
     status.happened(unix_millis(), Event::SidecarStarted { version });
     (status, before)
+}
+
+/// What the sidecar before this one left unsaid: that the job is protected again.
+fn still_unprotected(journal: &Journal) -> Option<Unprotected> {
+    let last = journal.newest_of(|event| {
+        matches!(
+            event,
+            Event::Unprotected { .. } | Event::Protected | Event::CheckpointStored(_)
+        )
+    });
+    match last?.event {
+        Event::Unprotected {
+            reason,
+            message,
+            since_ms,
+        } => Some(Unprotected {
+            since_ms,
+            because: message,
+            reason: Some(reason),
+        }),
+        _ => None,
+    }
 }
 
 fn serve_control(

@@ -1,9 +1,10 @@
 //! Where it is served, and to whom.
 
 use std::fmt;
+use std::fs::{File, TryLockError};
 use std::io;
 use std::net::SocketAddr;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -21,9 +22,10 @@ use super::routes;
 pub const SOCKET_FILE: &str = "http.sock";
 /// Clients that are served at a time, at each place.
 pub const MAX_CLIENTS: usize = 32;
-/// How long a connection lasts: who has nothing to ask any more, or does not read, does not keep others out for ever. Browsers and
-/// scrapers connect anew by themselves.
+/// How long a connection lasts, and how long it does when nothing comes or goes (those who follow events hear something more often): who has
+/// nothing to ask any more, or does not read, does not keep others out. Browsers and scrapers connect anew by themselves.
 const LIFE: Duration = Duration::from_secs(600);
+const IDLE: Duration = Duration::from_secs(30);
 /// How often a place that cannot be had is tried again.
 const AGAIN: Duration = Duration::from_secs(1);
 
@@ -70,7 +72,7 @@ pub(super) async fn serve(place: Place, routes: Router) {
     loop {
         let served = match &place {
             Place::Unix(path) => match bind(path) {
-                Ok(listener) => run(Guarded::new(listener), routes.clone()).await,
+                Ok((listener, _lock)) => run(Guarded::new(listener), routes.clone()).await,
                 Err(e) => Err(e),
             },
             Place::Tcp(address) => match TcpListener::bind(address).await {
@@ -78,7 +80,7 @@ pub(super) async fn serve(place: Place, routes: Router) {
                     tracing::info!(
                         "metrics and a page of this job are at http://{address}/, for everyone who reaches that"
                     );
-                    let routes = match address.ip().is_loopback() {
+                    let routes = match address.ip().to_canonical().is_loopback() {
                         true => routes::for_loopback(routes.clone()),
                         false => routes.clone(),
                     };
@@ -93,7 +95,7 @@ pub(super) async fn serve(place: Place, routes: Router) {
         {
             tracing::warn!(
                 %error, %place,
-                "metrics and page cannot be served there; it is tried again. If another program has that port, choose another \
+                "metrics and page cannot be served there; it is tried again. If another program has that place, choose another \
                  with --metrics"
             );
         }
@@ -108,17 +110,38 @@ where
     axum::serve(listener, routes).await
 }
 
-/// A socket that nobody else may open, in place of one that another sidecar left. Whoever binds it last has it.
-fn bind(path: &Path) -> io::Result<UnixListener> {
-    let beside = path.with_extension("new");
-    match std::fs::remove_file(&beside) {
+/// A socket that nobody else may open, in place of one that another sidecar left; and the lock beside it, without which it is another
+/// sidecar's, of the same job.
+fn bind(path: &Path) -> io::Result<(UnixListener, File)> {
+    match std::fs::symlink_metadata(path) {
+        Ok(there) if !there.file_type().is_socket() => {
+            return Err(io::Error::other("there is something that is no socket"));
+        }
+        _ => {}
+    }
+    let mut options = File::options();
+    options.create(true).truncate(false).write(true).mode(0o600);
+    let lock = options.open(beside(path, ".lock"))?;
+    lock.try_lock().map_err(|e| match e {
+        TryLockError::WouldBlock => io::Error::other("another sidecar of the job serves there"),
+        TryLockError::Error(e) => e,
+    })?;
+    let new = beside(path, ".phos-new");
+    match std::fs::remove_file(&new) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
         _ => {}
     }
-    let listener = UnixListener::bind(&beside)?;
-    std::fs::set_permissions(&beside, std::fs::Permissions::from_mode(0o600))?;
-    std::fs::rename(&beside, path)?;
-    Ok(listener)
+    let listener = UnixListener::bind(&new)?;
+    std::fs::set_permissions(&new, std::fs::Permissions::from_mode(0o600))?;
+    std::fs::rename(&new, path)?;
+    Ok((listener, lock))
+}
+
+/// A name beside this one.
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
 }
 
 /// Listeners that serve only so many clients at a time.
@@ -127,11 +150,11 @@ mod guarded {
     use std::task::{Context, Poll};
 
     use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-    use tokio::time::Sleep;
+    use tokio::time::{Instant, Sleep};
 
     use super::{
-        Arc, LIFE, Listener, MAX_CLIENTS, OwnedSemaphorePermit, Semaphore, TcpListener, TcpStream,
-        UnixListener, UnixStream, io,
+        Arc, IDLE, LIFE, Listener, MAX_CLIENTS, OwnedSemaphorePermit, Semaphore, TcpListener,
+        TcpStream, UnixListener, UnixStream, io,
     };
 
     /// A listener with places for its clients.
@@ -175,12 +198,21 @@ mod guarded {
     pub(super) struct Served<S> {
         stream: S,
         life: Pin<Box<Sleep>>,
+        idle: Pin<Box<Sleep>>,
         _place: OwnedSemaphorePermit,
     }
 
     impl<S> Served<S> {
         fn is_over(&mut self, cx: &mut Context<'_>) -> bool {
-            self.life.as_mut().poll(cx).is_ready()
+            self.life.as_mut().poll(cx).is_ready() || self.idle.as_mut().poll(cx).is_ready()
+        }
+
+        /// Notes whether something came or went.
+        fn after<T>(&mut self, polled: Poll<T>) -> Poll<T> {
+            if polled.is_ready() {
+                self.idle.as_mut().reset(Instant::now() + IDLE);
+            }
+            polled
         }
     }
 
@@ -197,7 +229,8 @@ mod guarded {
             if self.is_over(cx) {
                 return Poll::Ready(Err(over()));
             }
-            Pin::new(&mut self.stream).poll_read(cx, buffer)
+            let polled = Pin::new(&mut self.stream).poll_read(cx, buffer);
+            self.after(polled)
         }
     }
 
@@ -210,7 +243,8 @@ mod guarded {
             if self.is_over(cx) {
                 return Poll::Ready(Err(over()));
             }
-            Pin::new(&mut self.stream).poll_write(cx, bytes)
+            let polled = Pin::new(&mut self.stream).poll_write(cx, bytes);
+            self.after(polled)
         }
 
         fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -265,6 +299,7 @@ mod guarded {
                 let served = Served {
                     stream,
                     life: Box::pin(tokio::time::sleep(LIFE)),
+                    idle: Box::pin(tokio::time::sleep(IDLE)),
                     _place: place,
                 };
                 return (served, address);

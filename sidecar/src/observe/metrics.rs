@@ -1,6 +1,8 @@
 //! The figures of a job, in the OpenMetrics text format: counters and histograms that follow from what happened, and gauges of what is
 //! the case when they are asked for.
 //!
+//! Counts begin with the sidecar, as Prometheus expects of a process: what happened before is only in the gauges that say what is the case.
+//!
 //! Units are seconds and bytes. Labels have few values each, which are known in advance: none is a rank, a path or a pod.
 //! `docs/metrics.md` lists them all, and a test compares the two.
 
@@ -10,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use phos_policies::goodput::Goodput;
+use phos_policies::schedule::Trigger;
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -32,6 +35,11 @@ const WHOLES: [f64; 13] = [
 const AFTER_THE_STOP: [&str; 3] = ["drain", "cpu_image", "commit"];
 /// The label of the whole, beside its parts.
 const WHOLE: &str = "total";
+/// Checkpoints that are kept on this machine: older ones are gone, copied or not.
+const KEPT_HERE: usize = 2;
+/// What a resume followed.
+const AFTER_START: &str = "start";
+const AFTER_CRASH: &str = "crash";
 /// Events that are taken in at a time.
 const AT_A_TIME: usize = 256;
 
@@ -101,6 +109,7 @@ struct Figures {
     store_errors: Counter,
     goodput: Level,
     running: Gauge,
+    started: Level,
     interval: Level,
 }
 
@@ -121,6 +130,7 @@ impl Figures {
             store_errors: Counter::default(),
             goodput: Level::default(),
             running: Gauge::default(),
+            started: Level::default(),
             interval: Level::default(),
         };
         let r = registry;
@@ -193,13 +203,19 @@ impl Figures {
         );
         r.register(
             "goodput_ratio",
-            "Which part of the time the job trained and kept the result, since phos-ft first saw it on this machine",
+            "Which part of the time the job trained and kept the result, since this sidecar started",
             figures.goodput.clone(),
         );
         r.register(
             "job_running",
             "Whether the job's processes run",
             figures.running.clone(),
+        );
+        r.register_with_unit(
+            "job_started_timestamp",
+            "When the job was last started, resumed or found running, since 1970",
+            Unit::Seconds,
+            figures.started.clone(),
         );
         r.register_with_unit(
             "checkpoint_interval",
@@ -215,12 +231,39 @@ impl Figures {
     }
 }
 
+impl Figures {
+    fn begin_with_zero(&self) {
+        let outcome = |result, reason: &str| {
+            let reason = reason.to_owned();
+            drop(self.checkpoints.get_or_create(&Outcome { result, reason }));
+        };
+        for trigger in Trigger::ALL {
+            outcome("stored", trigger.as_str());
+        }
+        for reason in FailureReason::ALL {
+            outcome("failed", reason.name());
+        }
+        for reason in [FailureReason::NotQuiet, FailureReason::Capturing] {
+            let reason = reason.name();
+            drop(self.retries.get_or_create(&Reason { reason }));
+        }
+        for reason in [AFTER_START, AFTER_CRASH] {
+            drop(self.restarts.get_or_create(&Reason { reason }));
+        }
+        for kind in ["changed", "copied", "stored"] {
+            drop(self.bytes.get_or_create(&Kind { kind }));
+        }
+    }
+}
+
 /// What is known between two events.
 #[derive(Debug)]
 struct State {
     registry: Registry,
     figures: Figures,
     account: Goodput,
+    /// The last event before this sidecar.
+    before: u64,
     /// The last event that was taken in.
     seq: u64,
     /// Why what the job does would be lost.
@@ -235,14 +278,18 @@ struct State {
 #[derive(Debug)]
 pub struct Metrics(Mutex<State>);
 
-impl Default for Metrics {
-    fn default() -> Self {
+impl Metrics {
+    /// Of a sidecar before which there was this event. What can be counted is there with 0 from the beginning: of a series that begins with 1,
+    /// nobody could tell that anything was counted.
+    pub(crate) fn new(before: u64) -> Self {
         let mut registry = Registry::with_prefix("phos");
         let figures = Figures::new(&mut registry);
+        figures.begin_with_zero();
         Self(Mutex::new(State {
             registry,
             figures,
             account: Goodput::default(),
+            before,
             seq: 0,
             unprotected: None,
             retried_ms: 0.0,
@@ -302,14 +349,63 @@ impl State {
             return;
         }
         self.seq = record.seq;
+        self.note(&record.event);
+        if record.seq > self.before {
+            self.count(record);
+        }
+    }
+
+    /// What is the case since an event, whoever saw it.
+    fn note(&mut self, event: &Event) {
+        match event {
+            Event::CheckpointStored(report) => {
+                let place = match report.local {
+                    true => Place::Local,
+                    false => Place::Store,
+                };
+                self.newest(place, report.taken_ms);
+                if report.local {
+                    self.backlog.push((report.id, report.stored_bytes));
+                    let gone = self.backlog.len().saturating_sub(KEPT_HERE);
+                    self.backlog.drain(..gone);
+                } else {
+                    self.backlog.clear();
+                }
+                self.unprotected = None;
+            }
+            Event::CheckpointCopied(copy) => {
+                self.backlog.retain(|(local, _)| *local > copy.local);
+                self.newest(Place::Store, copy.taken_ms);
+            }
+            Event::Unprotected { reason, .. } => self.unprotected = Some(*reason),
+            Event::Protected | Event::JobStarted { .. } | Event::JobResumed(_) => {
+                self.unprotected = None;
+            }
+            _ => {}
+        }
+    }
+
+    fn newest(&self, place: Place, taken_ms: u64) {
+        let place = place.name();
+        let last = self.figures.last.get_or_create(&Where { place });
+        last.set(taken_ms as f64 / 1e3);
+    }
+
+    fn count(&mut self, record: &Record) {
         let now = Duration::from_millis(record.at_ms);
         self.account.watched(now);
         match &record.event {
-            Event::JobStarted { .. } => self.account.runs(now),
-            // It ran on under the sidecar before this one.
-            Event::JobFound => self.account.found(now),
-            Event::JobResumed(resumed) => self.resumed(resumed, now),
-            Event::JobEnded { .. } => self.account.ends(now),
+            Event::JobStarted { .. } | Event::JobFound => {
+                self.account.runs(now);
+                self.figures.started.set(now.as_secs_f64());
+            }
+            Event::JobResumed(resumed) => {
+                self.resumed(resumed, now);
+                self.figures.started.set(now.as_secs_f64());
+            }
+            Event::JobEnded { .. } | Event::AgentLost { .. } | Event::Fenced { .. } => {
+                self.account.ends(now);
+            }
             Event::CheckpointStarted { .. } => self.retried_ms = 0.0,
             Event::QuiesceRetried { reason, held_ms } => {
                 let reason = reason.name();
@@ -331,24 +427,17 @@ impl State {
                 }
                 self.account.held(millis(stop_ms - self.retried_ms));
             }
-            Event::CheckpointCopied(copy) => {
-                self.backlog.retain(|(local, _)| *local > copy.local);
-                let place = Place::Store.name();
-                let last = self.figures.last.get_or_create(&Where { place });
-                last.set(copy.taken_ms as f64 / 1e3);
-            }
-            Event::Unprotected { reason, .. } => self.unprotected = Some(*reason),
-            Event::Protected => self.unprotected = None,
             Event::CopyFailed { .. } | Event::StoreUnreachable { .. } | Event::Damaged { .. } => {
                 self.figures.store_errors.inc();
             }
-            // A sidecar that was killed may not have said that it is over.
-            Event::SidecarStarted { .. } => self.retried_ms = 0.0,
-            Event::GivenUp { .. }
+            Event::SidecarStarted { .. }
+            | Event::CheckpointCopied(_)
+            | Event::Unprotected { .. }
+            | Event::Protected
+            | Event::GivenUp { .. }
             | Event::RuledOut { .. }
             | Event::Possible
             | Event::RestoreFailed { .. }
-            | Event::Fenced { .. }
             | Event::PreemptionNoticed { .. }
             | Event::PreemptionWithdrawn => {}
         }
@@ -382,17 +471,6 @@ impl State {
         ] {
             figures.bytes.get_or_create(&Kind { kind }).inc_by(bytes);
         }
-        let place = match report.local {
-            true => Place::Local.name(),
-            false => Place::Store.name(),
-        };
-        let last = figures.last.get_or_create(&Where { place });
-        last.set(report.taken_ms as f64 / 1e3);
-        if report.local {
-            self.backlog.push((report.id, report.stored_bytes));
-        } else {
-            self.backlog.clear();
-        }
         let held_at = Duration::from_millis(report.held_at_ms);
         self.account.stored(report.taken_ms, held_at, now);
         self.account.held(millis(report.stop_ms));
@@ -412,8 +490,8 @@ impl State {
             observe(phase, ms / 1e3);
         }
         let reason = match resumed.after {
-            After::Start => "start",
-            After::Crash => "crash",
+            After::Start => AFTER_START,
+            After::Crash => AFTER_CRASH,
         };
         self.figures
             .restarts
@@ -493,7 +571,7 @@ mod tests {
     }
 
     fn lines(status: &Shared, now: u64) -> String {
-        let text = Metrics::default().encode(status, now).unwrap();
+        let text = Metrics::new(0).encode(status, now).unwrap();
         assert!(text.ends_with("# EOF\n"), "{text}");
         text
     }
@@ -555,6 +633,7 @@ mod tests {
             // From 1120 on, less the stop.
             "phos_lost_seconds_total 29.5",
             "phos_job_running 1",
+            "phos_job_started_timestamp_seconds 1160.0",
             "phos_checkpoint_interval_seconds 60.0",
             // 150 s and 40 s of which 1.5 s were stops, less what was lost, of 200 s.
             "phos_goodput_ratio 0.795",
@@ -594,6 +673,64 @@ mod tests {
         status.lock().unsupported = Some("a plug-in".into());
         let text = lines(&status, 1_200_000);
         has(&text, r#"phos_unprotected{reason="unsupported"} 1"#);
+    }
+
+    #[test]
+    fn what_a_sidecar_before_saw_is_in_the_gauges_alone() {
+        let status = a_life();
+        let before = *status.journal().newest().borrow();
+        let at = UnixMillis(2_000_000);
+        status.happened(
+            at,
+            Event::SidecarStarted {
+                version: "2".into(),
+            },
+        );
+        status.happened(at, Event::JobFound);
+        let text = Metrics::new(before).encode(&status, 2_100_000).unwrap();
+        for line in [
+            r#"phos_last_checkpoint_timestamp_seconds{place="local"} 1122.0"#,
+            "phos_upload_backlog_bytes 10",
+            "phos_lost_seconds_total 0.0",
+            "phos_goodput_ratio 1.0",
+            "phos_job_running 1",
+        ] {
+            has(&text, line);
+        }
+        let stored = r#"phos_checkpoints_total{result="stored",reason="interval"} 0"#;
+        has(&text, stored);
+        // All that this sidecar saw done is newer than that checkpoint.
+        let (how, exit) = (Ending::Crashed, "code 1".into());
+        status.happened(UnixMillis(2_050_000), Event::JobEnded { how, exit });
+        status.happened(UnixMillis(2_060_000), resumed(1_122_000));
+        let text = Metrics::new(before).encode(&status, 2_100_000).unwrap();
+        has(&text, "phos_lost_seconds_total 50.0");
+        has(&text, "phos_goodput_ratio 0.4");
+    }
+
+    #[test]
+    fn only_what_is_kept_on_this_machine_waits_for_the_store() {
+        let status = Shared::default();
+        for id in 1..9 {
+            status.happened(UnixMillis(id * 10_000), checkpoint(id, true, id * 10_000));
+        }
+        has(&lines(&status, 100_000), "phos_upload_backlog_bytes 20");
+    }
+
+    #[test]
+    fn who_was_unprotected_is_not_once_there_is_a_checkpoint() {
+        let status = a_life();
+        let unprotected = Event::Unprotected {
+            reason: FailureReason::Store,
+            message: String::new(),
+            since_ms: 1,
+        };
+        status.happened(UnixMillis(1_190_000), unprotected);
+        status.happened(UnixMillis(1_195_000), checkpoint(3, true, 1_195_000));
+        has(
+            &lines(&status, 1_200_000),
+            r#"phos_unprotected{reason="none"} 0"#,
+        );
     }
 
     #[test]

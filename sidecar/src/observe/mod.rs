@@ -51,8 +51,14 @@ impl Observers {
     pub(crate) async fn settle(mut self) {
         if let Some((hook, over)) = &mut self.hook {
             over.send_replace(true);
-            if tokio::time::timeout(hook::LAST_CALLS, hook).await.is_err() {
+            if tokio::time::timeout(hook::LAST_CALLS, &mut *hook)
+                .await
+                .is_err()
+            {
                 tracing::warn!("the program of --on-event has not heard of the last events");
+                // Until what it started is gone.
+                hook.abort();
+                let _ = hook.await;
             }
         }
     }
@@ -76,7 +82,7 @@ pub(crate) fn serve(
     status: &Shared,
     (after, now): (u64, Clock),
 ) -> Observers {
-    let metrics = Arc::new(Metrics::default());
+    let metrics = Arc::new(Metrics::new(after));
     let mut tasks = JoinSet::new();
     tasks.spawn(metrics::follow(Arc::clone(&metrics), status.clone()));
     let routes = routes::all(status.clone(), metrics, now);

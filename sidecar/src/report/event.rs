@@ -46,6 +46,11 @@ pub enum Event {
         /// Their exit, in words: `code 1`, `signal 9`.
         exit: String,
     },
+    /// The agent is not heard of any more; its job may have ended with it.
+    AgentLost {
+        /// Why, in words for people.
+        message: String,
+    },
     /// The job is not brought back any more.
     GivenUp {
         /// Why, in words for people.
@@ -139,12 +144,60 @@ pub enum Event {
 }
 
 impl Event {
+    /// Cuts texts off that are longer than so many bytes, commands as a whole.
+    pub fn cut_texts(&mut self, longest: usize) {
+        match self {
+            Self::JobStarted { command } => {
+                let mut left = longest;
+                for word in &mut *command {
+                    cut(word, left);
+                    left = left.saturating_sub(word.len());
+                }
+                command.retain(|word| !word.is_empty());
+            }
+            Self::AgentLost { message }
+            | Self::GivenUp { message }
+            | Self::CheckpointFailed { message, .. }
+            | Self::CopyFailed { message }
+            | Self::Unprotected { message, .. }
+            | Self::RuledOut { message }
+            | Self::RestoreFailed { message, .. }
+            | Self::Damaged { message, .. }
+            | Self::StoreUnreachable { message }
+            | Self::Fenced { message }
+            | Self::PreemptionNoticed { what: message, .. } => cut(message, longest),
+            Self::SidecarStarted { .. }
+            | Self::JobFound
+            | Self::JobResumed(_)
+            | Self::JobEnded { .. }
+            | Self::CheckpointStarted { .. }
+            | Self::QuiesceRetried { .. }
+            | Self::CheckpointStored(_)
+            | Self::CheckpointCopied(_)
+            | Self::Protected
+            | Self::Possible
+            | Self::PreemptionWithdrawn => {}
+        }
+    }
+
     /// The name under which programs know it.
     #[must_use]
     pub fn name(&self) -> String {
         // Said once, by the attribute above.
         let value = serde_json::to_value(self).unwrap_or_default();
         value["event"].as_str().unwrap_or_default().to_owned()
+    }
+}
+
+/// Cuts a text off between characters, and marks that.
+fn cut(text: &mut String, longest: usize) {
+    if text.len() > longest {
+        let mut at = longest;
+        while !text.is_char_boundary(at) {
+            at -= 1;
+        }
+        text.truncate(at);
+        text.push('…');
     }
 }
 
@@ -230,6 +283,21 @@ pub enum FailureReason {
 }
 
 impl FailureReason {
+    /// All of them.
+    pub const ALL: [Self; 11] = [
+        Self::NotQuiet,
+        Self::Capturing,
+        Self::Unsupported,
+        Self::Dump,
+        Self::Gpu,
+        Self::Job,
+        Self::Store,
+        Self::TooSlow,
+        Self::Fenced,
+        Self::Agent,
+        Self::Internal,
+    ];
+
     /// The name under which programs know it.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -292,6 +360,7 @@ mod tests {
                 how: Ending::Crashed,
                 exit: "signal 9".into(),
             },
+            Event::AgentLost { message: message() },
             Event::GivenUp { message: message() },
             Event::CheckpointStarted { trigger: message() },
             Event::QuiesceRetried {
@@ -361,6 +430,7 @@ mod tests {
                 | Event::JobFound
                 | Event::JobResumed(_)
                 | Event::JobEnded { .. }
+                | Event::AgentLost { .. }
                 | Event::GivenUp { .. }
                 | Event::CheckpointStarted { .. }
                 | Event::QuiesceRetried { .. }
@@ -427,23 +497,11 @@ mod tests {
     fn each_reason_is_documented() {
         let rows = rows("| reason |");
         let names: Vec<_> = rows.iter().map(|(name, _)| *name).collect();
-        for reason in [
-            FailureReason::NotQuiet,
-            FailureReason::Capturing,
-            FailureReason::Unsupported,
-            FailureReason::Dump,
-            FailureReason::Gpu,
-            FailureReason::Job,
-            FailureReason::Store,
-            FailureReason::TooSlow,
-            FailureReason::Fenced,
-            FailureReason::Agent,
-            FailureReason::Internal,
-        ] {
+        for reason in FailureReason::ALL {
             assert!(names.contains(&reason.name()), "{reason:?}");
             let value = serde_json::to_value(reason).unwrap();
             assert_eq!(value, reason.name());
         }
-        assert_eq!(names.len(), 11);
+        assert_eq!(names.len(), FailureReason::ALL.len());
     }
 }

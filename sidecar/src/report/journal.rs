@@ -6,7 +6,9 @@
 //! * A reader asks for what came after the last event it knows. Who is slower than [`KEPT`] events sees a gap in the numbers, and
 //!   holds nobody up.
 //! * The file is for continuity and nothing depends on it: where it cannot be written or read, that is said once and the journal goes
-//!   on in memory.
+//!   on in memory. So does that of a second sidecar of the same job, started early or by mistake, for as long as it lives: the file belongs to
+//!   whoever held the lock beside it first.
+//! * Texts in it are cut off at [`LONGEST`] bytes: errors quote what others said, and command lines may be megabytes.
 //!
 //! # Crash consistency
 //!
@@ -14,11 +16,11 @@
 //! does not; the file is written anew, beside the old one, at each start and after each [`KEPT`] lines.
 
 use std::collections::VecDeque;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek as _, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
@@ -26,7 +28,9 @@ use super::event::{Event, Record};
 
 /// How many events are kept.
 pub const KEPT: usize = 4096;
-/// Bytes of the file that are read at most: as many events as are kept, of a length that none has.
+/// Bytes of a text in an event at most.
+pub const LONGEST: usize = 4096;
+/// Bytes of the file that are read at most, from its end: twice as many events as are kept, of the longest texts.
 const MAX_FILE: u64 = 64 << 20;
 
 /// The events of a job on this machine.
@@ -49,11 +53,13 @@ struct Log {
     path: PathBuf,
     file: File,
     lines: usize,
+    /// Held for as long as this sidecar has the file.
+    lock: Arc<File>,
 }
 
 impl Log {
     /// Writes these events, and nothing else, to the file.
-    fn write_anew(path: &Path, records: &VecDeque<Record>) -> io::Result<Log> {
+    fn write_anew(path: &Path, records: &VecDeque<Record>, lock: Arc<File>) -> io::Result<Log> {
         let beside = path.with_extension("new");
         let mut options = OpenOptions::new();
         options.create(true).write(true).truncate(true).mode(0o600);
@@ -69,12 +75,13 @@ impl Log {
             path: path.to_owned(),
             file,
             lines: records.len(),
+            lock,
         })
     }
 
     fn append(&mut self, records: &VecDeque<Record>) -> io::Result<()> {
         if self.lines >= 2 * KEPT {
-            *self = Log::write_anew(&self.path, records)?;
+            *self = Log::write_anew(&self.path, records, Arc::clone(&self.lock))?;
             return Ok(());
         }
         let Some(record) = records.back() else {
@@ -87,11 +94,27 @@ impl Log {
     }
 }
 
+/// The lock beside the file, unless another sidecar holds it.
+fn locked(path: &Path) -> io::Result<Option<File>> {
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).write(true).mode(0o600);
+    let lock = options.open(path.with_extension("lock"))?;
+    match lock.try_lock() {
+        Ok(()) => Ok(Some(lock)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(e)) => Err(e),
+    }
+}
+
 /// The events in a file that another sidecar wrote, oldest first.
 fn read(path: &Path) -> io::Result<VecDeque<Record>> {
     let mut text = Vec::new();
     match File::open(path) {
-        Ok(file) => file.take(MAX_FILE).read_to_end(&mut text)?,
+        Ok(mut file) => {
+            let len = file.metadata()?.len();
+            file.seek(io::SeekFrom::Start(len.saturating_sub(MAX_FILE)))?;
+            file.take(MAX_FILE).read_to_end(&mut text)?
+        }
         Err(e) if e.kind() == io::ErrorKind::NotFound => 0,
         Err(e) => return Err(e),
     };
@@ -122,12 +145,15 @@ impl Journal {
     /// One that goes on from what the file has.
     #[must_use]
     pub fn open(path: &Path) -> Self {
-        let opened = read(path).and_then(|records| {
-            let log = Log::write_anew(path, &records)?;
-            Ok((records, log))
+        let opened = locked(path).and_then(|lock| {
+            let Some(lock) = lock else { return Ok(None) };
+            let records = read(path)?;
+            let log = Log::write_anew(path, &records, Arc::new(lock))?;
+            Ok(Some((records, log)))
         });
         match opened {
-            Ok((records, log)) => Self::with(records, Some(log)),
+            Ok(Some((records, log))) => Self::with(records, Some(log)),
+            Ok(None) => Self::default(),
             Err(error) => {
                 say_lost(path, &error);
                 Self::default()
@@ -155,11 +181,12 @@ impl Journal {
     pub fn add(&self, at_ms: u64, event: Event) {
         let mut kept = self.lock();
         kept.newest += 1;
-        let record = Record {
+        let mut record = Record {
             seq: kept.newest,
             at_ms,
             event,
         };
+        record.event.cut_texts(LONGEST);
         kept.records.push_back(record);
         if kept.records.len() > KEPT {
             kept.records.pop_front();
@@ -174,12 +201,22 @@ impl Journal {
         self.newest.send_replace(kept.newest);
     }
 
-    /// Up to `limit` of the events after this number, oldest first.
+    /// Up to `limit` of the events after this number, oldest first. Who knows of more events than there have been has them from another
+    /// journal, of before the machine or its run directory began anew: everything is new to it.
     #[must_use]
     pub fn after(&self, seq: u64, limit: usize) -> Vec<Record> {
         let kept = self.lock();
+        let seq = if seq > kept.newest { 0 } else { seq };
         let from = kept.records.partition_point(|record| record.seq <= seq);
         kept.records.range(from..).take(limit).cloned().collect()
+    }
+
+    /// The newest event that something is true of.
+    #[must_use]
+    pub fn newest_of(&self, is_it: impl Fn(&Event) -> bool) -> Option<Record> {
+        let kept = self.lock();
+        let mut records = kept.records.iter().rev();
+        records.find(|record| is_it(&record.event)).cloned()
     }
 
     /// The number of the newest event, for those who wait for the next; 0 before the first.
@@ -224,6 +261,7 @@ mod tests {
         let expected = ["job-found", "protected", "possible"];
         let expected: Vec<_> = (1..).zip(expected.map(str::to_owned)).collect();
         assert_eq!(names(&second, 0), expected);
+        drop(second);
         assert_eq!(names(&Journal::open(&path), 1), expected[1..]);
     }
 
@@ -243,6 +281,44 @@ mod tests {
         assert!((KEPT..=2 * KEPT).contains(&lines), "{lines}");
         drop(journal);
         assert_eq!(Journal::open(&path).after(0, usize::MAX), kept);
+    }
+
+    #[test]
+    fn texts_are_cut_off_between_characters() {
+        let journal = Journal::default();
+        let message = "é".repeat(LONGEST);
+        journal.add(1, Event::CopyFailed { message });
+        let command = vec!["x".repeat(3 * LONGEST), "y".repeat(10)];
+        journal.add(2, Event::JobStarted { command });
+        for record in journal.after(0, 2) {
+            let text = serde_json::to_string(&record).unwrap();
+            assert!(text.len() < LONGEST + 200, "{}", text.len());
+            assert!(text.contains('…'), "{text}");
+        }
+    }
+
+    #[test]
+    fn who_knows_of_another_journal_hears_everything() {
+        let journal = Journal::default();
+        journal.add(1, Event::JobFound);
+        assert_eq!(names(&journal, 1), []);
+        assert_eq!(names(&journal, 5000), [(1, "job-found".to_owned())]);
+        let found = journal.newest_of(|event| matches!(event, Event::JobFound));
+        assert_eq!(found.unwrap().seq, 1);
+    }
+
+    #[test]
+    fn a_second_one_at_the_same_time_leaves_the_file_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("events.jsonl");
+        let first = Journal::open(&path);
+        first.add(1, Event::JobFound);
+        let second = Journal::open(&path);
+        second.add(2, Event::Possible);
+        first.add(3, Event::Protected);
+        drop((first, second));
+        let expected = [(1, "job-found".into()), (2, "protected".into())];
+        assert_eq!(names(&Journal::open(&path), 0), expected);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use phos_storage::{Durability, UnixMillis};
 use serde::{Deserialize, Serialize};
 
-use super::event::{Event, Record};
+use super::event::{Event, FailureReason, Record};
 use super::journal::Journal;
 use super::work::{Kind, WorkReport, Working, Works};
 
@@ -86,6 +86,9 @@ pub struct Unprotected {
     pub since_ms: u64,
     /// Why the last attempt failed, in words for people.
     pub because: String,
+    /// The same, for programs. `None`: a sidecar of an older release did not say.
+    #[serde(default)]
+    pub reason: Option<FailureReason>,
 }
 
 /// Says that the machine will be taken away.

@@ -156,9 +156,25 @@ impl Engine {
         let until = self.signals.asked.unwrap_or_else(Instant::now) + LAST_STORE;
         let landed = self.in_progress.landed();
         match tokio::time::timeout_at(until.into(), landed).await {
-            Ok(Ok(stored)) => tracing::info!(id = stored.report.id, "checkpoint"),
-            Ok(Err(failed)) => tracing::error!(reason = failed.message, "checkpoint given up"),
-            Err(_) => tracing::error!("the last checkpoint could not be stored in time"),
+            Ok(Ok(stored)) => {
+                tracing::info!(id = stored.report.id, "checkpoint");
+                self.happened(Happened::CheckpointStored(Box::new(stored.report)));
+            }
+            Ok(Err(failed)) => {
+                tracing::error!(reason = failed.message, "checkpoint given up");
+                self.tell_failed(&failed);
+            }
+            Err(_) => {
+                let message = "the last checkpoint could not be stored in time";
+                tracing::error!("{message}");
+                self.tell_failed(&Failed {
+                    message: message.into(),
+                    reason: FailureReason::TooSlow,
+                    kind: FailureKind::Final,
+                    stop: Duration::ZERO,
+                    then: Consequence::Nothing,
+                });
+            }
         }
         self.in_progress.forget();
     }

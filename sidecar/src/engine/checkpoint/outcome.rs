@@ -351,6 +351,17 @@ impl Engine {
         }
     }
 
+    /// Says that an attempt failed.
+    pub(super) fn tell_failed(&self, failed: &Failed) {
+        let in_flight = self.schedule.in_flight();
+        self.happened(Happened::CheckpointFailed {
+            trigger: in_flight.map_or("", Trigger::as_str).to_owned(),
+            reason: failed.reason,
+            message: failed.message.clone(),
+            stop_ms: ms(failed.stop),
+        });
+    }
+
     /// Takes note of an attempt that failed.
     pub(super) fn failed(&mut self, failed: &Failed) {
         let Failed {
@@ -362,22 +373,17 @@ impl Engine {
         } = failed;
         let (reason, kind, stop) = (*reason, *kind, *stop);
         let in_flight = self.schedule.in_flight();
-        self.happened(Happened::CheckpointFailed {
-            trigger: in_flight.map_or("", Trigger::as_str).to_owned(),
-            reason,
-            message: message.clone(),
-            stop_ms: ms(stop),
-        });
+        self.tell_failed(failed);
         let unprotected = Unprotected {
             since_ms: self.tiers.newest.max(self.run.since).0,
             because: message.clone(),
+            reason: Some(reason),
         };
         let since = utc(unprotected.since_ms);
-        let known = {
-            let mut status = self.status.lock();
-            status.unprotected.replace(unprotected.clone()) == Some(unprotected.clone())
-        };
-        if !known {
+        let before = self.status.lock().unprotected.replace(unprotected.clone());
+        let known = before.as_ref() == Some(&unprotected);
+        // Messages differ from one attempt to the next in what they count.
+        if before.is_none_or(|before| before.reason != Some(reason)) {
             self.happened(Happened::Unprotected {
                 reason,
                 message: message.clone(),

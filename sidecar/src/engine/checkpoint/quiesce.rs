@@ -89,15 +89,15 @@ impl Session<'_> {
             let held = began.elapsed();
             self.attempt.held_since = None;
             self.attempt.held_for += held;
-            self.engine.happened(Event::QuiesceRetried {
-                reason: reason_of(&error),
-                held_ms: ms(held),
-            });
             let now = self.engine.now();
             match tries.after(answer, held, &mut self.engine.habit, now) {
                 Next::Try(next) => {
                     let waited = moment == Moment::HavingWaited;
                     tracing::debug!(cause = %error, waited, ?next, "the job is asked again");
+                    self.engine.happened(Event::QuiesceRetried {
+                        reason: reason_of(&error),
+                        held_ms: ms(held),
+                    });
                     self.attempt.seq += 1;
                 }
                 Next::GiveUp if tries.failed() > 1 => {

@@ -162,6 +162,7 @@ impl Session<'_> {
             rates,
             changed: changed_bytes,
             stop: resumed.stop,
+            tried: self.attempt.held_for,
             measured: Measured {
                 dump: dumped.took,
                 link: link_rate(ready),

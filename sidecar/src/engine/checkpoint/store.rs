@@ -52,6 +52,8 @@ pub(super) struct Work {
     pub(super) changed: u64,
     /// How long the stop held the job.
     pub(super) stop: Duration,
+    /// How long tries that failed held it before.
+    pub(super) tried: Duration,
     pub(super) measured: Measured,
     pub(super) seq: u64,
     pub(super) tier: Tier,
@@ -63,7 +65,7 @@ pub(super) struct Work {
 impl Work {
     /// Stores it and makes it visible.
     pub(super) async fn store(self) -> Result<Stored, Failed> {
-        let stop = self.stop;
+        let stop = self.stop + self.tried;
         let writer = self.writer.clone();
         let control = Arc::clone(&self.control);
         match self.run().await {
@@ -100,6 +102,7 @@ impl Work {
             rates,
             changed,
             stop,
+            tried: _,
             measured,
             seq,
             tier,

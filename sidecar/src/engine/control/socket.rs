@@ -7,7 +7,8 @@
 //! * It belongs to the sidecar that holds the lock beside it: another one of the same job, started by mistake or early,
 //!   leaves it alone and takes it over when the lock is free.
 //! * A line is at most [`MAX_LINE`]; at most [`MAX_CLIENTS`] clients; a client that is gone costs
-//!   nothing.
+//!   nothing. Those who follow events are counted apart ([`MAX_FOLLOWERS`]): however many terminals somebody has forgotten, a checkpoint can
+//!   be asked for. One that says or reads nothing is let go ([`PATIENCE`]).
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -18,12 +19,15 @@ use std::sync::Arc;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::WriteHalf;
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use crate::report::status::{Answer, CheckpointReport, Request, Shared};
 
 const MAX_LINE: u64 = 4096;
 const MAX_CLIENTS: usize = 16;
+const MAX_FOLLOWERS: usize = 32;
+/// How long a client may take to ask, or to read a part of an answer.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
 
 /// File name of the socket below the job's run directory.
 pub const SOCKET_FILE: &str = "sidecar.sock";
@@ -102,6 +106,7 @@ pub(in crate::engine) fn serve(
     };
     let path = path.to_owned();
     let clients = Arc::new(Semaphore::new(MAX_CLIENTS));
+    let followers = Arc::new(Semaphore::new(MAX_FOLLOWERS));
     let task = tokio::spawn(async move {
         let (listener, _bound) = loop {
             if let Some(held) = held.take() {
@@ -126,11 +131,11 @@ pub(in crate::engine) fn serve(
                 return;
             };
             let (status, wanted) = (status.clone(), wanted.clone());
+            let places = (permit, Arc::clone(&followers));
             tokio::spawn(async move {
-                if let Err(e) = client(stream, status, wanted).await {
+                if let Err(e) = client(stream, status, wanted, places).await {
                     tracing::debug!(error = %e, "control client");
                 }
-                drop(permit);
             });
         }
     });
@@ -141,6 +146,7 @@ async fn client(
     mut stream: UnixStream,
     status: Shared,
     wanted: mpsc::Sender<Wanted>,
+    (place, followers): (OwnedSemaphorePermit, Arc<Semaphore>),
 ) -> io::Result<()> {
     let own = rustix::process::geteuid().as_raw();
     let peer = stream.peer_cred()?.uid();
@@ -150,13 +156,22 @@ async fn client(
     let (read, mut write) = stream.split();
     let mut lines = BufReader::new(read.take(MAX_LINE));
     let mut line = String::new();
-    if lines.read_line(&mut line).await? == 0 {
+    let asked = tokio::time::timeout(PATIENCE, lines.read_line(&mut line)).await;
+    if asked?? == 0 {
         return Ok(());
     }
     let answer = match serde_json::from_str::<Request>(&line) {
         Ok(Request::Status) => Answer::Status(Box::new(status.report())),
         Ok(Request::Checkpoint) => checkpoint(&wanted).await,
-        Ok(Request::Events { after }) => return events(&mut write, &status, after).await,
+        Ok(Request::Events { after }) => match followers.try_acquire() {
+            Ok(_follower) => {
+                drop(place);
+                return events(&mut write, &status, after).await;
+            }
+            Err(_) => Answer::Error(format!(
+                "{MAX_FOLLOWERS} others follow the events already: end some of them"
+            )),
+        },
         Err(e) => Answer::Error(format!("request not understood: {e}")),
     };
     send(&mut write, &answer).await
@@ -165,7 +180,7 @@ async fn client(
 async fn send(write: &mut WriteHalf<'_>, answer: &Answer) -> io::Result<()> {
     let mut text = serde_json::to_string(answer)?;
     text.push('\n');
-    write.write_all(text.as_bytes()).await
+    tokio::time::timeout(PATIENCE, write.write_all(text.as_bytes())).await?
 }
 
 /// Passes events on until the client is gone.
@@ -219,10 +234,20 @@ impl Answers {
     pub fn of(path: &Path, request: &Request) -> io::Result<Answers> {
         use std::io::Write;
         let mut stream = std::os::unix::net::UnixStream::connect(path)?;
+        stream.set_write_timeout(Some(PATIENCE))?;
         let mut text = serde_json::to_string(request)?;
         text.push('\n');
         stream.write_all(text.as_bytes())?;
         Ok(Answers(std::io::BufReader::new(stream)))
+    }
+
+    /// From now on waits no longer than that for an answer.
+    ///
+    /// # Errors
+    /// Those of the socket.
+    pub fn within(self, time: std::time::Duration) -> io::Result<Answers> {
+        self.0.get_ref().set_read_timeout(Some(time))?;
+        Ok(self)
     }
 
     /// Waits for the next answer.

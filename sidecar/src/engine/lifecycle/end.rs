@@ -21,17 +21,7 @@ impl Session<'_> {
     pub(super) async fn job_ended(&mut self, ended: Ended) -> Result<Outcome, Stop> {
         let Ended { exit, stopping } = ended;
         self.job_stopped();
-        self.engine.happened(Event::JobEnded {
-            how: match stopping {
-                true => Ending::Requested,
-                false if exit.is_success() => Ending::Finished,
-                false => Ending::Crashed,
-            },
-            exit: match exit {
-                Exit::Code(code) => format!("code {code}"),
-                Exit::Signal(signal) => format!("signal {signal}"),
-            },
-        });
+        self.tell_end(exit, stopping);
         // A checkpoint whose job was attached again is whole without the job: the newest there is.
         self.settle_checkpoint().await?;
         // Whatever its code: a job that answers SIGTERM with a success is not done, and the next start resumes what it trained.
@@ -58,6 +48,34 @@ impl Session<'_> {
             return Ok(Outcome::Over);
         }
         self.crashed(exit).await
+    }
+
+    /// Says that the job ended, unless a sidecar before this one has.
+    fn tell_end(&self, exit: Exit, stopping: bool) {
+        let journal = self.engine.status.journal();
+        let told = journal.newest_of(|event| {
+            matches!(
+                event,
+                Event::JobStarted { .. }
+                    | Event::JobFound
+                    | Event::JobResumed(_)
+                    | Event::JobEnded { .. }
+            )
+        });
+        if told.is_some_and(|told| matches!(told.event, Event::JobEnded { .. })) {
+            return;
+        }
+        self.engine.happened(Event::JobEnded {
+            how: match stopping {
+                true => Ending::Requested,
+                false if exit.is_success() => Ending::Finished,
+                false => Ending::Crashed,
+            },
+            exit: match exit {
+                Exit::Code(code) => format!("code {code}"),
+                Exit::Signal(signal) => format!("signal {signal}"),
+            },
+        });
     }
 
     /// Brings the job back, if it did not crash too often.

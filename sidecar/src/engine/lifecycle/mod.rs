@@ -62,8 +62,13 @@ impl Session<'_> {
         match self.serve(job).await {
             Ok(end) => Ok(end),
             Err(Stop::Link(e)) => {
+                let message = e.to_string();
+                if self.running {
+                    let message = message.clone();
+                    self.engine.happened(Happened::AgentLost { message });
+                }
                 self.job_stopped();
-                Ok(SessionEnd::Lost(e.to_string()))
+                Ok(SessionEnd::Lost(message))
             }
             Err(Stop::Over) => Ok(SessionEnd::Over),
             Err(Stop::Engine(e)) => {
@@ -72,11 +77,11 @@ impl Session<'_> {
                 if !e.is_fenced() {
                     return Err(e);
                 }
-                let message = e.to_string();
-                self.engine.happened(Happened::Fenced { message });
                 match self.other_holder().await {
                     Ok(None) => return Err(EngineError::HistoryLost(e.to_string())),
                     Ok(Some(_)) => {
+                        let message = e.to_string();
+                        self.engine.happened(Happened::Fenced { message });
                         // Whoever is not connected any more has ended, or hears it from the next sidecar.
                         let _ = self.link.send(&ToAgent::Fenced {
                             reason: e.to_string(),
@@ -152,7 +157,11 @@ impl Session<'_> {
             }
             JobState::Waiting => {
                 let begun = self.begin().await;
-                if let Err(Stop::Engine(EngineError::Job(JobError::NoCheckpoint { .. }))) = &begun {
+                if let Err(Stop::Engine(EngineError::Job(e @ JobError::NoCheckpoint { .. }))) =
+                    &begun
+                {
+                    let message = e.to_string();
+                    self.engine.happened(Happened::GivenUp { message });
                     // What a person asked to go back to is not there: the job is not begun anew for that, by nobody.
                     let _ = self.link.send(&ToAgent::GiveUp);
                 }
@@ -215,7 +224,6 @@ impl Session<'_> {
         self.engine.interval.job_started(now);
         self.engine.run.running = true;
         self.engine.run.since = unix_millis();
-        self.engine.protected();
         self.engine.status.state("running");
     }
 

@@ -51,6 +51,8 @@ impl Session<'_> {
                 tracing::info!(command = self.command.join(" "), "the job was started");
                 let command = self.command.clone();
                 self.engine.happened(Event::JobStarted { command });
+                // There is nothing yet that could be lost.
+                self.engine.protected();
                 self.engine.resume.start = Start::Resume;
                 self.job_runs();
                 Ok(Outcome::Runs)

@@ -407,6 +407,8 @@ impl Session<'_> {
             total_bytes: total,
             fetched_bytes: fetched,
         }));
+        // What was not protected is lost; the job is where its checkpoint is.
+        self.engine.protected();
         self.registry.replace(held);
         self.engine.adapt_interval_to_failure(took);
         // A crash after that goes back to the newest one.

@@ -172,6 +172,11 @@ const HANDLERS = {
     model.crashes += how === 'crashed' ? 1 : 0;
     mark(model, event.at_ms, how === 'crashed' ? 'crash' : 'end', describe(event));
   },
+  // Whether the job runs on is known once an agent answers: `job-found`, `job-resumed`, or never.
+  'agent-lost': (model, event) => {
+    if (isOpen(model.runs)) model.doubt = event.at_ms;
+    Object.assign(model, { phase: 'unknown', phaseAt: event.at_ms });
+  },
   'given-up': (model, event) => {
     stops(model, model.phase === 'crashed' ? model.phaseAt : event.at_ms, 'over', 'given-up');
     model.endWords = text(event.message);
@@ -254,6 +259,7 @@ function describe(event) {
     case 'job-found': return 'The job was found running';
     case 'job-resumed': return `The job was resumed from checkpoint ${named(event.checkpoint)} (${event.place === 'local' ? 'on this machine' : 'in the store'}) in ${brief(event.seconds * SECOND)} `
       + `after ${event.after === 'crash' ? 'a crash' : 'a start of phos-ft'}; ${bytes(event.fetched_bytes)} of ${bytes(event.total_bytes)} had to be fetched`;
+    case 'agent-lost': return `The agent is not heard of any more: ${text(event.message)}`;
     case 'job-ended': return event.how === 'finished' ? 'The job finished' : event.how === 'requested' ? `The job was ended on request (${named(event.exit)})` : `The job crashed (${named(event.exit)})`;
     case 'given-up': return `The job is not brought back: ${message}`;
     case 'checkpoint-started': return `A checkpoint was begun (${trigger(event.trigger)})`;
