@@ -302,14 +302,13 @@ fn the_next_sidecar_knows_that_the_job_is_not_protected() -> Result<()> {
         );
         ensure!(world.json(&["status"])?["unprotected"]["reason"] == "not-quiet");
         checkpoint(world, phos)?;
-        let now = get(address, "/metrics")?;
-        ensure!(
-            value(&now, r#"phos_unprotected{reason="none"}"#)? == 0.0,
-            "{now}"
-        );
-        let told = events(world)?;
-        ensure!(names(&told).last() == Some(&"protected"), "{told:?}");
-        Ok(())
+        wait_for("its protection", LIMIT, || {
+            let now = get(address, "/metrics").ok()?;
+            value(&now, r#"phos_unprotected{reason="none"}"#).ok()
+        })?;
+        wait_for("the event of that", LIMIT, || {
+            (names(&events(world).ok()?).last() == Some(&"protected")).then_some(())
+        })
     })
 }
 

@@ -41,7 +41,7 @@ pub(super) fn run(common: &Common, args: &EventsArgs) -> u8 {
             End::Shown | End::NoReader => return exit::OK,
             End::Failed(code) => return code,
             // It ended with its job.
-            End::Sidecar(_) if shown.over => return exit::OK,
+            End::Sidecar(_) if args.follow && shown.over => return exit::OK,
             // Another one takes its place.
             End::Sidecar(e) => {
                 if shown.answered {

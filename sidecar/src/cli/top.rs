@@ -23,7 +23,7 @@ use super::client::{no_answer, socket};
 use super::events::describe;
 use super::look::time;
 use super::{exit, fail};
-use crate::engine::control::socket::Answers;
+use crate::engine::control::socket::{Answers, ask};
 use crate::engine::unix_millis;
 use crate::report::event::{Ending, Event, Record};
 use crate::report::status::{Answer, CheckpointReport, Report, Request};
@@ -44,6 +44,8 @@ struct Heard {
     /// The newest checkpoints that were stored.
     stored: VecDeque<CheckpointReport>,
     job: Job,
+    /// There is a checkpoint of this life of the job.
+    has_checkpoint: bool,
 }
 
 /// What the events say of the job.
@@ -64,12 +66,14 @@ impl Heard {
         match &record.event {
             Event::CheckpointStored(report) => {
                 self.stored.push_back((**report).clone());
+                self.has_checkpoint = true;
                 if let Job::Runs { since_ms } = self.job {
                     let since_ms = since_ms.max(report.held_at_ms);
                     self.job = Job::Runs { since_ms };
                 }
             }
             Event::JobStarted { .. } | Event::JobResumed(_) => {
+                self.has_checkpoint = matches!(record.event, Event::JobResumed(_));
                 self.job = Job::Runs {
                     since_ms: record.at_ms,
                 };
@@ -88,6 +92,7 @@ impl Heard {
                 };
             }
             Event::GivenUp { .. } | Event::Fenced { .. } => self.job = Job::Over,
+            Event::AgentLost { .. } => self.job = Job::Unheard,
             _ => {}
         }
         self.events.push_back(record);
@@ -126,7 +131,7 @@ pub(super) fn run(common: &Common) -> u8 {
             exit::USAGE,
         );
     }
-    let first = match status(&path) {
+    let first = match ask(&path, &Request::Status) {
         Ok(Answer::Status(report)) => *report,
         Ok(_) => return fail("the sidecar answered something else", exit::FAILED),
         Err(e) => return no_answer(&path, &e),
@@ -303,8 +308,7 @@ fn verdict(view: &View<'_>) -> Span<'static> {
         Job::Runs { since_ms } => {
             let since = ago(now_ms.saturating_sub(since_ms));
             let good = Style::new().fg(Color::Green).add_modifier(Modifier::BOLD);
-            // What it was resumed from is one as well.
-            match heard.stored.is_empty() && report.resumed_from.is_none() {
+            match !heard.has_checkpoint {
                 true => Span::styled(format!("no checkpoint yet, for {since}"), warned),
                 false => Span::styled(
                     format!("protected: {since} of work would be lost now"),
@@ -507,7 +511,8 @@ mod tests {
         let started = Event::JobStarted { command: vec![] };
         for (event, words) in [
             (crashed, "THE JOB CRASHED"),
-            (started, "protected: 10 s of work"),
+            (started, "no checkpoint yet, for 10 s"),
+            (stored(6), "protected: 10 s of work"),
         ] {
             heard.take(Record {
                 seq: 9,

@@ -213,7 +213,7 @@ impl Figures {
         );
         r.register_with_unit(
             "job_started_timestamp",
-            "When the job was last started, resumed or found running, since 1970",
+            "When the job was last started or resumed, as far as is known on this machine, since 1970",
             Unit::Seconds,
             figures.started.clone(),
         );
@@ -349,15 +349,23 @@ impl State {
             return;
         }
         self.seq = record.seq;
-        self.note(&record.event);
+        self.note(&record.event, Duration::from_millis(record.at_ms));
         if record.seq > self.before {
             self.count(record);
         }
     }
 
     /// What is the case since an event, whoever saw it.
-    fn note(&mut self, event: &Event) {
+    fn note(&mut self, event: &Event, at: Duration) {
         match event {
+            Event::JobStarted { .. } | Event::JobResumed(_) => {
+                self.unprotected = None;
+                self.figures.started.set(at.as_secs_f64());
+            }
+            // It may have run for long.
+            Event::JobFound if self.figures.started.get() == 0.0 => {
+                self.figures.started.set(at.as_secs_f64());
+            }
             Event::CheckpointStored(report) => {
                 let place = match report.local {
                     true => Place::Local,
@@ -378,9 +386,7 @@ impl State {
                 self.newest(Place::Store, copy.taken_ms);
             }
             Event::Unprotected { reason, .. } => self.unprotected = Some(*reason),
-            Event::Protected | Event::JobStarted { .. } | Event::JobResumed(_) => {
-                self.unprotected = None;
-            }
+            Event::Protected => self.unprotected = None,
             _ => {}
         }
     }
@@ -395,14 +401,8 @@ impl State {
         let now = Duration::from_millis(record.at_ms);
         self.account.watched(now);
         match &record.event {
-            Event::JobStarted { .. } | Event::JobFound => {
-                self.account.runs(now);
-                self.figures.started.set(now.as_secs_f64());
-            }
-            Event::JobResumed(resumed) => {
-                self.resumed(resumed, now);
-                self.figures.started.set(now.as_secs_f64());
-            }
+            Event::JobStarted { .. } | Event::JobFound => self.account.runs(now),
+            Event::JobResumed(resumed) => self.resumed(resumed, now),
             Event::JobEnded { .. } | Event::AgentLost { .. } | Event::Fenced { .. } => {
                 self.account.ends(now);
             }

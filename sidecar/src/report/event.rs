@@ -149,11 +149,18 @@ impl Event {
         match self {
             Self::JobStarted { command } => {
                 let mut left = longest;
-                for word in &mut *command {
-                    cut(word, left);
-                    left = left.saturating_sub(word.len());
+                let mut whole = 0;
+                // A byte between two of them.
+                while let Some(word) = command.get(whole)
+                    && word.len() < left
+                {
+                    left -= word.len() + 1;
+                    whole += 1;
                 }
-                command.retain(|word| !word.is_empty());
+                if let Some(word) = command.get_mut(whole) {
+                    cut(word, left);
+                    command.truncate(whole + 1);
+                }
             }
             Self::AgentLost { message }
             | Self::GivenUp { message }

@@ -290,11 +290,18 @@ mod tests {
         journal.add(1, Event::CopyFailed { message });
         let command = vec!["x".repeat(3 * LONGEST), "y".repeat(10)];
         journal.add(2, Event::JobStarted { command });
-        for record in journal.after(0, 2) {
+        let command = vec!["é".to_owned(); 100_000];
+        journal.add(3, Event::JobStarted { command });
+        for record in journal.after(0, 3) {
             let text = serde_json::to_string(&record).unwrap();
-            assert!(text.len() < LONGEST + 200, "{}", text.len());
+            // Quotes and commas come to it.
+            assert!(text.len() < 3 * LONGEST, "{}", text.len());
             assert!(text.contains('…'), "{text}");
         }
+        let command: Vec<String> = ["a", "", "b"].map(str::to_owned).into();
+        let short = Event::JobStarted { command };
+        journal.add(4, short.clone());
+        assert_eq!(journal.after(3, 1)[0].event, short);
     }
 
     #[test]

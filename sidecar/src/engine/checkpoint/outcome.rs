@@ -380,7 +380,14 @@ impl Engine {
             reason: Some(reason),
         };
         let since = utc(unprotected.since_ms);
-        let before = self.status.lock().unprotected.replace(unprotected.clone());
+        let before = self.status.lock().unprotected.clone();
+        // Since the first of them, whoever saw that.
+        let since_ms = before.as_ref().map_or(u64::MAX, |before| before.since_ms);
+        let unprotected = Unprotected {
+            since_ms: unprotected.since_ms.min(since_ms),
+            ..unprotected
+        };
+        self.status.lock().unprotected = Some(unprotected.clone());
         let known = before.as_ref() == Some(&unprotected);
         // Messages differ from one attempt to the next in what they count.
         if before.is_none_or(|before| before.reason != Some(reason)) {

@@ -166,7 +166,11 @@ async fn client(
         Ok(Request::Events { after }) => match followers.try_acquire() {
             Ok(_follower) => {
                 drop(place);
-                return events(&mut write, &status, after).await;
+                return tokio::select! {
+                    told = events(&mut write, &status, after) => told,
+                    // It says nothing more: it is gone.
+                    _ = lines.read_line(&mut line) => Ok(()),
+                };
             }
             Err(_) => Answer::Error(format!(
                 "{MAX_FOLLOWERS} others follow the events already: end some of them"

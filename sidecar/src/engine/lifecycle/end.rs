@@ -19,9 +19,15 @@ const LOOK: Duration = Duration::from_millis(500);
 impl Session<'_> {
     /// Deals with the end of the job.
     pub(super) async fn job_ended(&mut self, ended: Ended) -> Result<Outcome, Stop> {
-        let Ended { exit, stopping } = ended;
+        let Ended {
+            exit,
+            stopping,
+            found,
+        } = ended;
         self.job_stopped();
-        self.tell_end(exit, stopping);
+        if !found || !self.end_is_told() {
+            self.tell_end(exit, stopping);
+        }
         // A checkpoint whose job was attached again is whole without the job: the newest there is.
         self.settle_checkpoint().await?;
         // Whatever its code: a job that answers SIGTERM with a success is not done, and the next start resumes what it trained.
@@ -50,8 +56,8 @@ impl Session<'_> {
         self.crashed(exit).await
     }
 
-    /// Says that the job ended, unless a sidecar before this one has.
-    fn tell_end(&self, exit: Exit, stopping: bool) {
+    /// Whether a sidecar before this one has said that the job ended.
+    fn end_is_told(&self) -> bool {
         let journal = self.engine.status.journal();
         let told = journal.newest_of(|event| {
             matches!(
@@ -62,9 +68,10 @@ impl Session<'_> {
                     | Event::JobEnded { .. }
             )
         });
-        if told.is_some_and(|told| matches!(told.event, Event::JobEnded { .. })) {
-            return;
-        }
+        told.is_some_and(|told| matches!(told.event, Event::JobEnded { .. }))
+    }
+
+    fn tell_end(&self, exit: Exit, stopping: bool) {
         self.engine.happened(Event::JobEnded {
             how: match stopping {
                 true => Ending::Requested,

@@ -173,6 +173,7 @@ impl Session<'_> {
                 self.ended = Some(Ended {
                     exit,
                     stopping: false,
+                    found: true,
                 });
             }
         }

@@ -34,7 +34,11 @@ impl Session<'_> {
         match message {
             ToSidecar::JobExited { exit, stopping } => {
                 tracing::info!(?exit, stopping, "the job ended");
-                self.ended = Some(Ended { exit, stopping });
+                self.ended = Some(Ended {
+                    exit,
+                    stopping,
+                    found: false,
+                });
             }
             ToSidecar::NeedMemory { gpu, bytes } => {
                 let freed = self.engine.release_memory().await;

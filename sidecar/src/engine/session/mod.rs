@@ -77,6 +77,8 @@ pub(in crate::engine) struct Ended {
     pub(in crate::engine) exit: Exit,
     /// Whether somebody asked for its end.
     pub(in crate::engine) stopping: bool,
+    /// Whether it was heard of as it happened, or found later: a sidecar before this one may have heard of it.
+    pub(in crate::engine) found: bool,
 }
 
 /// The agent wants to end, and waits for our word until then.
