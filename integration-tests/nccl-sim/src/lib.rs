@@ -129,7 +129,7 @@ fn message(
 
 fn join(name: &str, rank: u32, ranks: u32) -> std::io::Result<Communicator> {
     let driver = driver::get().ok_or_else(|| std::io::Error::other("there is no driver"))?;
-    let (offer, port) = Offer::new(driver, name, rank)?;
+    let (offer, port) = Offer::new(driver, name, rank, ranks)?;
     let shared = Shared::join(name, rank, ranks, port)?;
     let peers = offer.taken(driver, &shared)?;
     // As many as there may be at first: during a capture none can be made.

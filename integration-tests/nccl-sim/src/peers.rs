@@ -60,7 +60,17 @@ impl Offer {
     ///
     /// # Errors
     /// The driver's, and the sockets'.
-    pub fn new(driver: &Driver, name: &str, rank: u32) -> io::Result<(Self, u16)> {
+    pub fn new(driver: &Driver, name: &str, rank: u32, ranks: u32) -> io::Result<(Self, u16)> {
+        if ranks == 1 {
+            // There is nobody to share anything with.
+            return Ok((
+                Self {
+                    mine: 0,
+                    ring: None,
+                },
+                0,
+            ));
+        }
         let (mine, fd) = driver
             .shareable(BYTES)
             .ok_or_else(|| failed("memory that ranks share"))?;
