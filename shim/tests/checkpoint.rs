@@ -1521,6 +1521,32 @@ fn forked_children_stand_aside() {
     let (_agent, _link) = cycle(agent, link, 2);
 }
 
+/// Memory that is shared before the agent is reached would be nobody's to those who import it, and rule their checkpoints out for good.
+#[test]
+fn memory_that_is_shared_early_waits_for_the_agent() {
+    let world = World::new(&[128]);
+    let mut owner = world.puppet();
+    owner.all(&["init", "device 0"]);
+    owner.ok(&format!("create h {} 0 1", 4 * MIB));
+    owner.send("export fd h");
+    owner.silent(Duration::from_millis(50));
+    let agent = world.agent();
+    let mut link = agent.accept().welcome(&[]);
+    let fd = loop {
+        // The first messages are of what it has.
+        if let (ToAgent::Share { .. }, fds) = link.receive() {
+            break fds.into_iter().next().unwrap();
+        }
+    };
+    phos_protocol::channel::send(
+        &link.socket,
+        &ToShim::Shared(Ok(())),
+        &[std::os::fd::AsFd::as_fd(&fd)],
+    )
+    .unwrap();
+    assert!(owner.answer().starts_with("ok"));
+}
+
 #[test]
 fn shared_memory_is_recognised_and_comes_back_in_both_processes() {
     let world = World::new(&[128]);

@@ -81,6 +81,7 @@ pub unsafe fn cuMemExportToShareableHandle(
         let _inside = gate::enter();
         return real_export(handle);
     };
+    let mut waited = false;
     for _ in 0..TRIES {
         let inside = gate::enter();
         let line = link::hold();
@@ -134,6 +135,12 @@ pub unsafe fn cuMemExportToShareableHandle(
             }
             Err(AskError::Lost) => {
                 drop(gate::enter());
+                link::wait_connected();
+            }
+            // On a busy machine others may have it before this process has reached the agent, which could not tell them whose it is.
+            Err(AskError::NotConnected) if !waited => {
+                drop(fd);
+                waited = true;
                 link::wait_connected();
             }
             // No agent: the fd given out now is the one that the agent must get when it comes.
