@@ -7,6 +7,7 @@
 //! * [`cli`]: the command line and what needs no job (`doctor`, `list`, `show`);
 //! * [`heap`]: how the sidecar's heap grows;
 //! * [`known_history`]: what this machine remembers of the job's history;
+//! * [`lock`]: what one sidecar of a job has and another may want;
 //! * [`observe`]: what people and machines see of it over HTTP;
 //! * [`preemption`]: notices that this machine will be taken away;
 //! * [`report`]: what the sidecar says of itself;
@@ -16,6 +17,7 @@ pub mod cli;
 pub mod engine;
 pub mod heap;
 pub mod known_history;
+pub mod lock;
 pub mod observe;
 pub mod preemption;
 pub mod report;

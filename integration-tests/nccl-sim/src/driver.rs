@@ -130,14 +130,7 @@ impl Driver {
 
     /// New memory of at least so many bytes that other ranks may map: its address and a descriptor of it.
     pub fn shareable(&self, bytes: usize) -> Option<(u64, OwnedFd)> {
-        let properties = Properties {
-            kind: 1,
-            handle_types: DESCRIPTOR,
-            location: self.here()?,
-            windows: std::ptr::null(),
-            flags: [0; 8],
-        };
-        let size = self.rounded(bytes, &properties)?;
+        let (properties, size) = self.for_sharing(bytes)?;
         let (mut handle, mut fd) = (0, -1);
         // SAFETY: each writes one value; the properties are as the driver's header has them.
         let made = unsafe {
@@ -151,14 +144,7 @@ impl Driver {
 
     /// Memory of another rank, of so many bytes: where it is mapped here.
     pub fn of_peer(&self, fd: BorrowedFd<'_>, bytes: usize) -> Option<u64> {
-        let properties = Properties {
-            kind: 1,
-            handle_types: DESCRIPTOR,
-            location: self.here()?,
-            windows: std::ptr::null(),
-            flags: [0; 8],
-        };
-        let size = self.rounded(bytes, &properties)?;
+        let (_, size) = self.for_sharing(bytes)?;
         let mut handle = 0;
         let number = fd.as_raw_fd() as usize as *mut c_void;
         // SAFETY: writes one value; a descriptor that is open.
@@ -173,11 +159,20 @@ impl Driver {
         found.then_some(Location { kind: 1, id })
     }
 
-    fn rounded(&self, bytes: usize, properties: &Properties) -> Option<usize> {
+    /// What memory that ranks share is like, and how much of it there must be for so many bytes.
+    fn for_sharing(&self, bytes: usize) -> Option<(Properties, usize)> {
+        let properties = Properties {
+            kind: 1,
+            handle_types: DESCRIPTOR,
+            location: self.here()?,
+            windows: std::ptr::null(),
+            flags: [0; 8],
+        };
         let mut granularity = 0;
         // SAFETY: writes one number.
-        let found = unsafe { (self.granularity)(&raw mut granularity, properties, 0) == 0 };
-        found.then(|| bytes.next_multiple_of(granularity))
+        let found =
+            unsafe { (self.granularity)(&raw mut granularity, &raw const properties, 0) == 0 };
+        found.then(|| (properties, bytes.next_multiple_of(granularity)))
     }
 
     fn mapped(&self, handle: u64, size: usize) -> Option<u64> {

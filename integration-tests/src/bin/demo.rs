@@ -8,7 +8,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use phos_integration_tests::{Gpu, JobSpec, LossTrace, World, bin_dir, kill_all, wait_for};
+use phos_integration_tests::{
+    Checkpoint, Gpu, JobSpec, LossTrace, World, bin_dir, kill_all, wait_for,
+};
 
 const LIMIT: Duration = Duration::from_secs(90);
 
@@ -33,17 +35,8 @@ fn as_ranks(spec: &JobSpec, ranks: usize) -> JobSpec {
         .with_env("SIM_NCCL_TCP", "1")
 }
 
-fn main() -> Result<()> {
-    let start = Instant::now();
-    let ranks = ranks()?;
-    let mut world = match ranks {
-        1 => World::new(|dir| Gpu::detect(dir, 1, 512))?,
-        // NCCL wants a GPU for each rank, and this is to be seen everywhere.
-        _ => World::simulated(1, 1024)?,
-    };
-    if let Ok(store) = std::env::var("PHOS_DEMO_STORE") {
-        world.store = store;
-    }
+/// The training run.
+fn spec(ranks: usize) -> JobSpec {
     let spec = JobSpec {
         // Ranks take turns at the processors, so that their checkpoints take longer.
         steps: if ranks == 1 { 1500 } else { 4000 },
@@ -62,10 +55,24 @@ fn main() -> Result<()> {
         interval: "2s".to_owned(),
         ..JobSpec::default()
     };
-    let spec = match ranks {
+    match ranks {
         1 => spec,
         _ => as_ranks(&spec, ranks),
+    }
+}
+
+fn main() -> Result<()> {
+    let start = Instant::now();
+    let ranks = ranks()?;
+    let mut world = match ranks {
+        1 => World::new(|dir| Gpu::detect(dir, 1, 512))?,
+        // NCCL wants a GPU for each rank, and this is to be seen everywhere.
+        _ => World::simulated(1, 1024)?,
     };
+    if let Ok(store) = std::env::var("PHOS_DEMO_STORE") {
+        world.store = store;
+    }
+    let spec = spec(ranks);
     say(start, &format!("phos-ft demo on {}", world.gpu.name()));
     say(
         start,
@@ -129,20 +136,7 @@ fn main() -> Result<()> {
     let trace = LossTrace::read(&world.log())?;
     let checkpoints = world.checkpoints()?;
 
-    println!();
-    println!("checkpoint    stop ms     image     changed      copied      stored  trigger");
-    for c in &checkpoints {
-        println!(
-            "{:>10} {:>10.1} {:>9} {:>11} {:>11} {:>11}  {}",
-            c.number,
-            c.stop_us as f64 / 1e3,
-            mib(c.image_bytes),
-            mib(c.new_bytes),
-            mib(world.figure(c.number, "copied_bytes")?),
-            mib(c.stored_bytes),
-            c.trigger
-        );
-    }
+    print_checkpoints(&world, &checkpoints)?;
     println!();
     println!("after kill -9     resumed from step {resumed_crash}");
     println!("after node loss   resumed from step {resumed_node}");
@@ -154,6 +148,24 @@ fn main() -> Result<()> {
         trace.len()
     );
     say(start, "done");
+    Ok(())
+}
+
+fn print_checkpoints(world: &World, checkpoints: &[Checkpoint]) -> Result<()> {
+    println!();
+    println!("checkpoint    stop ms     image     changed      copied      stored  trigger");
+    for c in checkpoints {
+        println!(
+            "{:>10} {:>10.1} {:>9} {:>11} {:>11} {:>11}  {}",
+            c.number,
+            c.stop_us as f64 / 1e3,
+            mib(c.image_bytes),
+            mib(c.new_bytes),
+            mib(world.figure(c.number, "copied_bytes")?),
+            mib(c.stored_bytes),
+            c.trigger
+        );
+    }
     Ok(())
 }
 

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, ensure};
 use phos_integration_tests::scenario::{
     LIMIT, checkpoint, disturbed, kill_job_and_wait, last_step, wait_step,
 };
-use phos_integration_tests::{JobSpec, World, bin_dir, wait_for};
+use phos_integration_tests::{JobSpec, World, bin_dir, kill_all, processes_with, wait_for};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -78,6 +78,19 @@ fn names(events: &[Value]) -> Vec<&str> {
     names.filter(|name| *name != "quiesce-retried").collect()
 }
 
+/// SIGKILLs this sidecar, and waits until the next one has found the job.
+fn replace(world: &World, sidecar: i32) -> Result<()> {
+    kill_all(&[sidecar]);
+    wait_for("the next sidecar to find the job", LIMIT, || {
+        (names(&events(world).ok()?).last() == Some(&"job-found")).then_some(())
+    })
+}
+
+/// The sidecar, which its supervisor started.
+fn sidecar(world: &World) -> Result<i32> {
+    world.tree().sidecar.last().copied().context("no sidecar")
+}
+
 /// What a job goes through is in its metrics and events; the next sidecar goes on with the events.
 #[test]
 fn a_checkpoint_a_crash_and_a_resume() -> Result<()> {
@@ -134,12 +147,8 @@ fn a_checkpoint_a_crash_and_a_resume() -> Result<()> {
         ensure!(told[4]["how"] == "crashed", "{told:?}");
 
         // The next sidecar goes on with the same numbers.
-        let sidecar = *world.tree().sidecar.last().context("no sidecar")?;
-        phos_integration_tests::kill_all(&[sidecar]);
-        let newer = wait_for("the next sidecar to find the job", LIMIT, || {
-            let now = events(world).ok()?;
-            (names(&now).last() == Some(&"job-found")).then_some(now)
-        })?;
+        replace(world, sidecar(world)?)?;
+        let newer = events(world)?;
         let seqs: Vec<_> = newer.iter().map(|e| e["seq"].as_u64()).collect();
         ensure!(newer.starts_with(&told) && seqs.is_sorted(), "{newer:?}");
         // Counts begin with it; what is there, it knows.
@@ -227,7 +236,7 @@ fn events_are_told_as_they_happen() -> Result<()> {
     disturbed(&world, &spec, |world, phos| {
         wait_step(world, phos, 5)?;
         // Before there are others with its command line.
-        let sidecar = *world.tree().sidecar.last().context("no sidecar")?;
+        let sidecar = sidecar(world)?;
         let follow = std::process::Command::new(bin_dir().join("phos-ft"))
             .args(["events", "--follow", "--json", "--job", &world.job])
             .arg("--run-dir")
@@ -255,10 +264,7 @@ fn events_are_told_as_they_happen() -> Result<()> {
             "{text}"
         );
         // Another sidecar in between is none of the follower's business.
-        phos_integration_tests::kill_all(&[sidecar]);
-        wait_for("the next sidecar", LIMIT, || {
-            (names(&events(world).ok()?).last() == Some(&"job-found")).then_some(())
-        })?;
+        replace(world, sidecar)?;
         // It lives for longer than the follower takes to find it.
         checkpoint(world, phos).map(drop)
     })?;
@@ -288,13 +294,11 @@ fn the_next_sidecar_knows_that_the_job_is_not_protected() -> Result<()> {
         let job = Pid::from_raw(job).context("no process")?;
         kill_process(job, Signal::STOP)?;
         let refused = world.run(&["checkpoint"]);
-        let sidecar = *world.tree().sidecar.last().context("no sidecar")?;
-        phos_integration_tests::kill_all(&[sidecar]);
+        // It is held back by nobody once its successor looks for it.
+        let replaced = replace(world, sidecar(world)?);
         kill_process(job, Signal::CONT)?;
         ensure!(!refused?.status.success(), "{}", phos.tail());
-        wait_for("the next sidecar", LIMIT, || {
-            (names(&events(world).ok()?).last() == Some(&"job-found")).then_some(())
-        })?;
+        replaced?;
         let now = wait_for("its metrics", LIMIT, || get(address, "/metrics").ok())?;
         ensure!(
             value(&now, r#"phos_unprotected{reason="not-quiet"}"#)? == 1.0,
@@ -388,7 +392,7 @@ fn a_program_that_hangs_holds_nobody_up() -> Result<()> {
         checkpoint(world, phos).map(drop)
     })?;
     // What it started ends with it.
-    let left = phos_integration_tests::processes_with(&[&program.display().to_string()]);
+    let left = processes_with(&[&program.display().to_string()]);
     ensure!(left.is_empty(), "{left:?}");
     Ok(())
 }

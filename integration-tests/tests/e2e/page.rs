@@ -6,6 +6,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD as BASE64;
 use phos_integration_tests::scenario::{LIMIT, checkpoint, kill_job_and_wait, wait_step};
 use phos_integration_tests::{COSTLY, JobSpec, World, kill_all, wait_every, wait_for};
 use rustix::process::{Pid, Signal, kill_process};
@@ -161,7 +163,10 @@ impl Browser {
         let how = json!({ "format": "png", "captureBeyondViewport": true, "clip": clip });
         let picture = self.command("Page.captureScreenshot", &how)?;
         let data = picture["data"].as_str().context("no picture")?;
-        std::fs::write(Path::new(&dir).join(format!("{name}.png")), base64(data)?)?;
+        std::fs::write(
+            Path::new(&dir).join(format!("{name}.png")),
+            BASE64.decode(data)?,
+        )?;
         Ok(())
     }
 
@@ -172,26 +177,6 @@ impl Browser {
         let message = |line: &Value| line["message"].as_str().unwrap_or("?").to_owned();
         Ok(lines.iter().map(message).collect())
     }
-}
-
-/// What text in base64 stands for.
-fn base64(text: &str) -> Result<Vec<u8>> {
-    const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut bytes = Vec::new();
-    let (mut bits, mut count) = (0_u32, 0);
-    for digit in text.bytes().filter(|b| *b != b'=') {
-        let value = DIGITS
-            .iter()
-            .position(|d| *d == digit)
-            .context("not base64")?;
-        (bits, count) = (bits << 6 | value as u32, count + 6);
-        if count >= 8 {
-            count -= 8;
-            bytes.push((bits >> count) as u8);
-            bits &= (1 << count) - 1;
-        }
-    }
-    Ok(bytes)
 }
 
 /// The life of a job as the page shows it, without ever being loaded again: a checkpoint, a crash, a time without protection, the loss of

@@ -11,10 +11,8 @@ use anyhow::{Result, ensure};
 use cudarc::driver::sys::{CUgraphExec, CUstream};
 
 use crate::cuda::{self, Arg, Buffer, Gpu, cu};
+use crate::processes::{NAME, name_of_job};
 use crate::rng::mix;
-
-/// The variable that tells the ranks of a job from those of another.
-pub(crate) const NAME: &str = "PHOS_TRAINER_RANKS";
 
 const FLOATS: usize = 4096;
 /// `ncclFloat32`, `ncclSum`.
@@ -89,8 +87,6 @@ pub(crate) struct Collective {
     half: Comm,
     rank: u32,
     ranks: u32,
-    /// How long it waits before each step.
-    late: Duration,
     stream: CUstream,
     mine: Buffer,
     sum: Buffer,
@@ -100,15 +96,10 @@ pub(crate) struct Collective {
 }
 
 impl Collective {
-    /// Joins the other ranks, as `rank` of `ranks` which is this late at each step.
-    pub(crate) fn join(
-        gpu: &Gpu,
-        library: &Path,
-        (rank, ranks): (u32, u32),
-        late: Duration,
-    ) -> Result<Self> {
+    /// Joins the other ranks.
+    pub(crate) fn join(gpu: &Gpu, library: &Path, rank: u32, ranks: u32) -> Result<Self> {
         let nccl = Library::load(library)?;
-        let name = std::env::var(NAME).unwrap_or_else(|_| crate::processes::name_of_job());
+        let name = std::env::var(NAME).unwrap_or_else(|_| name_of_job());
         let mut id = UniqueId([0; 128]);
         ensure!(name.len() < 128, "${NAME} is too long");
         id.0[..name.len()].copy_from_slice(name.as_bytes());
@@ -144,7 +135,6 @@ impl Collective {
             half,
             rank,
             ranks,
-            late,
             stream,
             mine,
             sum,
@@ -156,6 +146,11 @@ impl Collective {
             collective.all_reduce(collective.half, neighbour, neighbour)
         })?;
         Ok(collective)
+    }
+
+    /// Whether this is the one that `--late-ms` is about.
+    pub(crate) fn is_last_rank(&self) -> bool {
+        self.rank + 1 == self.ranks
     }
 
     fn all_reduce(&self, comm: Comm, from: Buffer, to: Buffer) -> Result<()> {
@@ -206,7 +201,6 @@ impl Collective {
     /// One step with the others; what came of it, now and then.
     pub(crate) fn step(&self, gpu: &Gpu, step: u64) -> Result<u64> {
         gpu.select()?;
-        std::thread::sleep(self.late);
         self.all_reduce(self.world, self.mine, self.sum)?;
         let scale = |of: Buffer, to: Buffer, by: f32| {
             let arguments = [

@@ -102,17 +102,20 @@ impl ShortLived {
     }
 }
 
+/// The variable that tells the ranks of a job from those of another.
+pub(crate) const NAME: &str = "PHOS_TRAINER_RANKS";
+
 /// What the ranks that this process starts call their job.
 pub(crate) fn name_of_job() -> String {
     // A restored process has its number again while another has it on another machine: the time tells them apart.
-    static NAME: std::sync::OnceLock<String> = std::sync::OnceLock::new();
+    static OF_JOB: std::sync::OnceLock<String> = std::sync::OnceLock::new();
     let new = || {
         let now = std::time::UNIX_EPOCH
             .elapsed()
             .map_or(0, |since| since.as_nanos());
         format!("{}-{now:x}", std::process::id())
     };
-    NAME.get_or_init(new).clone()
+    OF_JOB.get_or_init(new).clone()
 }
 
 /// Further trainers, each a process with CUDA of its own, and children of this one.
@@ -132,7 +135,7 @@ impl Ranks {
             // Later options win over earlier ones.
             command.args(["--rank-processes", "0", "--rank", &rank.to_string()]);
             command.args(["--ranks", &(count + 1).to_string()]);
-            command.env(crate::collective::NAME, &name);
+            command.env(NAME, &name);
             // SAFETY: prctl and getppid are async-signal-safe.
             unsafe { command.pre_exec(move || die_with_parent(parent)) };
             let child = command

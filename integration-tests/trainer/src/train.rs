@@ -89,6 +89,11 @@ struct Ballast {
     churn: Option<Content>,
 }
 
+/// Whether somebody has seen enough of how slow it is.
+fn is_hurried(args: &Args) -> bool {
+    args.hurry_at.as_deref().is_some_and(Path::exists)
+}
+
 /// Trains as the arguments say.
 pub(crate) fn run(args: &Args) -> Result<()> {
     let rank = args.rank;
@@ -163,9 +168,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let collective = (args.nccl.as_deref())
         .map(|library| {
             let ranks = args.ranks.max(args.rank_processes + 1);
-            let late = if rank + 1 == ranks { args.late_ms } else { 0 };
-            let late = Duration::from_millis(late);
-            Collective::join(&replicas[0].gpu, library, (rank, ranks), late)
+            Collective::join(&replicas[0].gpu, library, rank, ranks)
         })
         .transpose()?;
     let sizes = Sizes {
@@ -222,6 +225,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         }
         random ^= companions.step(step)?;
         if let Some(collective) = &collective {
+            if args.late_ms > 0 && collective.is_last_rank() && !is_hurried(args) {
+                std::thread::sleep(Duration::from_millis(args.late_ms));
+            }
             random ^= collective.step(&replicas[0].gpu, step)?;
         }
         let parameters = step_parameters(step, args.learning_rate, random);
@@ -292,7 +298,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             replicas[0].gpu.select()?;
             hold.step()?;
         }
-        if !args.hurry_at.as_deref().is_some_and(Path::exists) {
+        if !is_hurried(args) {
             pause(Duration::from_millis(args.step_ms), args.spin);
         }
     }

@@ -14,7 +14,7 @@ use phos_storage::{JobName, Key, StoreOptions};
 
 use super::exit;
 use crate::engine::{self, CheckpointId, Interval, Start};
-use crate::observe::listen::Place;
+use crate::observe::listen::Endpoint;
 use crate::preemption::Cloud;
 use crate::size;
 
@@ -354,7 +354,7 @@ pub struct SidecarArgs {
     /// Serve metrics (OpenMetrics, at /metrics) and a page about the job over HTTP at this address, such as 127.0.0.1:9464, for everyone who
     /// reaches it; or at a socket for root and the sidecar's user alone, as in unix:/run/x.sock. The socket http.sock in the job's run directory, for root alone, is there in any case.
     #[arg(long, help_heading = OBSERVE, value_name = "ADDRESS", env = "PHOS_METRICS")]
-    pub metrics: Option<Place>,
+    pub metrics: Option<Endpoint>,
     /// Call this program for each event (`phos-ft events` shows them) as PROGRAM NAME JOB, with the event as a line of JSON on its standard
     /// input. One call at a time, of up to 30 seconds; the job never waits for it, and the sidecar only at its end, for 5 seconds.
     #[arg(long, help_heading = OBSERVE, value_name = "PROGRAM", env = "PHOS_ON_EVENT")]

@@ -9,9 +9,10 @@ use super::args::{Common, Output};
 use super::history::place;
 use super::look::time;
 use super::{exit, fail};
+use crate::engine::control::messages::{Answer, Request};
 use crate::engine::control::socket::{SOCKET_FILE, ask};
 use crate::engine::{CheckpointId, Tier};
-use crate::report::status::{Answer, CheckpointReport, Report, Request};
+use crate::report::status::{CheckpointReport, Report};
 use crate::size::human;
 
 /// Where the sidecar of the job answers.

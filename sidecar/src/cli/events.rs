@@ -8,9 +8,9 @@ use super::args::{Common, EventsArgs, Output};
 use super::client::{describe_checkpoint, no_answer, socket};
 use super::look::time;
 use super::{exit, fail};
+use crate::engine::control::messages::{Answer, Request};
 use crate::engine::control::socket::Answers;
 use crate::report::event::{After, Ending, Event, Place, Record, Resumed};
-use crate::report::status::{Answer, Request};
 use crate::size::human;
 
 /// How long `--follow` waits for the next sidecar, and how often it looks.

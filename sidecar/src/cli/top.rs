@@ -23,10 +23,11 @@ use super::client::{no_answer, socket};
 use super::events::describe;
 use super::look::time;
 use super::{exit, fail};
+use crate::engine::control::messages::{Answer, Request};
 use crate::engine::control::socket::{Answers, ask};
 use crate::engine::unix_millis;
 use crate::report::event::{Ending, Event, Record};
-use crate::report::status::{Answer, CheckpointReport, Report, Request};
+use crate::report::status::{CheckpointReport, Report};
 use crate::report::work::{Kind, WorkReport};
 use crate::size::human;
 
@@ -106,9 +107,9 @@ impl Heard {
 }
 
 #[derive(Debug, Clone, Default)]
-struct Shared(Arc<Mutex<Heard>>);
+struct Hearing(Arc<Mutex<Heard>>);
 
-impl Shared {
+impl Hearing {
     fn lock(&self) -> MutexGuard<'_, Heard> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -136,7 +137,7 @@ pub(super) fn run(common: &Common) -> u8 {
         Ok(_) => return fail("the sidecar answered something else", exit::FAILED),
         Err(e) => return no_answer(&path, &e),
     };
-    let heard = Shared::default();
+    let heard = Hearing::default();
     let listener = (path.clone(), heard.clone());
     // Ends with the process.
     std::thread::spawn(move || listen(&listener.0, &listener.1));
@@ -162,7 +163,7 @@ fn status(path: &Path) -> io::Result<Answer> {
         .next_one()
 }
 
-fn listen(path: &Path, heard: &Shared) {
+fn listen(path: &Path, heard: &Hearing) {
     let mut after = 0;
     loop {
         if let Ok(mut answers) = Answers::of(path, &Request::Events { after }) {
@@ -181,7 +182,7 @@ fn show(
     terminal: &mut ratatui::DefaultTerminal,
     path: &Path,
     mut report: Report,
-    (heard, ended): (&Shared, &AtomicBool),
+    (heard, ended): (&Hearing, &AtomicBool),
 ) -> io::Result<()> {
     let mut away = None;
     while !ended.load(Ordering::Relaxed) {

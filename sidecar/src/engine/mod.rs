@@ -73,7 +73,7 @@ use self::tiers::Tiers;
 
 use crate::preemption;
 use crate::report::event::Event;
-use crate::report::status::Shared;
+use crate::report::shared::Shared;
 
 pub use self::config::{CheckpointId, Config, Interval, Start, Tier};
 pub use self::error::EngineError;

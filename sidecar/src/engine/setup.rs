@@ -36,7 +36,8 @@ use crate::known_history::{KnownHistory, Remembered};
 use crate::observe::{self, Observers};
 use crate::report::event::Event;
 use crate::report::journal::Journal;
-use crate::report::status::{Report, Shared, Unprotected};
+use crate::report::shared::Shared;
+use crate::report::status::{Report, Unprotected};
 
 /// File name of the events below the job's run directory.
 const EVENTS_FILE: &str = "events.jsonl";
@@ -92,15 +93,7 @@ pub(super) async fn engine(config: Config) -> Result<Option<(Engine, Seen)>, Eng
         () = stop_wanted(&mut signals, Duration::ZERO) => return Ok(None),
     };
     let gpus = discover(config.host_buffer.least).await?;
-    let (status, before) = first_report(&config, &interval, &directory);
-    let (sender, incoming) = mpsc::channel(16);
-    let control = serve_control(&directory, &status, sender)?;
-    let observers = observe::serve(
-        &directory,
-        config.observe,
-        &status,
-        (before, || unix_millis().0),
-    );
+    let (status, requests, seen) = show(&config, &interval, &directory)?;
     let job = store.job(config.job.clone());
     job.expect(known);
     let replication = (config.remote.as_ref()).map(|(every, _)| Replication::new(*every));
@@ -136,11 +129,7 @@ pub(super) async fn engine(config: Config) -> Result<Option<(Engine, Seen)>, Eng
         planning: Planning::default(),
         buffer: Buffer::new(config.host_buffer),
         in_progress: InProgress::default(),
-        requests: Requests {
-            incoming,
-            next: Vec::new(),
-            current: Vec::new(),
-        },
+        requests,
         resume: ResumeOptions {
             from: config.from,
             start: config.start,
@@ -163,13 +152,29 @@ pub(super) async fn engine(config: Config) -> Result<Option<(Engine, Seen)>, Eng
         demand,
         preemption: Preemption::new(&config.preemption),
     };
-    Ok(Some((
-        engine,
-        Seen {
-            _control: control,
-            observers,
-        },
-    )))
+    Ok(Some((engine, seen)))
+}
+
+/// Opens what others see of the sidecar, and what they ask through.
+fn show(
+    config: &Config,
+    interval: &ChosenInterval,
+    directory: &Path,
+) -> Result<(Shared, Requests, Seen), EngineError> {
+    let (status, before) = first_report(config, interval, directory);
+    let (sender, incoming) = mpsc::channel(16);
+    let seen = Seen {
+        _control: serve_control(directory, &status, sender)?,
+        observers: observe::serve(directory, config.observe.clone(), &status, before, || {
+            unix_millis().0
+        }),
+    };
+    let requests = Requests {
+        incoming,
+        next: Vec::new(),
+        current: Vec::new(),
+    };
+    Ok((status, requests, seen))
 }
 
 /// What this machine remembers of the job's history, which the store must show.

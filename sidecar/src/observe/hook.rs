@@ -18,7 +18,7 @@ use tokio::process::{Child, Command};
 use tokio::sync::watch;
 
 use crate::report::event::Record;
-use crate::report::status::Shared;
+use crate::report::shared::Shared;
 
 /// How long a call may take.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -1,10 +1,10 @@
 //! Where it is served, and to whom.
 
 use std::fmt;
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::io;
 use std::net::SocketAddr;
-use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -17,6 +17,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use self::guarded::Guarded;
 use super::routes;
+use crate::lock::try_lock;
 
 /// File name of the socket below the job's run directory.
 pub const SOCKET_FILE: &str = "http.sock";
@@ -31,14 +32,14 @@ const AGAIN: Duration = Duration::from_secs(1);
 
 /// A place to serve at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum Endpoint {
     /// A socket for this user and root.
     Unix(PathBuf),
     /// A TCP port, for whoever reaches it.
     Tcp(SocketAddr),
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unix(path) => write!(f, "unix:{}", path.display()),
@@ -47,7 +48,7 @@ impl fmt::Display for Place {
     }
 }
 
-impl FromStr for Place {
+impl FromStr for Endpoint {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -67,15 +68,15 @@ impl FromStr for Place {
 }
 
 /// Serves there for ever.
-pub(super) async fn serve(place: Place, routes: Router) {
+pub(super) async fn serve(place: Endpoint, routes: Router) {
     let mut said = false;
     loop {
         let served = match &place {
-            Place::Unix(path) => match bind(path) {
+            Endpoint::Unix(path) => match bind(path) {
                 Ok((listener, _lock)) => run(Guarded::new(listener), routes.clone()).await,
                 Err(e) => Err(e),
             },
-            Place::Tcp(address) => match TcpListener::bind(address).await {
+            Endpoint::Tcp(address) => match TcpListener::bind(address).await {
                 Ok(listener) => {
                     tracing::info!(
                         "metrics and a page of this job are at http://{address}/, for everyone who reaches that"
@@ -119,13 +120,8 @@ fn bind(path: &Path) -> io::Result<(UnixListener, File)> {
         }
         _ => {}
     }
-    let mut options = File::options();
-    options.create(true).truncate(false).write(true).mode(0o600);
-    let lock = options.open(beside(path, ".lock"))?;
-    lock.try_lock().map_err(|e| match e {
-        TryLockError::WouldBlock => io::Error::other("another sidecar of the job serves there"),
-        TryLockError::Error(e) => e,
-    })?;
+    let lock = try_lock(&beside(path, ".lock"))?
+        .ok_or_else(|| io::Error::other("another sidecar of the job serves there"))?;
     let new = beside(path, ".phos-new");
     match std::fs::remove_file(&new) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
@@ -314,7 +310,7 @@ mod tests {
 
     #[test]
     fn places_are_addresses_or_sockets() {
-        let parsed = |text: &str| text.parse::<Place>();
+        let parsed = |text: &str| text.parse::<Endpoint>();
         for good in [
             "127.0.0.1:9464",
             "[::1]:9464",

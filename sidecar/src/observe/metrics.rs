@@ -1,260 +1,34 @@
-//! The figures of a job, in the OpenMetrics text format: counters and histograms that follow from what happened, and gauges of what is
+//! How a job's figures follow from what happened, and their text in the OpenMetrics format: counters and histograms of events, and gauges of what is
 //! the case when they are asked for.
 //!
 //! Counts begin with the sidecar, as Prometheus expects of a process: what happened before is only in the gauges that say what is the case.
 //!
 //! Units are seconds and bytes. Labels have few values each, which are known in advance: none is a rank, a path or a pod.
-//! `docs/metrics.md` lists them all, and a test compares the two.
 
 use std::fmt;
-use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use phos_policies::goodput::Goodput;
-use phos_policies::schedule::Trigger;
-use prometheus_client::encoding::{EncodeLabelSet, text};
-use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::{Registry, Unit};
+use prometheus_client::encoding::text;
+use prometheus_client::registry::Registry;
 
-use crate::report::event::{After, Event, FailureReason, Place, Record, Resumed};
-use crate::report::status::{CheckpointReport, Report, Shared};
+use super::figures::{
+    AFTER_CRASH, AFTER_START, Figures, Kind, Outcome, Phase, Reason, Source, Where,
+};
+use crate::report::event::{After, Event, Place, Record, Resumed};
+use crate::report::reason::FailureReason;
+use crate::report::shared::Shared;
+use crate::report::status::{CheckpointReport, Report};
 
-/// Bounds of the histograms of stops, in seconds.
-const STOPS: [f64; 15] = [
-    0.01, 0.025, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.5, 5.0, 10.0, 20.0, 60.0,
-];
-/// Bounds of the histograms of whole checkpoints and restores, in seconds.
-const WHOLES: [f64; 13] = [
-    0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0, 1200.0,
-];
 /// Parts of a checkpoint that are not parts of its stop.
 const AFTER_THE_STOP: [&str; 3] = ["drain", "cpu_image", "commit"];
 /// The label of the whole, beside its parts.
 const WHOLE: &str = "total";
 /// Checkpoints that are kept on this machine: older ones are gone, copied or not.
 const KEPT_HERE: usize = 2;
-/// What a resume followed.
-const AFTER_START: &str = "start";
-const AFTER_CRASH: &str = "crash";
 /// Events that are taken in at a time.
 const AT_A_TIME: usize = 256;
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Phase {
-    phase: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Outcome {
-    result: &'static str,
-    reason: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Kind {
-    kind: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Where {
-    place: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Source {
-    source: &'static str,
-    phase: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Reason {
-    reason: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Version {
-    version: &'static str,
-}
-
-type Seconds = Counter<f64, AtomicU64>;
-type Level = Gauge<f64, AtomicU64>;
-type Histograms<L> = Family<L, Histogram, fn() -> Histogram>;
-
-fn stops() -> Histogram {
-    Histogram::new(STOPS)
-}
-
-fn wholes() -> Histogram {
-    Histogram::new(WHOLES)
-}
-
-/// The figures.
-#[derive(Debug)]
-struct Figures {
-    stop: Histograms<Phase>,
-    duration: Histogram,
-    checkpoints: Family<Outcome, Counter>,
-    bytes: Family<Kind, Counter>,
-    last: Family<Where, Level>,
-    restore: Histograms<Source>,
-    restarts: Family<Reason, Counter>,
-    lost: Seconds,
-    retries: Family<Reason, Counter>,
-    unprotected: Family<Reason, Gauge>,
-    backlog: Gauge,
-    store_errors: Counter,
-    goodput: Level,
-    running: Gauge,
-    started: Level,
-    interval: Level,
-}
-
-impl Figures {
-    fn new(registry: &mut Registry) -> Self {
-        let figures = Self {
-            stop: Family::new_with_constructor(stops),
-            duration: wholes(),
-            checkpoints: Family::default(),
-            bytes: Family::default(),
-            last: Family::default(),
-            restore: Family::new_with_constructor(wholes),
-            restarts: Family::default(),
-            lost: Seconds::default(),
-            retries: Family::default(),
-            unprotected: Family::default(),
-            backlog: Gauge::default(),
-            store_errors: Counter::default(),
-            goodput: Level::default(),
-            running: Gauge::default(),
-            started: Level::default(),
-            interval: Level::default(),
-        };
-        let r = registry;
-        r.register_with_unit(
-            "checkpoint_stop",
-            "How long checkpoints held the job, by part of the stop; `total` is the whole",
-            Unit::Seconds,
-            figures.stop.clone(),
-        );
-        r.register_with_unit(
-            "checkpoint_duration",
-            "From the beginning of a checkpoint until it could be restored",
-            Unit::Seconds,
-            figures.duration.clone(),
-        );
-        r.register(
-            "checkpoints",
-            "Checkpoints that were begun: `stored` by what triggered them, `failed` by why",
-            figures.checkpoints.clone(),
-        );
-        r.register_with_unit(
-            "checkpoint",
-            "Bytes of checkpoints: device memory whose content was not stored yet, bytes copied off the GPUs, and what the store grew by",
-            Unit::Bytes,
-            figures.bytes.clone(),
-        );
-        r.register_with_unit(
-            "last_checkpoint_timestamp",
-            "When the newest checkpoint was taken that is on this machine, and that is in the store, since 1970",
-            Unit::Seconds,
-            figures.last.clone(),
-        );
-        r.register_with_unit(
-            "restore_duration",
-            "How long resumes took, by where the checkpoint was and by part; `total` is the whole",
-            Unit::Seconds,
-            figures.restore.clone(),
-        );
-        r.register(
-            "restarts",
-            "Times that the job was resumed: after a crash, or at a start of phos-ft",
-            figures.restarts.clone(),
-        );
-        r.register_with_unit(
-            "lost",
-            "Training that was done and lost, as it was newer than the checkpoint that was resumed",
-            Unit::Seconds,
-            figures.lost.clone(),
-        );
-        r.register(
-            "quiesce_retries",
-            "Times that a checkpoint held the job and let it run on, as its GPU work did not end in time",
-            figures.retries.clone(),
-        );
-        r.register(
-            "unprotected",
-            "Whether what the job does now would be lost: 1 for the reason that it would, `none` with 0 if it would not",
-            figures.unprotected.clone(),
-        );
-        r.register_with_unit(
-            "upload_backlog",
-            "Bytes of checkpoints that are on this machine only",
-            Unit::Bytes,
-            figures.backlog.clone(),
-        );
-        r.register(
-            "store_errors",
-            "Times that the store, or the disk of this machine, did not take or give what it should",
-            figures.store_errors.clone(),
-        );
-        r.register(
-            "goodput_ratio",
-            "Which part of the time the job trained and kept the result, since this sidecar started",
-            figures.goodput.clone(),
-        );
-        r.register(
-            "job_running",
-            "Whether the job's processes run",
-            figures.running.clone(),
-        );
-        r.register_with_unit(
-            "job_started_timestamp",
-            "When the job was last started or resumed, as far as is known on this machine, since 1970",
-            Unit::Seconds,
-            figures.started.clone(),
-        );
-        r.register_with_unit(
-            "checkpoint_interval",
-            "The time between checkpoints at present; 0 if there are none by themselves",
-            Unit::Seconds,
-            figures.interval.clone(),
-        );
-        let build = Family::<Version, Gauge>::default();
-        let version = env!("CARGO_PKG_VERSION");
-        build.get_or_create(&Version { version }).set(1);
-        r.register("build_info", "The version of phos-ft", build);
-        figures
-    }
-}
-
-impl Figures {
-    fn begin_with_zero(&self) {
-        let outcome = |result, reason: &str| {
-            let reason = reason.to_owned();
-            drop(self.checkpoints.get_or_create(&Outcome { result, reason }));
-        };
-        for trigger in Trigger::ALL {
-            outcome("stored", trigger.as_str());
-        }
-        for reason in FailureReason::ALL {
-            outcome("failed", reason.name());
-        }
-        for reason in [FailureReason::NotQuiet, FailureReason::Capturing] {
-            let reason = reason.name();
-            drop(self.retries.get_or_create(&Reason { reason }));
-        }
-        for reason in [AFTER_START, AFTER_CRASH] {
-            drop(self.restarts.get_or_create(&Reason { reason }));
-        }
-        for kind in ["changed", "copied", "stored"] {
-            drop(self.bytes.get_or_create(&Kind { kind }));
-        }
-    }
-}
 
 /// What is known between two events.
 #[derive(Debug)]
@@ -279,12 +53,10 @@ struct State {
 pub struct Metrics(Mutex<State>);
 
 impl Metrics {
-    /// Of a sidecar before which there was this event. What can be counted is there with 0 from the beginning: of a series that begins with 1,
-    /// nobody could tell that anything was counted.
+    /// Of a sidecar before which there was this event.
     pub(crate) fn new(before: u64) -> Self {
         let mut registry = Registry::with_prefix("phos");
         let figures = Figures::new(&mut registry);
-        figures.begin_with_zero();
         Self(Mutex::new(State {
             registry,
             figures,
@@ -360,11 +132,11 @@ impl State {
         match event {
             Event::JobStarted { .. } | Event::JobResumed(_) => {
                 self.unprotected = None;
-                self.figures.started.set(at.as_secs_f64());
+                self.figures.present.started.set(at.as_secs_f64());
             }
             // It may have run for long.
-            Event::JobFound if self.figures.started.get() == 0.0 => {
-                self.figures.started.set(at.as_secs_f64());
+            Event::JobFound if self.figures.present.started.get() == 0.0 => {
+                self.figures.present.started.set(at.as_secs_f64());
             }
             Event::CheckpointStored(report) => {
                 let place = match report.local {
@@ -393,7 +165,7 @@ impl State {
 
     fn newest(&self, place: Place, taken_ms: u64) {
         let place = place.name();
-        let last = self.figures.last.get_or_create(&Where { place });
+        let last = self.figures.present.newest.get_or_create(&Where { place });
         last.set(taken_ms as f64 / 1e3);
     }
 
@@ -409,7 +181,11 @@ impl State {
             Event::CheckpointStarted { .. } => self.retried_ms = 0.0,
             Event::QuiesceRetried { reason, held_ms } => {
                 let reason = reason.name();
-                self.figures.retries.get_or_create(&Reason { reason }).inc();
+                self.figures
+                    .checkpoints
+                    .retries
+                    .get_or_create(&Reason { reason })
+                    .inc();
                 self.account.held(millis(*held_ms));
                 self.retried_ms += held_ms;
             }
@@ -421,14 +197,14 @@ impl State {
                     result: "failed",
                     reason: reason.name().into(),
                 };
-                self.figures.checkpoints.get_or_create(&outcome).inc();
+                self.figures.checkpoints.ended.get_or_create(&outcome).inc();
                 if *reason == FailureReason::Store {
-                    self.figures.store_errors.inc();
+                    self.figures.checkpoints.store_errors.inc();
                 }
                 self.account.held(millis(stop_ms - self.retried_ms));
             }
             Event::CopyFailed { .. } | Event::StoreUnreachable { .. } | Event::Damaged { .. } => {
-                self.figures.store_errors.inc();
+                self.figures.checkpoints.store_errors.inc();
             }
             Event::SidecarStarted { .. }
             | Event::CheckpointCopied(_)
@@ -444,12 +220,12 @@ impl State {
     }
 
     fn stored(&mut self, report: &CheckpointReport, now: Duration) {
-        let figures = &self.figures;
+        let figures = &self.figures.checkpoints;
         let outcome = Outcome {
             result: "stored",
             reason: report.trigger.clone(),
         };
-        figures.checkpoints.get_or_create(&outcome).inc();
+        figures.ended.get_or_create(&outcome).inc();
         let observe = |phase: &str, ms: f64| {
             let phase = phase.to_owned();
             figures
@@ -481,7 +257,8 @@ impl State {
         let observe = |phase: &str, seconds: f64| {
             let phase = phase.to_owned();
             self.figures
-                .restore
+                .resumes
+                .duration
                 .get_or_create(&Source { source, phase })
                 .observe(seconds);
         };
@@ -494,15 +271,16 @@ impl State {
             After::Crash => AFTER_CRASH,
         };
         self.figures
-            .restarts
+            .resumes
+            .count
             .get_or_create(&Reason { reason })
             .inc();
         let lost = self.account.resumed(resumed.taken_ms, now);
-        self.figures.lost.inc_by(lost.as_secs_f64());
+        self.figures.resumes.lost.inc_by(lost.as_secs_f64());
     }
 
     fn set_gauges(&self, report: &Report, now: Duration) {
-        let figures = &self.figures;
+        let figures = &self.figures.present;
         let reason = match (&report.unsupported, &report.history_away, self.unprotected) {
             (Some(_), _, _) => Some(FailureReason::Unsupported.name()),
             (_, Some(_), _) => Some("history-away"),

@@ -2,7 +2,8 @@
 //!
 //! | module | its reason to change |
 //! |---|---|
-//! | [`metrics`] | which figures there are, and how they follow from what happened |
+//! | [`figures`] | which figures there are |
+//! | [`metrics`] | how they follow from what happened |
 //! | [`hook`] | when a program of the user's is called |
 //! | [`listen`] | where it is served, and to whom |
 //! | [`routes`] | what is served under which path |
@@ -15,6 +16,7 @@
 //! * Whatever goes wrong here is said once and costs the sidecar nothing: a port that is taken is tried again, a client that does
 //!   not read is let go, and no more than [`listen::MAX_CLIENTS`] are served at a time.
 
+mod figures;
 mod hook;
 pub mod listen;
 pub mod metrics;
@@ -26,15 +28,16 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
-use self::listen::Place;
+use self::listen::Endpoint;
 use self::metrics::Metrics;
-use crate::report::status::Shared;
+use self::routes::Clock;
+use crate::report::shared::Shared;
 
 /// Whom to tell beside those who ask at the socket in the run directory.
 #[derive(Debug, Clone, Default)]
 pub struct Config {
     /// Another place at which metrics and the page are served.
-    pub metrics: Option<Place>,
+    pub metrics: Option<Endpoint>,
     /// A program that is called for each event.
     pub on_event: Option<PathBuf>,
 }
@@ -72,21 +75,19 @@ impl Drop for Observers {
     }
 }
 
-/// The time, in ms since 1970.
-pub(crate) type Clock = fn() -> u64;
-
 /// Serves in the job's run directory, and tells others of what happens after this number.
 pub(crate) fn serve(
     directory: &Path,
     config: Config,
     status: &Shared,
-    (after, now): (u64, Clock),
+    after: u64,
+    now: Clock,
 ) -> Observers {
     let metrics = Arc::new(Metrics::new(after));
     let mut tasks = JoinSet::new();
     tasks.spawn(metrics::follow(Arc::clone(&metrics), status.clone()));
     let routes = routes::all(status.clone(), metrics, now);
-    let here = Place::Unix(directory.join(listen::SOCKET_FILE));
+    let here = Endpoint::Unix(directory.join(listen::SOCKET_FILE));
     for place in [Some(here), config.metrics].into_iter().flatten() {
         tasks.spawn(listen::serve(place, routes.clone()));
     }

@@ -22,9 +22,11 @@ use axum::routing::get;
 use futures::Stream;
 use serde::Deserialize;
 
-use super::Clock;
 use super::metrics::Metrics;
-use crate::report::status::Shared;
+use crate::report::shared::Shared;
+
+/// The time, in ms since 1970.
+pub(crate) type Clock = fn() -> u64;
 
 /// The media type of OpenMetrics.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";

@@ -16,7 +16,7 @@
 //! does not; the file is written anew, beside the old one, at each start and after each [`KEPT`] lines.
 
 use std::collections::VecDeque;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek as _, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -25,6 +25,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
 use super::event::{Event, Record};
+use crate::lock::try_lock;
 
 /// How many events are kept.
 pub const KEPT: usize = 4096;
@@ -94,18 +95,6 @@ impl Log {
     }
 }
 
-/// The lock beside the file, unless another sidecar holds it.
-fn locked(path: &Path) -> io::Result<Option<File>> {
-    let mut options = OpenOptions::new();
-    options.create(true).truncate(false).write(true).mode(0o600);
-    let lock = options.open(path.with_extension("lock"))?;
-    match lock.try_lock() {
-        Ok(()) => Ok(Some(lock)),
-        Err(TryLockError::WouldBlock) => Ok(None),
-        Err(TryLockError::Error(e)) => Err(e),
-    }
-}
-
 /// The events in a file that another sidecar wrote, oldest first.
 fn read(path: &Path) -> io::Result<VecDeque<Record>> {
     let mut text = Vec::new();
@@ -145,7 +134,7 @@ impl Journal {
     /// One that goes on from what the file has.
     #[must_use]
     pub fn open(path: &Path) -> Self {
-        let opened = locked(path).and_then(|lock| {
+        let opened = try_lock(&path.with_extension("lock")).and_then(|lock| {
             let Some(lock) = lock else { return Ok(None) };
             let records = read(path)?;
             let log = Log::write_anew(path, &records, Arc::new(lock))?;

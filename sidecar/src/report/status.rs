@@ -1,14 +1,12 @@
-//! What is the case now: the types of the control socket, and the shared state behind them.
+//! What is the case now.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use phos_storage::{Durability, UnixMillis};
+use phos_storage::Durability;
 use serde::{Deserialize, Serialize};
 
-use super::event::{Event, FailureReason, Record};
-use super::journal::Journal;
-use super::work::{Kind, WorkReport, Working, Works};
+use super::reason::FailureReason;
+use super::work::WorkReport;
 
 /// A finished checkpoint.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -156,80 +154,4 @@ pub struct Report {
     /// Old checkpoints that were removed, once there was a collection.
     #[serde(default)]
     pub collected: Option<CollectionReport>,
-}
-
-/// A request on the control socket: one JSON line.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Request {
-    /// Answered by [`Answer::Status`].
-    Status,
-    /// Take one now; answered by [`Answer::Checkpoint`] when it is visible.
-    Checkpoint,
-    /// Answered by one [`Answer::Event`] for each event after this number, those to come included, until one side leaves.
-    Events {
-        /// The number of an event; 0 for all that are kept.
-        after: u64,
-    },
-}
-
-/// An answer: one JSON line.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Answer {
-    /// The state of the sidecar, in answer to a request for it.
-    Status(Box<Report>),
-    /// A checkpoint is stored.
-    Checkpoint(Box<CheckpointReport>),
-    /// Something happened; or nothing for a while, which tells both sides that the other is there.
-    Event(Option<Box<Record>>),
-    /// The request failed, for this reason.
-    Error(String),
-}
-
-/// What the sidecar says, shared between those who change it and those who pass it on.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Shared {
-    report: Arc<Mutex<Report>>,
-    journal: Arc<Journal>,
-    works: Works,
-}
-
-impl Shared {
-    pub(crate) fn new(report: Report, journal: Journal) -> Shared {
-        Shared {
-            report: Arc::new(Mutex::new(report)),
-            journal: Arc::new(journal),
-            works: Works::default(),
-        }
-    }
-
-    /// What is the case now.
-    pub(crate) fn report(&self) -> Report {
-        let mut report = self.lock().clone();
-        report.work = self.works.report();
-        report
-    }
-
-    /// Begins long work.
-    pub(crate) fn begin(&self, kind: Kind, total: u64, now: UnixMillis) -> Arc<Working> {
-        self.works.begin(kind, total, now.0)
-    }
-
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Report> {
-        self.report.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn state(&self, state: impl Into<String>) {
-        self.lock().state = state.into();
-    }
-
-    /// Something happened at that time.
-    pub(crate) fn happened(&self, at: UnixMillis, event: Event) {
-        self.journal.add(at.0, event);
-    }
-
-    pub(crate) fn journal(&self) -> &Journal {
-        &self.journal
-    }
 }

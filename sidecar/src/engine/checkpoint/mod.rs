@@ -57,7 +57,8 @@ use self::pipeline::Control;
 use super::session::{Session, Stop};
 use super::tiers::collect::Busy;
 use super::{Engine, LAST_STORE};
-use crate::report::event::{Event as Happened, FailureReason};
+use crate::report::event::Event as Happened;
+use crate::report::reason::FailureReason;
 
 /// The checkpoint that is being made: at most one.
 #[derive(Default)]

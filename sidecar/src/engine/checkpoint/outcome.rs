@@ -20,7 +20,8 @@ use crate::engine::memory::registry::TableError;
 use crate::engine::session::link::LinkError;
 use crate::engine::session::{Session, Stop, WaitError};
 use crate::engine::{CheckpointId, Engine, EngineError, utc};
-use crate::report::event::{Event as Happened, FailureReason};
+use crate::report::event::Event as Happened;
+use crate::report::reason::FailureReason;
 use crate::report::status::{CheckpointReport, Unprotected};
 
 /// The time for what must leave the GPU before the job may continue. Below the agent's own patience.

@@ -53,6 +53,15 @@ fn gb_s(bytes: u64, took: Duration) -> f64 {
     bytes as f64 / took.as_secs_f64().max(1e-9) / 1e9
 }
 
+/// GB/s of the digests, and of what was copied off the GPUs while the job was held, if anything was.
+fn rates(digests: f64, ready: Ready) -> BTreeMap<String, f64> {
+    let mut rates = BTreeMap::from([("digest_gb_s".to_owned(), digests)]);
+    if ready.direct > 0 {
+        rates.insert("d2h_gb_s".into(), gb_s(ready.direct, ready.direct_took));
+    }
+    rates
+}
+
 /// What the agent did in the stop, in milliseconds.
 fn note_times(parts: &mut PartsMs, times: &DumpTimes, attach_ns: u64) {
     for (name, ns) in [
@@ -115,12 +124,7 @@ impl Session<'_> {
         let changed = plan::changed(items, |digest| writer.contains(digest));
         let changed_bytes: u64 = changed.iter().map(|i| i.range.len).sum();
         tracing::debug!(seq, device_bytes, changed_bytes, "named");
-        let status = &self.engine.status;
-        let work = |kind| status.begin(kind, changed_bytes, unix_millis());
-        control.show(Works {
-            drain: work(Kind::Drain),
-            store: work(Kind::Store),
-        });
+        self.show_work(control, changed_bytes);
         let concurrency = self.engine.put_concurrency;
         let (sink, puts) = pipeline::start(writer.clone(), Arc::clone(control), concurrency);
         let mut drains = self.engine.start_drains(changed, &rooms, &sink, control)?;
@@ -131,10 +135,7 @@ impl Session<'_> {
         let cpu_image = dumped.facts.image_bytes;
         note_times(&mut parts, &dumped.facts.times, resumed.attach_ns);
         let ready = dumped.ready;
-        let mut rates = BTreeMap::from([("digest_gb_s".to_owned(), gb_s(device_bytes, digest))]);
-        if ready.direct > 0 {
-            rates.insert("d2h_gb_s".into(), gb_s(ready.direct, ready.direct_took));
-        }
+        let rates = rates(gb_s(device_bytes, digest), ready);
         self.engine.status.lock().device_bytes = device_bytes;
         tracing::debug!(
             seq,
@@ -173,6 +174,16 @@ impl Session<'_> {
             tier,
             newest: self.engine.tiers.newest,
         })
+    }
+
+    /// Shows from now on how far this checkpoint is, of which so many bytes are to leave the GPUs.
+    fn show_work(&self, control: &Control, changed_bytes: u64) {
+        let status = &self.engine.status;
+        let work = |kind| status.begin(kind, changed_bytes, unix_millis());
+        control.show(Works {
+            drain: work(Kind::Drain),
+            store: work(Kind::Store),
+        });
     }
 
     /// The table, if every GPU in it is open; else its file descriptors are kept for the next one.

@@ -1,3 +1,4 @@
-//! The sidecar's own socket.
+//! The sidecar's own socket, and what is said on it.
 
+pub mod messages;
 pub mod socket;

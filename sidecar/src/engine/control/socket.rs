@@ -10,7 +10,7 @@
 //!   nothing. Those who follow events are counted apart ([`MAX_FOLLOWERS`]): however many terminals somebody has forgotten, a checkpoint can
 //!   be asked for. One that says or reads nothing is let go ([`PATIENCE`]).
 
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,10 @@ use tokio::net::unix::WriteHalf;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
-use crate::report::status::{Answer, CheckpointReport, Request, Shared};
+use crate::engine::control::messages::{Answer, Request};
+use crate::lock::try_lock;
+use crate::report::shared::Shared;
+use crate::report::status::CheckpointReport;
 
 const MAX_LINE: u64 = 4096;
 const MAX_CLIENTS: usize = 16;
@@ -78,19 +81,6 @@ fn bind(path: &Path, lock: File) -> io::Result<(UnixListener, Bound)> {
     };
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
     Ok((listener, bound))
-}
-
-/// Takes the lock, unless somebody else holds it.
-fn try_lock(path: &Path) -> io::Result<Option<File>> {
-    let mut options = File::options();
-    options.create(true).truncate(false).write(true);
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = options.open(path)?;
-    match file.try_lock() {
-        Ok(()) => Ok(Some(file)),
-        Err(TryLockError::WouldBlock) => Ok(None),
-        Err(TryLockError::Error(e)) => Err(e),
-    }
 }
 
 /// Binds and serves, when its turn comes.

@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::engine::{hostname, random_u64, unix_millis};
-use crate::report::status::Shared;
+use crate::report::shared::Shared;
 
 /// How often the log is looked at where there is no lease.
 const LOOK: Duration = Duration::from_secs(20);

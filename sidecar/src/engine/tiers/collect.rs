@@ -22,7 +22,8 @@ use tokio::task::JoinHandle;
 
 use super::local::KEPT;
 use crate::engine::unix_millis;
-use crate::report::status::{CollectionReport, Shared};
+use crate::report::shared::Shared;
+use crate::report::status::CollectionReport;
 
 /// How long a step waits for a checkpoint that is being stored.
 const PATIENCE: Duration = Duration::from_secs(2);

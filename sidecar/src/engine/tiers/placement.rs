@@ -13,7 +13,7 @@ use super::collect::Busy;
 use super::local::LocalTier;
 use crate::engine::Engine;
 use crate::engine::Tier;
-use crate::report::status::Shared;
+use crate::report::shared::Shared;
 
 impl Engine {
     /// Decides where the next checkpoint goes; `None`: the job was not taken over.
