@@ -8,7 +8,7 @@ export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
 # One after another: they share the target directory.
 .NOTPARALLEL:
-.PHONY: help setup build programs demo demo-ranks demo-compose test slowest all lint-sources unit slow e2e screenshots docker images figures dist dist-check lint fmt ptx bench bench-storage fuzz mutants gpubundle advisories clean
+.PHONY: help setup build programs demo demo-ranks demo-compose test test-slow slowest all lint-sources unit slow e2e site screenshots docker images figures dist dist-check lint fmt ptx bench bench-storage fuzz mutants gpubundle advisories clean
 
 help: ## this list
 	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -49,9 +49,12 @@ demo-compose: ## the same in containers, with an S3 server and the loss of a nod
 # `cargo clippy` would first check all dependencies for itself: four minutes. The flag is written as cargo-clippy hands it over.
 LINTING = RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__
 
-test: setup ## everything that CI checks
+test: setup ## what CI checks, but for most of `make slow` and for mutants
 	scripts/beside.sh scripts/while-building.sh -- env $(LINTING) $(MAKE) lint-sources programs
 	$(LINTING) $(MAKE) all slowest
+
+test-slow: ## `make slow`, of what `make test` built
+	$(LINTING) $(MAKE) slow
 
 slowest: ## how long the tests took that ran last, and the slowest twenty
 	scripts/slowest.py
@@ -69,7 +72,7 @@ lint-sources: # all of that but clippy
 	$(CARGO) deny --workspace --locked check bans licenses sources
 	scripts/advisories.sh
 	scripts/agent-check.sh
-	shellcheck -x scripts/*.sh scripts/cc docker/entrypoint integration-tests/slurm-site.sh .ci/run
+	shellcheck -x scripts/*.sh scripts/cc docker/entrypoint integration-tests/slurm-site.sh integration-tests/installed.sh .ci/run
 	scripts/docker-check.sh
 	scripts/security-check.sh
 	scripts/mutants.sh --check
@@ -85,13 +88,18 @@ unit: programs ## unit and property tests, kernels on the host
 	scripts/kernel-test.sh
 	scripts/in-memory.sh scripts/with-s3.sh $(CARGO) nextest run --workspace --locked
 
-slow: programs ## 10,000 seeds of the storage simulation, 300 SIGKILLs against the S3 server
+slow: programs ## 10,000 seeds of the storage simulation, 300 SIGKILLs against the S3 server, more kills of jobs (as root): a quarter of them is in `make test`
 	scripts/in-memory.sh scripts/with-s3.sh $(CARGO) nextest run --workspace --locked --profile slow
 
 e2e: programs ## end-to-end tests with CRIU on the simulated GPU (as root)
 	scripts/browser.sh
 	scripts/criu-check.sh
 	scripts/in-memory.sh scripts/with-s3.sh $(CARGO) nextest run --workspace --locked --profile e2e
+
+site: ## the documentation as a site in .build/site
+	scripts/setup.sh --site
+	$(MAKE) build
+	scripts/site.sh
 
 screenshots: programs ## pictures of the page in docs/screenshots, taken of a job on the simulated GPU (as root)
 	scripts/browser.sh
@@ -103,16 +111,17 @@ docker: images ## end-to-end tests with docker compose, and its demo (as root)
 	$(CARGO_TARGET_DIR)/debug/phos-demo-compose
 
 images: programs ## the images that they run
-	scripts/docker-images.sh debug
+	scripts/docker-images.sh --packages debug
 
 figures: images ## what agent and sidecar take in containers, idle and checkpointing: the table of docs/deploy.md
 	$(CARGO_TARGET_DIR)/debug/phos-container-figures
 
-dist: ## phos-ft, shim and CRIU in .build/dist, for glibc 2.31 and newer: what docker/Dockerfile takes
+dist: ## phos-ft, shim and CRIU in .build/dist, for glibc 2.31 and newer (what docker/Dockerfile takes); a .deb and a wheel of them in .build/packages
 	scripts/setup.sh --dist
 	PHOS_PINNED=1 scripts/sysroot.sh
 	scripts/release-build.sh -p phos-ft -p phos-shim -p phos-criu-preload
 	PHOS_PINNED=1 scripts/dist.sh
+	scripts/packages.sh
 
 dist-check: ## whether the last commit gives the same bytes in two folders: two release builds
 	scripts/setup.sh --dist

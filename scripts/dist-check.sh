@@ -22,10 +22,13 @@ for name in first second-in-a-longer-folder; do
         scripts/sysroot.sh
         scripts/release-build.sh -p phos-ft -p phos-shim -p phos-criu-preload
         scripts/dist.sh
+        scripts/packages.sh
         mv .build/dist "$work/$name.dist"
+        mv .build/packages "$work/$name.packages"
     )
     rm -rf "$at"
 done
+diff -r "$work/first.packages" "$work/second-in-a-longer-folder.packages" || die "two packages of the same sources differ (see above)"
 diff -r "$work/first.dist" "$work/second-in-a-longer-folder.dist" || die "two builds of the same sources differ (see above)"
 find "$work" -path '*/release' -exec cat {} + | sort -u | xargs printf 'dist-check: ok, release %s twice\n'
 rm -rf "$work"

@@ -5,11 +5,17 @@
 #   phos-trainer:SUITE      the example trainer on bullseye (glibc 2.31), bookworm, trixie
 #   phos-trainer:noshell    the example trainer with its libraries and nothing else: no shell, no coreutils, no passwd
 #   phos-s3                 the S3 server of the tests
-#   scripts/docker-images.sh [PROFILE]     default: release
+#   phos-trainer:SUITE-python    the same with the suite's Python, with --packages
+#   scripts/docker-images.sh [--packages] [PROFILE]     default: release; --packages makes packages too (scripts/packages.sh)
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
+packages=
+if [[ ${1:-} == --packages ]]; then
+    packages=yes
+    shift
+fi
 profile=${1:-release}
 target=${CARGO_TARGET_DIR:-$root/target}/$profile
 dist=.build/dist
@@ -17,6 +23,10 @@ dist=.build/dist
 
 scripts/dist.sh "$profile"
 scripts/image-bases.sh
+if [[ -n $packages ]]; then
+    scripts/python-image.sh trixie bookworm bullseye
+    scripts/packages.sh "$profile"
+fi
 
 DOCKER_BUILDKIT=0 docker build -q -t phos-ft -f docker/Dockerfile --build-arg BASE=phos-base:trixie "$dist" >/dev/null
 
@@ -30,6 +40,8 @@ scripts/glibc-check.sh 2.31 "$work/phos-trainer" "$work/libphos_gpu_sim.so"
 DOCKER_BUILDKIT=0 docker build -q -t phos-ft-sim -f docker/sim/Dockerfile "$work" >/dev/null
 for suite in trixie bookworm bullseye; do
     DOCKER_BUILDKIT=0 docker build -q -t "phos-trainer:$suite" -f docker/trainer/Dockerfile --build-arg "BASE=phos-base:$suite" "$work" >/dev/null
+    [[ -z $packages ]] || DOCKER_BUILDKIT=0 docker build -q -t "phos-trainer:$suite-python" -f docker/trainer/Dockerfile \
+        --build-arg "BASE=phos-python:$suite" "$work" >/dev/null
 done
 
 # Without a shell: the loader and the libraries that the two name, of Debian 12.

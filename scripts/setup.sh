@@ -6,6 +6,7 @@
 #   scripts/setup.sh --demo     what `make demo` needs: no test tools
 #   scripts/setup.sh --demo-compose    and Docker and the S3 server, for `make demo-compose`
 #   scripts/setup.sh --dist     what `make dist` needs
+#   scripts/setup.sh --site     what `make site` needs
 #   scripts/setup.sh --bench    everything, and the tools that `make bench-storage` compares with
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -19,13 +20,15 @@ demo=
 docker=
 dist=
 bench=
+site=
 case ${1:-} in
 '') ;;
 --demo) demo=1 ;;
 --demo-compose) demo=1 docker=1 ;;
 --dist) demo=1 dist=1 ;;
+--site) demo=1 site=1 ;;
 --bench) bench=1 ;;
-*) die "usage: $0 [--demo|--demo-compose|--dist|--bench]" ;;
+*) die "usage: $0 [--demo|--demo-compose|--dist|--site|--bench]" ;;
 esac
 
 # --- distribution packages ---------------------------------------------------------------------------------------------
@@ -149,14 +152,16 @@ tool() {
     local name=$1 version=$2
     shift 2
     command -v "$name" >/dev/null && return
-    say "building $name $version (a few minutes, once)"
-    CARGO_PROFILE_RELEASE_LTO=false CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
+    say "building $name $version (a minute or two, once)"
+    CARGO_PROFILE_RELEASE_LTO=false CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_CODEGEN_UNITS=64 \
         cargo install --quiet --locked --root "$build/tools" --target-dir "$build/tools-target" "$@" \
         --version "$version" "$name"
     rm -rf "$build/tools-target"
 }
 # Lists the crates of a release.
 [[ -z $dist ]] || tool cargo-cyclonedx 0.5.9
+# Makes a site of the documentation.
+[[ -z $site ]] || tool mdbook 0.5.4 --no-default-features --features search
 [[ -z $demo || -n $docker ]] || exit 0
 
 # --- Python ------------------------------------------------------------------------------------------------------------

@@ -4,4 +4,5 @@ set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 scripts/image-bases.sh
+scripts/python-image.sh trixie bookworm bullseye
 scripts/browser.sh

@@ -448,11 +448,96 @@ fn profile() -> Result<String> {
 
 /// What the phos-ft image puts into the volume.
 fn program() -> Result<String> {
-    let dist = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.build/dist-debug");
-    let dist = dist
+    built(".build/dist-debug", "scripts/docker-images.sh debug")
+}
+
+/// The folder of a package of this name below the repository's own.
+fn built(folder: &str, maker: &str) -> Result<String> {
+    let folder_of = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("..")
+        .join(folder);
+    let found = folder_of
         .canonicalize()
-        .context("no .build/dist-debug: scripts/docker-images.sh debug makes it")?;
-    Ok(dist.display().to_string())
+        .with_context(|| format!("no {folder}: {maker} makes it"))?;
+    Ok(found.display().to_string())
+}
+
+/// A package, installed in an image that has nothing of phos-ft's, runs a job that is killed and resumed.
+fn installed(package: &str, image: &str) -> Result<()> {
+    bare(image, "installed.sh", package)
+}
+
+/// docs/tour.md, as it stands there, on a machine that has nothing of phos-ft's.
+#[test]
+fn the_tour_of_the_documentation() -> Result<()> {
+    bare("phos-trainer:bookworm-python", "tour.py", "/docs/tour.md")
+}
+
+/// Runs a script of this folder in an image that has nothing of phos-ft's, with the packages beside it.
+fn bare(image: &str, script: &str, argument: &str) -> Result<()> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let docs = here.join("../docs").canonicalize()?;
+    let script = here.join(script);
+    let packages = built(".build/packages-debug", "scripts/packages.sh debug")?;
+    let venv = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.build/venv/lib");
+    let python = (std::fs::read_dir(&venv)?.next()).context("no Python in .build/venv")??;
+    let pip = python.path().join("site-packages").canonicalize()?;
+    let mut run = Command::new("timeout");
+    run.args(["--foreground", "300"])
+        .args(["docker", "run", "--rm", "--network=none"])
+        .args(["--cap-add=SYS_PTRACE", "--cap-add=SYS_ADMIN"])
+        .args(["--cap-add=NET_ADMIN", "--cap-add=SYS_TIME"])
+        .arg(format!("--security-opt=seccomp={}", profile()?))
+        .args(["--security-opt=apparmor=unconfined"])
+        .arg(format!("--volume={packages}:/packages:ro"))
+        .arg(format!("--volume={}:/pip:ro", pip.display()))
+        // The simulated GPU, with its memory.
+        .arg("--tmpfs=/run/phos-gpu-sim/dev0:size=512m")
+        .arg(format!("--volume={}:/docs:ro", docs.display()))
+        .arg(format!("--volume={}:/script:ro", script.display()))
+        .args([image, "/script", argument]);
+    let output = run.output()?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    ensure!(
+        output.status.success()
+            && said
+                .lines()
+                .last()
+                .is_some_and(|last| last.contains(": ok")),
+        "{said}\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Ok(())
+}
+
+#[test]
+fn a_debian_package_on_debian_11_which_is_as_old_as_ubuntu_20_04() -> Result<()> {
+    installed("deb", "phos-trainer:bullseye")
+}
+
+#[test]
+fn a_debian_package_on_debian_12() -> Result<()> {
+    installed("deb", "phos-trainer:bookworm")
+}
+
+#[test]
+fn a_debian_package_on_debian_13() -> Result<()> {
+    installed("deb", "phos-trainer:trixie")
+}
+
+#[test]
+fn a_wheel_with_the_python_of_debian_11() -> Result<()> {
+    installed("wheel", "phos-trainer:bullseye-python")
+}
+
+#[test]
+fn a_wheel_with_the_python_of_debian_12() -> Result<()> {
+    installed("wheel", "phos-trainer:bookworm-python")
+}
+
+#[test]
+fn a_wheel_with_the_python_of_debian_13() -> Result<()> {
+    installed("wheel", "phos-trainer:trixie-python")
 }
 
 #[test]

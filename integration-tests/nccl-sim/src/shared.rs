@@ -30,8 +30,24 @@ const SIZE: usize = COUNTERS + PARTS;
 
 /// How long ranks wait for each other to join.
 const JOIN: Duration = Duration::from_secs(120);
-/// How long a rank sleeps between two looks.
-pub const LOOK: Duration = Duration::from_micros(50);
+/// How long a rank sleeps between two looks: this at first. After [`SOON`] looks it has to do with a rank that is far behind, or held, and
+/// looks less often each time, so that those who wait leave the processors to those they wait for.
+const LOOK: Duration = Duration::from_micros(50);
+const SOON: u32 = 20;
+const LATE: Duration = Duration::from_millis(2);
+
+/// Looks again and again.
+#[derive(Debug, Default)]
+pub struct Looks(u32);
+
+impl Looks {
+    /// Sleeps until the next look.
+    pub fn sleep(&mut self) {
+        let pause = LOOK * 2_u32.pow(self.0.saturating_sub(SOON).min(6));
+        std::thread::sleep(pause.min(LATE));
+        self.0 += 1;
+    }
+}
 
 const JOINED: usize = 0;
 const LEFT: usize = 1;
@@ -104,11 +120,12 @@ impl Shared {
             .store(port.into(), Ordering::SeqCst);
         shared.counter(JOINED).fetch_add(1, Ordering::SeqCst);
         let begun = Instant::now();
+        let mut looks = Looks::default();
         while shared.counter(JOINED).load(Ordering::SeqCst) < u64::from(ranks) {
             if begun.elapsed() > JOIN {
                 return Err(io::Error::other("not all ranks joined"));
             }
-            std::thread::sleep(LOOK);
+            looks.sleep();
         }
         Ok(shared)
     }
@@ -135,9 +152,10 @@ impl Shared {
         self.counter(SPLIT + me)
             .store(2 * number - 1, Ordering::SeqCst);
         let wait = |until| {
+            let mut looks = Looks::default();
             let is_there = |rank| self.counter(SPLIT + rank).load(Ordering::SeqCst) >= until;
             while !(0..self.ranks as usize).all(is_there) {
-                std::thread::sleep(LOOK);
+                looks.sleep();
             }
         };
         wait(2 * number - 1);

@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
-use crate::shared::{LOOK, MAX_BYTES, Shared};
+use crate::shared::{Looks, MAX_BYTES, Shared};
 use crate::{Communicator, driver, lock};
 
 /// What a rank does.
@@ -132,12 +132,13 @@ unsafe extern "C" fn wait_for_places(work: *mut c_void) {
         }
         Kind::AllReduce | Kind::Receive(_) => true,
     };
+    let mut looks = Looks::default();
     while !work
         .operations
         .iter()
         .all(|(operation, _)| is_free(operation))
     {
-        std::thread::sleep(LOOK);
+        looks.sleep();
     }
 }
 
@@ -164,6 +165,7 @@ unsafe extern "C" fn run(work: *mut c_void) {
             Kind::AllReduce => 0,
         };
     }
+    let mut looks = Looks::default();
     let mut stages = vec![Stage::Waits; work.operations.len()];
     loop {
         for (stage, (operation, buffer)) in stages.iter_mut().zip(&work.operations) {
@@ -172,7 +174,7 @@ unsafe extern "C" fn run(work: *mut c_void) {
         if stages.iter().all(|stage| *stage == Stage::Done) {
             return;
         }
-        std::thread::sleep(LOOK);
+        looks.sleep();
     }
 }
 

@@ -75,14 +75,19 @@ fn kill_9_at_random_times_seeds_0_to_9() -> Result<()> {
     kill_9_at_random_times(0..10)
 }
 
-#[test]
-fn kill_9_at_random_times_seeds_10_to_19() -> Result<()> {
-    kill_9_at_random_times(10..20)
-}
+/// Two thirds of them in the profile `slow`.
+mod in_full {
+    use super::*;
 
-#[test]
-fn kill_9_at_random_times_seeds_20_to_29() -> Result<()> {
-    kill_9_at_random_times(20..30)
+    #[test]
+    fn kill_9_at_random_times_seeds_10_to_19() -> Result<()> {
+        kill_9_at_random_times(10..20)
+    }
+
+    #[test]
+    fn kill_9_at_random_times_seeds_20_to_29() -> Result<()> {
+        kill_9_at_random_times(20..30)
+    }
 }
 
 /// The job's processes exist before CRIU, the driver and the shim are done with them.

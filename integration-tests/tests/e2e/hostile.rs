@@ -136,7 +136,8 @@ fn a_capture_is_waited_for() -> Result<()> {
 fn a_deep_queue() -> Result<()> {
     let world = World::simulated(1, 256)?;
     let spec = JobSpec {
-        steps: 40,
+        // More than it makes until both checkpoints are there.
+        steps: 1000,
         trainer: Vec::new(),
         env: vec![
             ("PHOS_LOG".into(), "info,phos=debug".into()),

@@ -330,6 +330,20 @@ fn however_many_follow_a_checkpoint_can_be_asked_for() -> Result<()> {
             stream.read_exact(&mut [0])?;
             Ok(stream)
         };
+        // One whose reader left (`| grep -m1`) ends, although nothing happens.
+        let mut left = std::process::Command::new(bin_dir().join("phos-ft"))
+            .args(["events", "--follow", "--job", &world.job, "--run-dir"])
+            .arg(world.run_dir())
+            .stdout(std::process::Stdio::piped())
+            .spawn()?;
+        let mut reader = left.stdout.take().context("no output")?;
+        reader.read_exact(&mut [0])?;
+        drop(reader);
+        let ended = wait_for("it to end", LIMIT, || left.try_wait().ok().flatten());
+        if ended.is_err() {
+            left.kill()?;
+        }
+        ensure!(ended?.success());
         let followers = (0..32).map(|_| follow()).collect::<Result<Vec<_>>>()?;
         let one_more = world.run(&["events"])?;
         let said = String::from_utf8_lossy(&one_more.stderr).into_owned();

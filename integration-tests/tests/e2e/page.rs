@@ -32,23 +32,14 @@ impl Drop for Browser {
 }
 
 impl Browser {
-    /// `None`: the distribution packages none (`scripts/browser.sh`).
-    fn start(profile: &Path) -> Result<Option<Self>> {
+    fn start(profile: &Path) -> Result<Self> {
         let address = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?;
         let driver = Command::new("chromedriver")
             .arg(format!("--port={}", address.port()))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            .spawn();
-        let driver = match driver {
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-                let release = std::fs::read_to_string("/etc/os-release")?;
-                let is_debian = release.lines().any(|line| line == "ID=debian");
-                ensure!(!is_debian, "no chromedriver: run scripts/browser.sh");
-                return Ok(None);
-            }
-            driver => driver?,
-        };
+            .spawn()
+            .context("chromedriver, which scripts/browser.sh fetches")?;
         let mut browser = Self {
             driver,
             address,
@@ -71,7 +62,7 @@ impl Browser {
         let made = browser.ask("POST", "/session", &wanted)?;
         let id = made["sessionId"].as_str().context("no session")?;
         id.clone_into(&mut browser.session);
-        Ok(Some(browser))
+        Ok(browser)
     }
 
     fn ask(&self, method: &str, path: &str, body: &Value) -> Result<Value> {
@@ -184,10 +175,7 @@ impl Browser {
 #[test]
 fn a_life_as_the_page_shows_it() -> Result<()> {
     let world = World::simulated(1, 256)?;
-    let Some(browser) = Browser::start(&world.path("browser"))? else {
-        eprintln!("left out: this distribution packages no Chromium (scripts/browser.sh)");
-        return Ok(());
-    };
+    let browser = Browser::start(&world.path("browser"))?;
     let address = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?;
     let spec = JobSpec {
         steps: 5000,

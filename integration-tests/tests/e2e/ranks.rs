@@ -165,7 +165,8 @@ impl Held {
         let world = World::simulated(1, 256)?;
         let file = world.path("step");
         let spec = of(8)
-            .with_trainer(&["--step-ms", "5"])
+            // Deaths are what matters here, and processors are few.
+            .with_trainer(&["--step-ms", "50"])
             // Crash after crash, and no longer pause before each.
             .with_phos(&["--max-restarts", "1000", "--restart-window", "1s"])
             .with_env("PHOS_FAILPOINT", &format!("any=hold:{}", file.display()));
@@ -226,49 +227,54 @@ fn one_of_eight_ranks_dies_at_each_step() -> Result<()> {
     Held::new()?.ranks_die(STEPS.into_iter().zip((0..8).rev()))
 }
 
-#[test]
-fn the_sidecar_of_eight_ranks_dies_at_each_step() -> Result<()> {
-    let held = Held::new()?;
-    disturbed(&held.world, &held.spec, |world, phos| {
-        for step in STEPS_OF_THE_SIDECAR {
-            checkpoint(world, phos).with_context(|| format!("before {step}"))?;
-            let job = world.tree().job;
-            held.during(phos, step, || {
-                // The other one is its supervisor.
-                let sidecar = *world.tree().sidecar.last().context("no sidecar")?;
-                kill_all(&[sidecar]);
-                Ok(())
-            })
-            .with_context(|| step)?;
-            ensure!(world.tree().job == job, "the job died too, at {step}");
-        }
-        checkpoint(world, phos)?;
-        kill_job_and_wait(world, phos)
-    })
-}
+/// In the profile `slow`.
+mod in_full {
+    use super::*;
 
-#[test]
-fn the_agent_of_eight_ranks_dies_at_each_step() -> Result<()> {
-    let held = Held::new()?;
-    disturbed(&held.world, &held.spec, |world, phos| {
-        for step in STEPS {
-            let before = checkpoint(world, phos).with_context(|| format!("before {step}"))?;
-            held.during(phos, step, || {
-                kill_all(&world.tree().agent);
-                Ok(())
-            })
-            .with_context(|| step)?;
-            phos.wait(LIMIT)?;
-            wait_for("everything to be gone", LIMIT, || {
-                (world.tree() == Default::default()).then_some(())
-            })?;
-            *phos = world.start(&held.spec)?;
-            wait_said(phos, &["resumed checkpoint="]).with_context(|| step)?;
-            let newest = world.checkpoints()?.last().map(|c| c.number);
-            ensure!(newest >= Some(before), "{newest:?} after {before}, {step}");
-        }
-        checkpoint(world, phos).map(drop)
-    })
+    #[test]
+    fn the_sidecar_of_eight_ranks_dies_at_each_step() -> Result<()> {
+        let held = Held::new()?;
+        disturbed(&held.world, &held.spec, |world, phos| {
+            for step in STEPS_OF_THE_SIDECAR {
+                checkpoint(world, phos).with_context(|| format!("before {step}"))?;
+                let job = world.tree().job;
+                held.during(phos, step, || {
+                    // The other one is its supervisor.
+                    let sidecar = *world.tree().sidecar.last().context("no sidecar")?;
+                    kill_all(&[sidecar]);
+                    Ok(())
+                })
+                .with_context(|| step)?;
+                ensure!(world.tree().job == job, "the job died too, at {step}");
+            }
+            checkpoint(world, phos)?;
+            kill_job_and_wait(world, phos)
+        })
+    }
+
+    #[test]
+    fn the_agent_of_eight_ranks_dies_at_each_step() -> Result<()> {
+        let held = Held::new()?;
+        disturbed(&held.world, &held.spec, |world, phos| {
+            for step in STEPS {
+                let before = checkpoint(world, phos).with_context(|| format!("before {step}"))?;
+                held.during(phos, step, || {
+                    kill_all(&world.tree().agent);
+                    Ok(())
+                })
+                .with_context(|| step)?;
+                phos.wait(LIMIT)?;
+                wait_for("everything to be gone", LIMIT, || {
+                    (world.tree() == Default::default()).then_some(())
+                })?;
+                *phos = world.start(&held.spec)?;
+                wait_said(phos, &["resumed checkpoint="]).with_context(|| step)?;
+                let newest = world.checkpoints()?.last().map(|c| c.number);
+                ensure!(newest >= Some(before), "{newest:?} after {before}, {step}");
+            }
+            checkpoint(world, phos).map(drop)
+        })
+    }
 }
 
 mod at_length {

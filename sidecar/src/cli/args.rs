@@ -151,6 +151,10 @@ pub struct Common {
         env = "PHOS_RUN_DIR"
     )]
     pub run_dir: PathBuf,
+    /// A file with values for options that are neither on the command line nor in the environment, in TOML: `interval = "5m"` is what
+    /// --interval 5m would be. `phos-ft config` shows where each value comes from. [default: /etc/phos-ft.toml, if it is there]
+    #[arg(long, global = true, value_name = "FILE", env = "PHOS_CONFIG")]
+    pub config: Option<PathBuf>,
     /// Format of the log, which goes to standard error. $PHOS_LOG sets what is logged (default "info"; "info,phos=debug" for
     /// more of what phos-ft does).
     #[arg(
@@ -687,6 +691,16 @@ pub enum Command {
         /// The criu program to check.
         #[arg(long, value_name = "PATH", env = "PHOS_CRIU")]
         criu: Option<PathBuf>,
+        /// How the result is printed.
+        #[command(flatten)]
+        output: OutputArgs,
+    },
+    /// Show the value of each option, and whether it comes from the command line, the environment or the configuration file.
+    #[command(
+        after_help = "Options of the sidecar stand before `config`, as they do without it.\n\
+        Example: phos-ft --interval 5m config"
+    )]
+    Config {
         /// How the result is printed.
         #[command(flatten)]
         output: OutputArgs,

@@ -1,6 +1,7 @@
 //! `phos-ft events`: what happened to the job, and what happens next.
 
 use std::io::{self, Write};
+use std::os::fd::AsFd as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -89,7 +90,12 @@ fn print(path: &Path, shown: &mut Shown, args: &EventsArgs) -> End {
     };
     let mut out = io::stdout().lock();
     loop {
-        let record = match answers.next_one() {
+        let answer = match answers.next_while_read(out.as_fd()) {
+            Ok(Some(answer)) => Ok(answer),
+            Ok(None) => return End::NoReader,
+            Err(e) => Err(e),
+        };
+        let record = match answer {
             Ok(Answer::Event(Some(record))) => record,
             Ok(Answer::Event(None)) if args.follow => {
                 shown.answered = true;

@@ -3,11 +3,12 @@
 //! * [`args`]: the grammar; [`exit`]: exit codes;
 //! * [`supervise`]: `phos-ft … -- CMD`, agent and sidecar as one; [`client`]: `status`, `checkpoint`; [`events`]; [`top`];
 //! * [`look`]: opening a store to look at it; [`history`]: `list`, `show`; [`diff`], [`export`], [`verify`], [`prune`];
-//! * [`keygen`]: making a key file; [`shell`]: completions and manual pages;
+//! * [`config`]: the configuration file; [`keygen`]: making a key file; [`shell`]: completions and manual pages;
 //! * [`init`]: setting a store up; [`doctor`].
 
 pub mod args;
 mod client;
+mod config;
 mod diff;
 mod doctor;
 mod events;
@@ -27,13 +28,14 @@ mod verify;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::FromArgMatches;
+use clap::{ArgMatches, FromArgMatches};
 use phos_agent::{AgentConfig, AgentError, Shim, Tcp};
 use phos_policies::retention::Retention;
 use phos_storage::{CollectOptions, VerifyOptions};
 use tracing_subscriber::EnvFilter;
 
 use self::args::{AgentArgs, Cli, Command, Common, LogFormat, SidecarArgs, TcpArg};
+use self::config::ConfigFile;
 use crate::engine;
 use crate::heap;
 use crate::observe;
@@ -42,20 +44,38 @@ use crate::preemption;
 /// Parses the command line and does what it says.
 pub fn main() -> ExitCode {
     abort_at_panic();
-    let parsed = args::command().try_get_matches();
-    let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
-        Ok(cli) => cli,
-        Err(e) => {
-            let _ = e.print();
-            return ExitCode::from(if e.use_stderr() {
-                exit::USAGE
-            } else {
-                exit::OK
-            });
+    ExitCode::from(match parse() {
+        Ok((cli, given)) => {
+            log(cli.common.log_format);
+            dispatch(cli, &given)
+        }
+        Err(code) => code,
+    })
+}
+
+/// What was given, for `phos-ft config`.
+struct Given {
+    matches: ArgMatches,
+    file: ConfigFile,
+}
+
+/// The command line, with the configuration file for what it does not say; or the code with which the process ends.
+fn parse() -> Result<(Cli, Given), u8> {
+    let refused = |e: clap::Error| {
+        let _ = e.print();
+        match e.use_stderr() {
+            true => exit::USAGE,
+            false => exit::OK,
         }
     };
-    log(cli.common.log_format);
-    ExitCode::from(dispatch(cli))
+    // Whether help is wanted, and which file is meant.
+    let matches = args::command().try_get_matches().map_err(refused)?;
+    let file = ConfigFile::find(&matches).map_err(|e| fail(&e, config::code(&e)))?;
+    let matches = (file.apply(args::command()))
+        .try_get_matches()
+        .map_err(refused)?;
+    let cli = Cli::from_arg_matches(&matches).map_err(refused)?;
+    Ok((cli, Given { matches, file }))
 }
 
 /// A panic ends the process, on whatever thread: the others would wait for what does not come. A release does so by itself.
@@ -106,7 +126,7 @@ impl std::io::Write for Words {
     }
 }
 
-fn dispatch(cli: Cli) -> u8 {
+fn dispatch(cli: Cli, given: &Given) -> u8 {
     let Cli {
         common,
         sidecar,
@@ -176,6 +196,9 @@ fn dispatch(cli: Cli) -> u8 {
             }
             Err(code) => code,
         },
+        Some(Command::Config { output }) => {
+            config::show(&given.matches, &given.file, output.into())
+        }
         Some(Command::Completions { shell }) => shell::completions(shell),
         Some(Command::Man { directory }) => shell::manual(&directory),
         Some(Command::Keygen { file }) => keygen::run(&file),

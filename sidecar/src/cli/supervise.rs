@@ -36,12 +36,17 @@ use crate::preemption::Cloud;
 /// Set for children; tells them to end with their supervisor.
 const SUPERVISED: &str = "PHOS_SUPERVISED";
 
+/// Whether this process is the child of a supervisor, whose command line says everything.
+pub(super) fn is_supervised() -> bool {
+    std::env::var_os(SUPERVISED).is_some()
+}
+
 /// How long the sidecar may take to store the last checkpoint when the job is over.
 const LAST_STORE: Duration = Duration::from_secs(75);
 
 /// In a child of a supervisor: end when it ends.
 pub(super) fn follow_supervisor() {
-    if std::env::var_os(SUPERVISED).is_some() {
+    if is_supervised() {
         let _ = rustix::process::set_parent_process_death_signal(Some(Signal::TERM));
     }
 }

@@ -210,7 +210,7 @@ pub async fn run(config: Config) -> Result<(), EngineError> {
     {
         keeper.release().await;
     }
-    seen.settle().await;
+    tokio::join!(engine.status.journal().end(), seen.settle());
     outcome
 }
 

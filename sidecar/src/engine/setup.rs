@@ -248,7 +248,7 @@ fn first_report(config: &Config, interval: &ChosenInterval, directory: &Path) ->
         ..Report::default()
     };
     let status = Shared::new(report, Journal::open(&directory.join(EVENTS_FILE)));
-    let before = *status.journal().newest().borrow();
+    let before = status.journal().newest();
     status.lock().unprotected = still_unprotected(status.journal());
     let version = env!("CARGO_PKG_VERSION").into();
     status.happened(unix_millis(), Event::SidecarStarted { version });

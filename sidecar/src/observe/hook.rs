@@ -15,7 +15,6 @@ use std::time::Duration;
 
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::{Child, Command};
-use tokio::sync::watch;
 
 use crate::report::event::Record;
 use crate::report::shared::Shared;
@@ -25,30 +24,12 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How long the sidecar waits at its end for calls that are left.
 pub(super) const LAST_CALLS: Duration = Duration::from_secs(5);
 
-/// Calls the program for each event after this number, until the other end says that it is over and all are told.
-pub(super) async fn follow(
-    program: PathBuf,
-    status: Shared,
-    mut told: u64,
-    mut over: watch::Receiver<bool>,
-) {
+/// Calls the program for each event after this number, until nothing happens any more and all are told.
+pub(super) async fn follow(program: PathBuf, status: Shared, mut told: u64) {
     let job = status.lock().job.clone();
-    let mut newest = status.journal().newest();
+    let mut follower = status.follow(told);
     let mut last_failure = String::new();
-    loop {
-        let is_over = *over.borrow_and_update();
-        newest.borrow_and_update();
-        let next = status.journal().after(told, 1).pop();
-        let Some(record) = next else {
-            if is_over {
-                return;
-            }
-            tokio::select! {
-                _ = newest.changed() => {}
-                _ = over.changed() => {}
-            }
-            continue;
-        };
+    while let Some(record) = follower.next(1).await.and_then(|mut next| next.pop()) {
         if record.seq > told + 1 {
             tracing::warn!(
                 left_out = record.seq - told - 1,

@@ -72,12 +72,10 @@ impl Metrics {
 
 /// Takes in what happens, for as long as anything does.
 pub(super) async fn follow(metrics: Arc<Metrics>, status: Shared) {
-    let mut newest = status.journal().newest();
-    loop {
-        metrics.catch_up(&status);
-        if newest.changed().await.is_err() {
-            return;
-        }
+    let mut follower = status.follow(0);
+    while let Some(records) = follower.next(AT_A_TIME).await {
+        let mut state = metrics.lock();
+        records.iter().for_each(|record| state.take(record));
     }
 }
 
@@ -456,7 +454,7 @@ mod tests {
     #[test]
     fn what_a_sidecar_before_saw_is_in_the_gauges_alone() {
         let status = a_life();
-        let before = *status.journal().newest().borrow();
+        let before = status.journal().newest();
         let at = UnixMillis(2_000_000);
         status.happened(
             at,

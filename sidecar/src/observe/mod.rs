@@ -25,7 +25,6 @@ mod routes;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
 use self::listen::Endpoint;
@@ -46,30 +45,26 @@ pub struct Config {
 #[derive(Debug)]
 pub(crate) struct Observers {
     _served: JoinSet<()>,
-    hook: Option<(JoinHandle<()>, watch::Sender<bool>)>,
+    hook: Option<JoinHandle<()>>,
 }
 
 impl Observers {
-    /// Nothing happens any more: waits a moment for those who are still to hear of what did.
+    /// The journal is at its end: waits a moment for the program that is still to hear of what happened.
     pub(crate) async fn settle(mut self) {
-        if let Some((hook, over)) = &mut self.hook {
-            over.send_replace(true);
-            if tokio::time::timeout(hook::LAST_CALLS, &mut *hook)
-                .await
-                .is_err()
-            {
-                tracing::warn!("the program of --on-event has not heard of the last events");
-                // Until what it started is gone.
-                hook.abort();
-                let _ = hook.await;
-            }
+        let Some(hook) = &mut self.hook else { return };
+        let told = tokio::time::timeout(hook::LAST_CALLS, &mut *hook).await;
+        if told.is_err() {
+            tracing::warn!("the program of --on-event has not heard of the last events");
+            // Until what it started is gone.
+            hook.abort();
+            let _ = hook.await;
         }
     }
 }
 
 impl Drop for Observers {
     fn drop(&mut self) {
-        if let Some((hook, _)) = &self.hook {
+        if let Some(hook) = &self.hook {
             hook.abort();
         }
     }
@@ -91,11 +86,9 @@ pub(crate) fn serve(
     for place in [Some(here), config.metrics].into_iter().flatten() {
         tasks.spawn(listen::serve(place, routes.clone()));
     }
-    let hook = config.on_event.map(|program| {
-        let (over, is_over) = watch::channel(false);
-        let calls = hook::follow(program, status.clone(), after, is_over);
-        (tokio::spawn(calls), over)
-    });
+    let hook = config
+        .on_event
+        .map(|program| tokio::spawn(hook::follow(program, status.clone(), after)));
     Observers {
         _served: tasks,
         hook,

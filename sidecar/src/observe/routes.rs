@@ -23,6 +23,7 @@ use futures::Stream;
 use serde::Deserialize;
 
 use super::metrics::Metrics;
+use crate::report::journal::Follower;
 use crate::report::shared::Shared;
 
 /// The time, in ms since 1970.
@@ -154,26 +155,17 @@ async fn events(
     let continued = (headers.get("last-event-id"))
         .and_then(|id| id.to_str().ok())
         .and_then(|id| id.parse().ok());
-    let stream = stream_of(seen.status, continued.unwrap_or(after));
+    let stream = stream_of(seen.status.follow(continued.unwrap_or(after)));
     Sse::new(stream).keep_alive(KeepAlive::new().interval(HEARTBEAT))
 }
 
-/// All events after this number, and those to come.
-fn stream_of(status: Shared, after: u64) -> impl Stream<Item = Result<Event, Infallible>> {
+/// What it hears of, and will hear of.
+fn stream_of(follower: Follower) -> impl Stream<Item = Result<Event, Infallible>> {
     use futures::{StreamExt as _, stream};
-    let newest = status.journal().newest();
-    stream::unfold(
-        (status, newest, after),
-        async |(status, mut newest, after)| loop {
-            newest.borrow_and_update();
-            let records = status.journal().after(after, AT_A_TIME);
-            if let Some(last) = records.last() {
-                let after = last.seq;
-                return Some((stream::iter(records), (status, newest, after)));
-            }
-            newest.changed().await.ok()?;
-        },
-    )
+    stream::unfold(follower, async |mut follower| {
+        let records = follower.next(AT_A_TIME).await?;
+        Some((stream::iter(records), follower))
+    })
     .flatten()
     .map(|record| {
         let event = Event::default().id(record.seq.to_string());

@@ -4,7 +4,7 @@
 //!
 //! * The newest [`KEPT`] events are kept, in memory and in a file of the run directory, from which the next sidecar continues.
 //! * A reader asks for what came after the last event it knows. Who is slower than [`KEPT`] events sees a gap in the numbers, and
-//!   holds nobody up.
+//!   holds nobody up. At the end of the sidecar those who follow ([`Follower`]) have a moment to hear of what happened last.
 //! * The file is for continuity and nothing depends on it: where it cannot be written or read, that is said once and the journal goes
 //!   on in memory. So does that of a second sidecar of the same job, started early or by mistake, for as long as it lives: the file belongs to
 //!   whoever held the lock beside it first.
@@ -21,6 +21,7 @@ use std::io::{self, Read, Seek as _, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::watch;
 
@@ -33,12 +34,22 @@ pub const KEPT: usize = 4096;
 pub const LONGEST: usize = 4096;
 /// Bytes of the file that are read at most, from its end: twice as many events as are kept, of the longest texts.
 const MAX_FILE: u64 = 64 << 20;
+/// How long the sidecar waits at its end for those who follow.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// The events of a job on this machine.
 #[derive(Debug)]
 pub struct Journal {
     kept: Mutex<Kept>,
-    newest: watch::Sender<u64>,
+    head: watch::Sender<Head>,
+}
+
+/// What those who follow wait for.
+#[derive(Debug, Clone, Copy)]
+struct Head {
+    newest: u64,
+    /// Nothing happens any more.
+    over: bool,
 }
 
 #[derive(Debug)]
@@ -158,7 +169,10 @@ impl Journal {
                 newest,
                 file,
             }),
-            newest: watch::Sender::new(newest),
+            head: watch::Sender::new(Head {
+                newest,
+                over: false,
+            }),
         }
     }
 
@@ -187,7 +201,7 @@ impl Journal {
             say_lost(&log.path, &error);
             *file = None;
         }
-        self.newest.send_replace(kept.newest);
+        self.head.send_modify(|head| head.newest = kept.newest);
     }
 
     /// Up to `limit` of the events after this number, oldest first. Who knows of more events than there have been has them from another
@@ -208,10 +222,72 @@ impl Journal {
         records.find(|record| is_it(&record.event)).cloned()
     }
 
-    /// The number of the newest event, for those who wait for the next; 0 before the first.
+    /// The number of the newest event; 0 before the first.
     #[must_use]
-    pub fn newest(&self) -> watch::Receiver<u64> {
-        self.newest.subscribe()
+    pub fn newest(&self) -> u64 {
+        self.head.borrow().newest
+    }
+
+    /// Hears of the events after this number, and of those to come.
+    #[must_use]
+    pub fn follow(self: &Arc<Self>, after: u64) -> Follower {
+        Follower {
+            journal: Arc::clone(self),
+            head: self.head.subscribe(),
+            after,
+        }
+    }
+
+    /// Nothing happens any more: waits a moment until those who follow have heard of everything.
+    pub async fn end(&self) {
+        self.head.send_modify(|head| head.over = true);
+        if (tokio::time::timeout(LAST_WORDS, self.head.closed()).await).is_err() {
+            tracing::debug!("somebody who follows events has not heard of the last ones");
+        }
+    }
+}
+
+/// Hears of events as they happen. It is to be dropped once it has heard of the last.
+#[derive(Debug)]
+pub struct Follower {
+    journal: Arc<Journal>,
+    head: watch::Receiver<Head>,
+    after: u64,
+}
+
+impl Follower {
+    /// Up to `limit` of the events that it has not heard of yet, oldest first; none if it has heard of all.
+    pub fn known(&mut self, limit: usize) -> Vec<Record> {
+        let records = self.journal.after(self.after, limit);
+        let newest = || self.journal.newest();
+        self.after = (records.last()).map_or_else(|| self.after.min(newest()), |last| last.seq);
+        records
+    }
+
+    /// Waits until there are events that it has not heard of; no if there will be none.
+    pub async fn more(&mut self) -> bool {
+        loop {
+            let head = *self.head.borrow_and_update();
+            if head.newest > self.after {
+                return true;
+            }
+            if head.over || self.head.changed().await.is_err() {
+                return false;
+            }
+        }
+    }
+
+    /// The next events, up to `limit`, oldest first; none after the last.
+    pub async fn next(&mut self, limit: usize) -> Option<Vec<Record>> {
+        loop {
+            let records = self.known(limit);
+            if !records.is_empty() {
+                return Some(records);
+            }
+            if !self.more().await {
+                return None;
+            }
+        }
     }
 }
 
@@ -265,7 +341,7 @@ mod tests {
         let kept = journal.after(0, usize::MAX);
         assert_eq!(kept.len(), KEPT);
         assert_eq!(kept.last().unwrap().seq, 3 * KEPT as u64);
-        assert_eq!(*journal.newest().borrow(), 3 * KEPT as u64);
+        assert_eq!(journal.newest(), 3 * KEPT as u64);
         let lines = std::fs::read_to_string(&path).unwrap().lines().count();
         assert!((KEPT..=2 * KEPT).contains(&lines), "{lines}");
         drop(journal);
@@ -324,13 +400,39 @@ mod tests {
         assert_eq!(names(&journal, 0), [(1, "job-found".to_owned())]);
     }
 
-    #[test]
-    fn those_who_wait_hear_of_the_next_one() {
-        let journal = Journal::default();
-        let mut newest = journal.newest();
-        assert!(!newest.has_changed().unwrap());
+    #[tokio::test]
+    async fn those_who_follow_hear_of_everything_and_of_the_end() {
+        let journal = Arc::new(Journal::default());
+        // One that knows of another journal, and one that hears of what comes.
+        let (mut first, mut second) = (journal.follow(70), journal.follow(1));
         journal.add(1, Event::JobFound);
-        assert!(newest.has_changed().unwrap());
-        assert_eq!(*newest.borrow_and_update(), 1);
+        let both = async {
+            let told = tokio::join!(first.next(8), second.next(8));
+            assert_eq!(told.0.unwrap().len(), 2);
+            assert_eq!(told.1.unwrap()[0].event, Event::Protected);
+            assert!(first.known(8).is_empty());
+        };
+        let add = async { journal.add(2, Event::Protected) };
+        tokio::join!(add, both);
+        // The last event is heard of by those who are slow as well.
+        drop(second);
+        let slow = async move {
+            // Until the end has begun.
+            while !first.head.borrow().over {
+                tokio::task::yield_now().await;
+            }
+            (first.next(8).await, first.next(8).await)
+        };
+        let end = async {
+            journal.end().await;
+            journal.head.receiver_count()
+        };
+        journal.add(3, Event::Possible);
+        let ((last, none), left) = tokio::join!(slow, end);
+        assert_eq!(last.unwrap()[0].event, Event::Possible);
+        assert_eq!((none, left), (None, 0));
+        // Who hears nothing at all is waited for, but not for ever.
+        let _deaf = journal.follow(0);
+        journal.end().await;
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use phos_storage::UnixMillis;
 
 use super::event::Event;
-use super::journal::Journal;
+use super::journal::{Follower, Journal};
 use super::status::Report;
 use super::work::{Kind, Working, Works};
 
@@ -53,5 +53,10 @@ impl Shared {
 
     pub(crate) fn journal(&self) -> &Journal {
         &self.journal
+    }
+
+    /// Hears of the events after this number, and of those to come.
+    pub(crate) fn follow(&self, after: u64) -> Follower {
+        self.journal.follow(after)
     }
 }

@@ -12,10 +12,12 @@
 
 use std::fs::File;
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustix::event::{PollFd, PollFlags, poll};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::WriteHalf;
 use tokio::net::{UnixListener, UnixStream};
@@ -23,6 +25,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use crate::engine::control::messages::{Answer, Request};
 use crate::lock::try_lock;
+use crate::report::journal::Follower;
 use crate::report::shared::Shared;
 use crate::report::status::CheckpointReport;
 
@@ -157,7 +160,7 @@ async fn client(
             Ok(_follower) => {
                 drop(place);
                 return tokio::select! {
-                    told = events(&mut write, &status, after) => told,
+                    told = events(&mut write, status.follow(after)) => told,
                     // It says nothing more: it is gone.
                     _ = lines.read_line(&mut line) => Ok(()),
                 };
@@ -177,23 +180,23 @@ async fn send(write: &mut WriteHalf<'_>, answer: &Answer) -> io::Result<()> {
     tokio::time::timeout(PATIENCE, write.write_all(text.as_bytes())).await?
 }
 
-/// Passes events on until the client is gone.
-async fn events(write: &mut WriteHalf<'_>, status: &Shared, mut after: u64) -> io::Result<()> {
-    let mut newest = status.journal().newest();
+/// Passes events on until the client is gone, or nothing happens any more.
+async fn events(write: &mut WriteHalf<'_>, mut follower: Follower) -> io::Result<()> {
     loop {
-        newest.borrow_and_update();
         loop {
-            let records = status.journal().after(after, AT_A_TIME);
-            let Some(last) = records.last() else { break };
-            after = last.seq;
+            let records = follower.known(AT_A_TIME);
+            if records.is_empty() {
+                break;
+            }
             for record in records {
                 send(write, &Answer::Event(Some(Box::new(record)))).await?;
             }
         }
         // Where the caught-up client waits for the next event.
         send(write, &Answer::Event(None)).await?;
-        // The journal lives as long as its socket.
-        let _ = tokio::time::timeout(HEARTBEAT, newest.changed()).await;
+        if tokio::time::timeout(HEARTBEAT, follower.more()).await == Ok(false) {
+            return Ok(());
+        }
     }
 }
 
@@ -242,6 +245,29 @@ impl Answers {
     pub fn within(self, time: std::time::Duration) -> io::Result<Answers> {
         self.0.get_ref().set_read_timeout(Some(time))?;
         Ok(self)
+    }
+
+    /// Waits for the next answer, or until nobody reads any more what is written to this pipe: then there is none.
+    ///
+    /// # Errors
+    /// As those of [`Answers::next_one`].
+    pub fn next_while_read(&mut self, pipe: BorrowedFd<'_>) -> io::Result<Option<Answer>> {
+        while self.0.buffer().is_empty() {
+            let mut fds = [
+                PollFd::new(self.0.get_ref(), PollFlags::IN),
+                PollFd::from_borrowed_fd(pipe, PollFlags::empty()),
+            ];
+            match poll(&mut fds, None) {
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(e) => return Err(e.into()),
+                Ok(_) => {}
+            }
+            if fds[1].revents().intersects(PollFlags::ERR) {
+                return Ok(None);
+            }
+            break;
+        }
+        self.next_one().map(Some)
     }
 
     /// Waits for the next answer.
