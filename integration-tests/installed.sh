@@ -16,7 +16,11 @@ deb)
     ;;
 wheel)
     python3 -m venv --without-pip /venv
-    PYTHONPATH=/pip /venv/bin/python -m pip install --quiet --no-index --disable-pip-version-check /packages/phos_ft-*.whl
+    pip=/pip
+    for wheel in /usr/share/python-wheels/pip-*.whl; do
+        [ ! -e "$wheel" ] || pip=$wheel
+    done
+    PYTHONPATH=$pip /venv/bin/python -m pip install --quiet --no-index --disable-pip-version-check /packages/phos_ft-*.whl
     PATH=/venv/bin:$PATH
     [ "$(/venv/bin/python -c 'import phos_ft; print(phos_ft.__version__)')" = "$(phos-ft --version | cut -d' ' -f2)" ] || die "versions differ"
     /venv/bin/python -m phos_ft --version >/dev/null

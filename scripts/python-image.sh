@@ -13,9 +13,12 @@ add_python() {
     . "$root/scripts/debian.sh"
     say "fetching Python of Debian $suite"
     # For tests alone: as Debian has it now, by Debian's signature.
+    # pip is brought along by whoever tests. That of an old Python needs distutils, and does not run on the newest.
     packages=(python3)
-    # pip needs it before Python 3.10.
-    [[ $suite != bullseye ]] || packages+=(python3-distutils)
+    case $suite in
+    bullseye) packages+=(python3-distutils) ;;
+    trixie) packages+=(python3-pip-whl) ;;
+    esac
     fetch "$suite" "${packages[@]}" >/dev/null || { renew_keyring && fetch "$suite" "${packages[@]}" >/dev/null; } || die "no Python: see above"
     # In the base these are links below usr/.
     for name in bin lib lib64 sbin; do
