@@ -29,8 +29,8 @@ esac
 
 phos-ft doctor
 export PHOS_STATE_DIR=/work/state
-# Fifteen seconds, of which a busy machine takes the checkpoint in the first.
-steps=300
+# Half a minute, of which a busy machine takes the checkpoint in the first.
+steps=500
 phos-ft --interval never -- phos-trainer --steps $steps --step-ms 50 --log /work/loss.log 2>/work/said &
 supervisor=$!
 tries=0
