@@ -15,7 +15,7 @@ cp -r docs/. "$work/"
 # What they link to lies in one folder here.
 sed 's|](docs/|](|g' README.md >"$work/introduction.md"
 sed 's|](docs/|](|g' SECURITY.md >"$work/security.md"
-sed -i 's|](\.\./SECURITY\.md|](security.md|g; s|](\.\./README\.md|](introduction.md|g' "$work"/*.md
+sed -i 's|](\(\.\./\)*SECURITY\.md|](security.md|g; s|](\.\./README\.md|](introduction.md|g' "$work"/*.md
 sed -i 's|](\.\./\.\./README\.md|](../introduction.md|g' "$work"/decisions/*.md
 for page in "$work"/decisions/[0-9]*.md; do
     printf '%s\t- [%s](decisions/%s)\n' "$(basename "$page" | cut -d- -f1)" "$(sed -n '1s/^# //p' "$page")" "$(basename "$page")"
