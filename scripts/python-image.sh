@@ -38,6 +38,7 @@ for wanted in "$@"; do
     tar=$root/.build/base/python-$wanted.tar
     [[ -s $tar ]] || add_python "$wanted" "$tar"
     context=$(mktemp -d "$root/.build/base/context.XXXXXX")
+    trap 'rm -rf "$context"' EXIT
     ln "$tar" "$context/python.tar"
     printf 'FROM phos-base:%s\nADD python.tar /\n' "$wanted" >"$context/Dockerfile"
     DOCKER_BUILDKIT=0 docker build -q -t "phos-python:$wanted" "$context" >/dev/null

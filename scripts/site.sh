@@ -21,7 +21,7 @@ for page in "$work"/decisions/[0-9]*.md; do
     printf '%s\t- [%s](decisions/%s)\n' "$(basename "$page" | cut -d- -f1)" "$(sed -n '1s/^# //p' "$page")" "$(basename "$page")"
 done | sort -n | cut -f2- >>"$work/SUMMARY.md"
 
-export COLUMNS=110 PHOS_CONFIG=/dev/null
+export COLUMNS=110
 # Backticks are Markdown's.
 # shellcheck disable=SC2016
 help_of() { printf '\n## phos-ft %s\n\n```text\n%s\n```\n' "$1" "$("$program" "$@" --help)"; }

@@ -69,7 +69,7 @@ Metadata-Version: 2.1
 Name: phos-ft
 Version: {version}
 Summary: Keeps an unmodified GPU training job alive through crashes and the loss of its machine
-License: Apache-2.0
+License: Apache-2.0; the CRIU inside is under GPL-2.0, its libraries under their own licenses
 Classifier: Environment :: GPU :: NVIDIA CUDA
 Classifier: Operating System :: POSIX :: Linux
 Classifier: Topic :: Scientific/Engineering :: Artificial Intelligence

@@ -423,20 +423,26 @@ fn the_other_node_has_other_gpus_and_the_job_had_chosen_one_by_its_number() -> R
 /// `docker run` of a trainer's image under the agent alone, with the program from the phos-ft image's own folder, and with
 /// no terminal and no standard input unless `flags` ask for them.
 fn agent_alone(flags: &[&str], agent: &[&str], command: &[&str]) -> Result<Command> {
-    let mut run = Command::new("timeout");
-    run.args(["--foreground", "300"])
-        .args(["docker", "run", "--rm", "--network=none"])
-        .args(["--cap-add=SYS_PTRACE", "--cap-add=SYS_ADMIN"])
-        .args(["--cap-add=NET_ADMIN"])
-        .arg(format!("--security-opt=seccomp={}", profile()?))
-        .args(["--security-opt=apparmor=unconfined"])
-        .arg(format!("--volume={}:/opt/phos:ro", program()?))
+    let mut run = docker_run()?;
+    run.arg(format!("--volume={}:/opt/phos:ro", program()?))
         .args(flags)
         .args(["--entrypoint=/opt/phos/bin/phos-ft", "phos-trainer:trixie"])
         .args(["run", "--sidecar-wait=0s"])
         .args(agent)
         .arg("--")
         .args(command);
+    Ok(run)
+}
+
+/// `docker run` with what an agent needs, but for SYS_TIME, and without a network.
+fn docker_run() -> Result<Command> {
+    let mut run = Command::new("timeout");
+    run.args(["--foreground", "300"])
+        .args(["docker", "run", "--rm", "--network=none"])
+        .args(["--cap-add=SYS_PTRACE", "--cap-add=SYS_ADMIN"])
+        .args(["--cap-add=NET_ADMIN"])
+        .arg(format!("--security-opt=seccomp={}", profile()?))
+        .args(["--security-opt=apparmor=unconfined"]);
     Ok(run)
 }
 
@@ -451,13 +457,10 @@ fn program() -> Result<String> {
     built(".build/dist-debug", "scripts/docker-images.sh debug")
 }
 
-/// The folder of a package of this name below the repository's own.
+/// A folder of the repository that a script makes.
 fn built(folder: &str, maker: &str) -> Result<String> {
-    let folder_of = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("..")
-        .join(folder);
-    let found = folder_of
-        .canonicalize()
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let found = (repository.join(folder).canonicalize())
         .with_context(|| format!("no {folder}: {maker} makes it"))?;
     Ok(found.display().to_string())
 }
@@ -479,23 +482,19 @@ fn bare(image: &str, script: &str, argument: &str) -> Result<()> {
     let docs = here.join("../docs").canonicalize()?;
     let script = here.join(script);
     let packages = built(".build/packages-debug", "scripts/packages.sh debug")?;
-    let venv = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.build/venv/lib");
+    let venv = here.join("../.build/venv/lib");
     let python = (std::fs::read_dir(&venv)?.next()).context("no Python in .build/venv")??;
     let pip = python.path().join("site-packages").canonicalize()?;
-    let mut run = Command::new("timeout");
-    run.args(["--foreground", "300"])
-        .args(["docker", "run", "--rm", "--network=none"])
-        .args(["--cap-add=SYS_PTRACE", "--cap-add=SYS_ADMIN"])
-        .args(["--cap-add=NET_ADMIN", "--cap-add=SYS_TIME"])
-        .arg(format!("--security-opt=seccomp={}", profile()?))
-        .args(["--security-opt=apparmor=unconfined"])
+    let mut run = docker_run()?;
+    run.arg("--cap-add=SYS_TIME")
         .arg(format!("--volume={packages}:/packages:ro"))
         .arg(format!("--volume={}:/pip:ro", pip.display()))
         // The simulated GPU, with its memory.
         .arg("--tmpfs=/run/phos-gpu-sim/dev0:size=512m")
         .arg(format!("--volume={}:/docs:ro", docs.display()))
         .arg(format!("--volume={}:/script:ro", script.display()))
-        .args([image, "/script", argument]);
+        // The first process of a container ends it, and nothing outlives that.
+        .args([image, "timeout", "280", "/script", argument]);
     let output = run.output()?;
     let said = String::from_utf8_lossy(&output.stdout);
     ensure!(

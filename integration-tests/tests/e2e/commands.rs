@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use phos_integration_tests::scenario::{
-    LIMIT, disturbed, finish, kill_job_and_wait, last_step, wait_said, wait_step,
+    LIMIT, checkpoint, disturbed, finish, kill_job_and_wait, last_step, wait_said, wait_step,
 };
-use phos_integration_tests::{JobSpec, LossTrace, PhosFt, World, wait_for};
+use phos_integration_tests::{JobSpec, LossTrace, PhosFt, World, kill_all, wait_for};
 use phos_policies::interval::{AdaptiveInterval, IntervalConfig};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -430,4 +430,28 @@ fn completions_and_manual_pages() -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// What stands in the file holds until the next start: a mistake that somebody makes in it meanwhile is named to whoever reads it next, and keeps no sidecar
+/// from its job.
+#[test]
+fn a_configuration_file_with_a_mistake_reaches_no_running_job() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let path = world.path("phos-ft.toml");
+    let file = path.display().to_string();
+    std::fs::write(&path, "# of this machine\nlease = \"20s\"\n")?;
+    let spec = on_demand().with_env("PHOS_CONFIG", &file);
+    disturbed(&world, &spec, |world, phos| {
+        checkpoint(world, phos)?;
+        let shown = world.json(&["config", "--config", &file])?;
+        let mut options = shown.as_array().context("no list")?.iter();
+        let lease = options.find(|shown| shown["option"] == "lease");
+        let lease = lease.context("no lease")?;
+        ensure!(lease["value"] == "20s" && lease["line"] == 2, "{lease}");
+        std::fs::write(&path, "lease = 20\n")?;
+        let refused = world.run(&["status", "--config", &file])?;
+        fails(&refused, 64, &["line 1: lease = \"20\" is refused"])?;
+        kill_all(&[*world.tree().sidecar.last().context("no sidecar")?]);
+        checkpoint(world, phos).map(drop)
+    })
 }

@@ -90,23 +90,19 @@ fn print(path: &Path, shown: &mut Shown, args: &EventsArgs) -> End {
     };
     let mut out = io::stdout().lock();
     loop {
-        let answer = match answers.next_while_read(out.as_fd()) {
-            Ok(Some(answer)) => Ok(answer),
-            Ok(None) => return End::NoReader,
-            Err(e) => Err(e),
-        };
-        let record = match answer {
-            Ok(Answer::Event(Some(record))) => record,
-            Ok(Answer::Event(None)) if args.follow => {
+        let record = match answers.next_while_read(out.as_fd()) {
+            Ok(Some(Answer::Event(Some(record)))) => record,
+            Ok(Some(Answer::Event(None))) if args.follow => {
                 shown.answered = true;
                 continue;
             }
-            Ok(Answer::Event(None)) => return End::Shown,
-            Ok(Answer::Error(reason)) => return End::Failed(fail(reason, exit::FAILED)),
-            Ok(_) => {
+            Ok(Some(Answer::Event(None))) => return End::Shown,
+            Ok(Some(Answer::Error(reason))) => return End::Failed(fail(reason, exit::FAILED)),
+            Ok(Some(_)) => {
                 let what = "the sidecar answered something else";
                 return End::Failed(fail(what, exit::FAILED));
             }
+            Ok(None) => return End::NoReader,
             // An event of a newer release.
             Err(e) if e.kind() == io::ErrorKind::InvalidData => continue,
             Err(e) => return End::Sidecar(e),

@@ -252,20 +252,17 @@ impl Answers {
     /// # Errors
     /// As those of [`Answers::next_one`].
     pub fn next_while_read(&mut self, pipe: BorrowedFd<'_>) -> io::Result<Option<Answer>> {
-        while self.0.buffer().is_empty() {
-            let mut fds = [
-                PollFd::new(self.0.get_ref(), PollFlags::IN),
-                PollFd::from_borrowed_fd(pipe, PollFlags::empty()),
-            ];
-            match poll(&mut fds, None) {
-                Err(rustix::io::Errno::INTR) => continue,
-                Err(e) => return Err(e.into()),
-                Ok(_) => {}
-            }
-            if fds[1].revents().intersects(PollFlags::ERR) {
-                return Ok(None);
-            }
-            break;
+        let mut fds = [
+            PollFd::new(self.0.get_ref(), PollFlags::IN),
+            // Asked for or not, it is said when the other end is gone.
+            PollFd::from_borrowed_fd(pipe, PollFlags::empty()),
+        ];
+        // What was read already is an answer that is there.
+        if self.0.buffer().is_empty() {
+            rustix::io::retry_on_intr(|| poll(&mut fds, None))?;
+        }
+        if (fds[1].revents()).intersects(PollFlags::ERR | PollFlags::HUP) {
+            return Ok(None);
         }
         self.next_one().map(Some)
     }
