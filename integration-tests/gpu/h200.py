@@ -717,6 +717,84 @@ def nccl():
         shutil.rmtree(WORK / "nccl-store", ignore_errors=True)
 
 
+def torchrun(ranks, script, *args):
+    return ["python3", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks), str(script), *map(str, args)]
+
+
+def gpus():
+    return len(memory_mib())
+
+
+def ranks39():
+    """Stops of the 39 GB job with one rank and with a rank on each GPU, in one run. Needs two GPUs or more."""
+    figures = FIGURES.setdefault("ranks39", {})
+    for ranks in (1, gpus()):
+        job = Job(f"ranks39-{ranks}", 0, env={"OMP_NUM_THREADS": "2"}, flags=["--host-buffer", "16GiB"])
+        job.program = torchrun(ranks, TRAIN, job.log, 10**6)
+        try:
+            job.start().step(6)
+            found = stops(job, int(os.environ.get("RANKS_STOPS", "3")))
+            figures[f"checkpoints_{ranks}"] = found
+            row(f"stop, {ranks} x 39 GB", ", ".join("%.0f ms" % c["stop_ms"] for c in found))
+            row("device to host", ", ".join("%.1f GB/s" % c.get("rates", {}).get("d2h_gb_s", 0) for c in found))
+            row("of the last stop", json.dumps(found[-1].get("parts_ms", {})))
+        finally:
+            (OUT / f"ranks39-{ranks}.log").write_text(job.tail(400))
+            job.clean()
+    one, all_of_them = (min(c["stop_ms"] for c in figures[f"checkpoints_{n}"]) for n in (1, gpus()))
+    figures["stop_ranks_over_one"] = all_of_them / one
+    row("best of each", "%.2f" % figures["stop_ranks_over_one"])
+
+
+def bandwidth(checkpoints=10):
+    """All-reduce bandwidth without phos-ft, under it, and after ten checkpoints. Needs two GPUs or more."""
+    figures, at = FIGURES.setdefault("bandwidth", {}), 30
+    program = HERE / "programs/all_reduce.py"
+
+    def median(job, first, last):
+        values = sorted(float(l[1]) for l in lines(job.log)[first:last])
+        return values[len(values) // 2]
+
+    plain, job = Job("bandwidth-plain", 0), Job("bandwidth", 0)
+    try:
+        plain.program = torchrun(gpus(), program, plain.log, 2 * at)
+        plain.plain().end(60)
+        figures["plain_gb_s"] = median(plain, at, None)
+        job.program = torchrun(gpus(), program, job.log, 10**6)
+        job.start().step(2 * at)
+        figures["before_gb_s"] = median(job, at, 2 * at)
+        figures["stops_ms"] = [job.checkpoint()["stop_ms"] for _ in range(checkpoints)]
+        first = len(lines(job.log))
+        job.step(first + 2 * at)
+        figures["after_gb_s"] = median(job, first + at, first + 2 * at)
+        row("all-reduce", "%.1f GB/s without phos-ft, %.1f before and %.1f after %d checkpoints" % (
+            figures["plain_gb_s"], figures["before_gb_s"], figures["after_gb_s"], checkpoints))
+    finally:
+        (OUT / "bandwidth.log").write_text(job.tail(400))
+        plain.clean()
+        job.clean()
+
+
+def ranks_ratio(pairs=5, steps=int(os.environ.get("RATIO_STEPS", "150"))):
+    """Steps per second of DistributedDataParallel under phos-ft, without a checkpoint, against without; alternating. Needs two GPUs or
+    more."""
+    found = []
+    for i in range(pairs):
+        times = {}
+        for kind in ("plain", "shim") if i % 2 == 0 else ("shim", "plain"):
+            job = Job(f"ranks-ratio-{kind}-{i}", steps, env={**SMALL, "STEP_S": "0", "WORKERS": "0", "OMP_NUM_THREADS": "2"})
+            job.program = torchrun(gpus(), TRAIN, job.log, steps)
+            try:
+                (job.plain() if kind == "plain" else job.start()).end(60)
+                times[kind] = seconds_per_step(job.log, 30)
+            finally:
+                job.clean()
+        found.append(times["plain"] / times["shim"])
+        say("pair", i, times)
+    FIGURES["ranks_ratios"] = found
+    row("steps per second of ranks", "%.4f of without (%s)" % (sorted(found)[len(found) // 2], ", ".join("%.4f" % f for f in found)))
+
+
 def two():
     """One process on two GPUs, with copies between them. Needs two GPUs."""
     one_compat("PyTorch, a process on two GPUs", {"GPUS": "2"})
@@ -1014,7 +1092,7 @@ STAGES = {"correct": correct, "stop39": stop39, "stop90": stop90, "idle": idle, 
           "many": many, "natives": natives, "full": full, "arrays": arrays, "profiler": profiler,
           "user": user, "notice": notice}
 # Only when named: they need two GPUs.
-PAIRED = {"two": two, "moved": moved, "nccl": nccl}
+PAIRED = {"two": two, "moved": moved, "nccl": nccl, "ranks39": ranks39, "bandwidth": bandwidth, "ranks_ratio": ranks_ratio}
 # Only when named: the second needs another machine, to which the parts of APART were carried.
 APARTS = {"written": written, "elsewhere": elsewhere}
 # Only when named: they compare with what was before.

@@ -25,6 +25,7 @@ Ends with 1 if anything is harmed or not identical, or a hundredth of the attemp
 import argparse
 import collections
 import concurrent.futures
+import importlib.util
 import json
 import os
 import random
@@ -61,10 +62,10 @@ TRIES = {"PHOS_LOG": "info,phos_agent::attempt=debug"}
 
 class Program:
     """A program of the matrix. `expects`: "checkpoints", or "refused" of what cannot be checkpointed. `ranks`: it has several processes,
-    any of which is killed, and a launcher that ends then."""
+    any of which is killed, and a launcher that ends then. `away`: how many seconds nothing of it runs after the loss of the machine."""
 
-    def __init__(self, command, env=None, expects="checkpoints", ranks=False):
-        self.command, self.env, self.expects, self.ranks = command, dict(env or {}), expects, ranks
+    def __init__(self, command, env=None, expects="checkpoints", ranks=False, away=0):
+        self.command, self.env, self.expects, self.ranks, self.away = command, dict(env or {}), expects, ranks, away
 
 
 def python(script, env=None):
@@ -100,16 +101,34 @@ PROGRAMS = {
 
 # With --ranks: programs on several GPUs.
 def ranked(count):
-    def torchrun(script, env=None):
-        run = ["python3", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(count)]
-        return Program([*run, str(PROGRAMS_DIR / script)], env, ranks=True)
+    torchrun = ["python3", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(count)]
+    accelerate = ["python3", "-m", "accelerate.commands.launch", "--multi_gpu", "--num_machines", "1", "--num_processes", str(count),
+                  "--mixed_precision", "no", "--dynamo_backend", "no"]
 
+    mpirun = ["mpirun", "--allow-run-as-root", "-np", str(count), "python3", str(PROGRAMS_DIR / "mpi_rank.py")]
+    deepspeed = ["python3", "-m", "deepspeed.launcher.runner", "--num_gpus", str(count)]
+
+    def launched(script, env=None, by=torchrun, away=0):
+        return Program([*by, str(PROGRAMS_DIR / script)], {**TRIES, **(env or {})}, ranks=True, away=away)
+
+    # Launchers that not every machine has.
+    more = {}
+    if shutil.which("mpirun"):
+        more["ddp-mpirun"] = launched("ddp_train.py", by=mpirun)
+    if importlib.util.find_spec("deepspeed"):
+        more["ddp-deepspeed"] = launched("ddp_train.py", by=deepspeed)
     return {
-        "ddp": torchrun("ddp_train.py"),
-        "fsdp2": torchrun("fsdp_train.py"),
-        "pipeline": torchrun("pipeline_train.py"),
-        "tensor-graph": torchrun("tensor_train.py"),
-        "jax-pmap": python(PROGRAMS_DIR / "jax_pmap.py"),
+        **more,
+        # PyTorch's watchdogs run out sooner than it is back.
+        "ddp-watchdogs": launched("ddp_train.py", {"TIMEOUT_S": "15", "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC": "15"}, away=40),
+        "ddp": launched("ddp_train.py"),
+        "ddp-compile": launched("ddp_train.py", {"COMPILE": "1", "TORCHINDUCTOR_DETERMINISTIC": "1", "TORCHINDUCTOR_COMPILE_THREADS": "4"}),
+        "ddp-accelerate": launched("ddp_train.py", by=accelerate),
+        "fsdp2": launched("fsdp_train.py"),
+        "pipeline": launched("pipeline_train.py"),
+        "tensor-graph": launched("tensor_train.py"),
+        "jax-pmap": python(PROGRAMS_DIR / "jax_pmap.py", TRIES),
+        "jax-processes": Program(["python3", str(PROGRAMS_DIR / "jax_processes.py")], {**TRIES, "COUNT": str(count)}, ranks=True),
     }
 
 
@@ -370,8 +389,12 @@ class Soak:
         before, began = self.said.read().restored, time.monotonic()
         self.result["losses"] += 1
         self.job.lose_machine()
-        # What was killed with everything else was not brought back.
+        # What was killed with everything else was not brought back, though the sidecar may have seen it end.
+        self.said.read()
+        self.said.crashes.clear()
         self.crashes_expected = 0
+        time.sleep(self.program.away)
+        began += self.program.away
         self.job.start()
         self.restored(before, began)
 

@@ -7,7 +7,7 @@ Shapes by environment: D (width), L (layers), B (batch), T (sequence), V (tokens
 changes in every step), FROZEN=1 (a LoRA-like run: base weights frozen, small adapters trained),
 PINNED_GB (optimizer state in pinned host memory, an eighth of it changed in each step and verified at the end), COMPILE=1
 (torch.compile), GRAPH=1 (the optimiser-free forward and backward as a CUDA graph),
-GPUS=2 (the second half of the layers on the second GPU), WORKERS (DataLoader workers), IDLE_S (seconds to do nothing before the end), STEP_S
+GPUS=2 (the second half of the layers on the second GPU), under torchrun a rank a GPU with DistributedDataParallel (the first writes the log), WORKERS (DataLoader workers), IDLE_S (seconds to do nothing before the end), STEP_S
 (seconds to do nothing after each step), RECOMPILE=n (with COMPILE: another sequence length, and so another compilation, every n
 steps, six of them), FINISH (a file: the step at which it is there is the last).
 """
@@ -33,6 +33,7 @@ D, L, B, T = env("D", 2048), env("L", 24), env("B", 8), env("T", 1024)
 V, HEAD = env("V", 32000), 128
 EXTRA_GB, FROZEN, COMPILE, GRAPH = env("EXTRA_GB", 0), env("FROZEN", 0), env("COMPILE", 0), env("GRAPH", 0)
 WORKERS, GPUS, RECOMPILE = env("WORKERS", 2), env("GPUS", 1), env("RECOMPILE", 0)
+RANK, RANKS = env("RANK", 0), env("WORLD_SIZE", 0)
 FINISH = os.environ.get("FINISH")
 
 
@@ -43,7 +44,7 @@ class Tokens(Dataset):
         return 1 << 40
 
     def __getitem__(self, i):
-        g = torch.Generator().manual_seed(i)
+        g = torch.Generator().manual_seed(i * max(RANKS, 1) + RANK)
         return torch.randint(0, V, (T + 1,), generator=g)
 
 
@@ -100,7 +101,12 @@ def placed():
 def main(after_step=lambda step: None):
     torch.use_deterministic_algorithms(True)
     torch.manual_seed(0)
+    if RANKS:
+        torch.cuda.set_device(RANK)
+        torch.distributed.init_process_group("nccl", device_id=torch.device("cuda", RANK))
     model = placed()
+    if RANKS:
+        model = nn.parallel.DistributedDataParallel(model, device_ids=[RANK], gradient_as_bucket_view=True)
     if FROZEN:
         for name, p in model.named_parameters():
             p.requires_grad_(".a." in name or ".b." in name)
@@ -124,7 +130,7 @@ def main(after_step=lambda step: None):
     print("params %.2fB" % (sum(p.numel() for p in model.parameters()) / 1e9), flush=True)
 
     static = graph = static_loss = None
-    log, ended = open(log_path, "a", buffering=1), steps
+    log, ended = open(os.devnull if RANK else log_path, "a", buffering=1), steps
     for step, x in enumerate(loader):
         if step >= steps:
             break

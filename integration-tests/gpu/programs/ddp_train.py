@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Data parallel training at full speed, a GPU a rank, over NCCL as it comes: under torchrun. The first rank writes the trace."""
+"""Data parallel training at full speed, a GPU a rank, over NCCL as it comes: under torchrun or another launcher. The first rank writes
+the trace. COMPILE=1: through torch.compile; TIMEOUT_S: what NCCL's watchdog allows."""
+import datetime
 import os
 import time
 
@@ -15,11 +17,15 @@ def main():
     rank = int(os.environ["RANK"])
     torch.cuda.set_device(rank)
     torch.use_deterministic_algorithms(True)
-    dist.init_process_group("nccl", **({} if os.environ.get("LAZY") else {"device_id": torch.device("cuda", rank)}))
+    options = {} if os.environ.get("LAZY") else {"device_id": torch.device("cuda", rank)}
+    if os.environ.get("TIMEOUT_S"):
+        options["timeout"] = datetime.timedelta(seconds=int(os.environ["TIMEOUT_S"]))
+    dist.init_process_group("nccl", **options)
     torch.manual_seed(1)
     model = torch.nn.Sequential(torch.nn.Linear(512, 2048), torch.nn.Tanh(), torch.nn.Linear(2048, 512)).cuda()
     plain = os.environ.get("PLAIN")
     model = model if plain else DistributedDataParallel(model, device_ids=[rank])
+    model = torch.compile(model) if os.environ.get("COMPILE") else model
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     record, step, more = Record() if rank == 0 else None, 0, torch.ones(1, device="cuda")
     while more.item():
