@@ -139,13 +139,6 @@ if [[ -z $demo ]] && ! lint_ok; then
     lint_ok || die "this Rust has no clippy or no rustfmt, which \`make lint\` needs: install them beside $(command -v rustc)"
 fi
 
-# --- the C library to link against ------------------------------------------------------------------------------------
-scripts/sysroot.sh
-
-# --- CRIU --------------------------------------------------------------------------------------------------------------
-scripts/criu-bundle.sh
-
-# --- tools ---------------------------------------------------------------------------------------------------------------
 # tool NAME VERSION [cargo install options]: builds it below .build if it is not there. Optimisation costs more time here
 # than it saves.
 tool() {
@@ -158,6 +151,24 @@ tool() {
         --version "$version" "$name"
     rm -rf "$build/tools-target"
 }
+# Minutes of computing, beside which the rest is fetched.
+deny=
+if [[ -z $demo ]]; then
+    # A process group of its own, which ends when this does.
+    set -m
+    tool cargo-deny 0.20.2 &
+    deny=$!
+    set +m
+    trap 'kill -- "-$deny" 2>/dev/null || true' EXIT
+fi
+
+# --- the C library to link against ------------------------------------------------------------------------------------
+scripts/sysroot.sh
+
+# --- CRIU --------------------------------------------------------------------------------------------------------------
+scripts/criu-bundle.sh
+
+# --- tools ---------------------------------------------------------------------------------------------------------------
 # Lists the crates of a release.
 [[ -z $dist ]] || tool cargo-cyclonedx 0.5.9
 # Makes a site of the documentation.
@@ -182,7 +193,7 @@ if ! command -v prometheus >/dev/null || ! command -v promtool >/dev/null; then
     unpacked=$(mktemp -d)
     # As the user that apt downloads as.
     chmod 755 "$unpacked"
-    trap 'rm -rf "$unpacked"' EXIT
+    trap 'rm -rf "$unpacked"; kill -- "-$deny" 2>/dev/null || true' EXIT
     download() { (cd "$unpacked" && apt-get download -qq prometheus); }
     # A machine that has just been set up may know of no packages at all.
     download 2>/dev/null || { [[ $EUID -eq 0 ]] && apt-get update -qq && download; } ||
@@ -191,9 +202,10 @@ if ! command -v prometheus >/dev/null || ! command -v promtool >/dev/null; then
     mkdir -p "$build/tools/bin"
     install -m 755 "$unpacked/root/usr/bin/prometheus" "$unpacked/root/usr/bin/promtool" "$build/tools/bin/"
     rm -rf "$unpacked"
-    trap - EXIT
 fi
+# One after the other: they share a target directory.
+wait "$deny" || die "cargo-deny could not be built: see above"
+trap - EXIT
 tool cargo-nextest 0.9.143 --no-default-features --features default-no-update
-tool cargo-deny 0.20.2
 
 say "everything is there"
