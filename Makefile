@@ -82,7 +82,6 @@ all: images ## unit, slow, e2e and docker in one pool, which takes half the time
 	scripts/kernel-test.sh
 	scripts/criu-check.sh
 	scripts/in-memory.sh scripts/with-s3.sh $(CARGO) nextest run --workspace --locked --profile all
-	$(CARGO_TARGET_DIR)/debug/phos-demo-compose
 
 unit: programs ## unit and property tests, kernels on the host
 	scripts/kernel-test.sh
@@ -106,9 +105,8 @@ screenshots: programs ## pictures of the page in docs/screenshots, taken of a jo
 	mkdir -p docs/screenshots
 	PHOS_SCREENSHOTS=$(CURDIR)/docs/screenshots scripts/in-memory.sh $(CARGO) nextest run --locked -p phos-integration-tests --profile e2e -E 'test(/^page::/)'
 
-docker: images ## end-to-end tests with docker compose, and its demo (as root)
+docker: images ## end-to-end tests with docker compose, its demo among them (as root)
 	$(CARGO) nextest run --workspace --locked --profile docker
-	$(CARGO_TARGET_DIR)/debug/phos-demo-compose
 
 images: programs ## the images that they run
 	scripts/docker-images.sh --packages debug

@@ -472,6 +472,20 @@ fn installed(package: &str, image: &str) -> Result<()> {
 
 /// docs/tour.md, as it stands there, on a machine that has nothing of phos-ft's.
 #[test]
+fn the_demo_in_containers() -> Result<()> {
+    let said = Command::new(env!("CARGO_BIN_EXE_phos-demo-compose"))
+        .stderr(Stdio::inherit())
+        .output()?;
+    ensure!(
+        said.status.success(),
+        "{}: {}",
+        said.status,
+        String::from_utf8_lossy(&said.stdout)
+    );
+    Ok(())
+}
+
+#[test]
 fn the_tour_of_the_documentation() -> Result<()> {
     bare("phos-trainer:bookworm-python", "tour.py", "/docs/tour.md")
 }
