@@ -3,7 +3,7 @@
 # link against, base images). They set `root` (of the repository) and `work` (a folder of their own), and define `say`
 # and `die`. Why packages are taken as they are: docs/decisions/19-supply-chain.md.
 #
-#   PHOS_DEBIAN_MIRROR   mirror to take packages from (default: the one in the host's apt sources, else debootstrap's)
+#   PHOS_DEBIAN_MIRROR   mirror to take packages from (default: the one in the host's apt sources, else deb.debian.org)
 #   PHOS_PINNED=1        nothing but what is pinned in scripts/pins; without it, what has left the mirror is replaced by what
 #                        Debian has now, which its signature vouches for
 
@@ -21,13 +21,8 @@ mirror() {
     uri=$(cat /etc/apt/sources.list.d/debian.sources /etc/apt/sources.list 2>/dev/null |
         sed -nE 's/^URIs: *([^ ]+).*/\1/p; s/^deb (\[[^]]*\] )?([^ ]+).*/\2/p' |
         grep -E '/debian/?$' | head -n 1 || true)
-    if [[ -z $uri ]] && command -v debootstrap >/dev/null; then
-        # Not on Debian: the archive that debootstrap would take, which saves naming one here.
-        uri=$(sed -n 's/^DEF_MIRROR="\(.*\)"/\1/p' "$(command -v debootstrap)" | head -n 1)
-    fi
-    [[ -n $uri ]] || die "the host's apt sources name no Debian archive: install debootstrap (which knows one), or give one in
-  PHOS_DEBIAN_MIRROR"
-    printf '%s\n' "$uri"
+    # Not on Debian: the archive that it names itself.
+    printf '%s\n' "${uri:-http://deb.debian.org/debian}"
 }
 
 # fetch_pinned PINS: the packages that scripts/pins/PINS names, unpacked in $work/root. Fails if one of them cannot be had; one that is

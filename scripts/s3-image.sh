@@ -28,8 +28,8 @@ if ! docker image inspect "phos-s3:$tag" >/dev/null 2>&1; then
         --platform manylinux2014_x86_64 --platform manylinux_2_28_x86_64 --platform manylinux_2_34_x86_64 \
         --no-deps --require-hashes -r "$root/scripts/requirements.txt"
     cp scripts/s3-serve.py "$work/root/opt/serve.py"
-    # Compiled once, by the Python that runs it: each start would do so otherwise.
-    chroot "$work/root" /usr/bin/python3 -m compileall -q /opt/moto "/usr/lib/python$version" >/dev/null || true
+    # What it imports is compiled once, by the Python that runs it: each start would do so otherwise.
+    PYTHONPATH=/opt/moto chroot "$work/root" /usr/bin/python3 -c 'import runpy; runpy.run_path("/opt/serve.py")' || true
     tar -C "$work/root" --numeric-owner --owner 0 --group 0 -c . |
         docker import --change 'ENV PYTHONPATH=/opt/moto' --change 'EXPOSE 5000' --change 'USER 65534:65534' \
             --change 'CMD ["/usr/bin/python3","/opt/serve.py","--host=0.0.0.0","--port=5000","--bucket=phos","--state=/tmp/state","--ready=/tmp/ready"]' - "phos-s3:$tag" >/dev/null

@@ -37,11 +37,13 @@ packages=(
     # The job's own namespaces; CRIU locks the network with one of the two.
     util-linux iproute2 iptables nftables procps
     # Unpacking and adjusting the CRIU bundle.
-    patchelf debian-archive-keyring xz-utils
+    patchelf xz-utils
     python3 python3-venv
-    # Base images; and on Ubuntu, whose own sources name no archive that has a new enough CRIU, it knows Debian's.
-    debootstrap
+    # The C library and CRIU are taken from Debian, also on Ubuntu: what its packages are signed with.
+    debian-archive-keyring
 )
+# Base images.
+[[ -n $demo && -z $docker ]] || packages+=(mmdebstrap)
 # A test calls docker/slurm/phos-ft-job as a user of a cluster does.
 [[ -n $demo ]] || packages+=(shellcheck sudo)
 [[ -z $bench ]] || packages+=(restic zstd)

@@ -106,7 +106,7 @@ def ranked(count):
                   "--mixed_precision", "no", "--dynamo_backend", "no"]
 
     mpirun = ["mpirun", "--allow-run-as-root", "-np", str(count), "python3", str(PROGRAMS_DIR / "mpi_rank.py")]
-    deepspeed = ["python3", "-m", "deepspeed.launcher.runner", "--num_gpus", str(count)]
+    deepspeed = ["python3", "-m", "deepspeed.launcher.runner", "--no_local_rank", "--num_gpus", str(count)]
 
     def launched(script, env=None, by=torchrun, away=0):
         return Program([*by, str(PROGRAMS_DIR / script)], {**TRIES, **(env or {})}, ranks=True, away=away)
