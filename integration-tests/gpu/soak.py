@@ -102,6 +102,7 @@ PROGRAMS = {
 # With --ranks: programs on several GPUs.
 def ranked(count):
     torchrun = ["python3", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(count)]
+    restarting = [*torchrun, "--max-restarts", "3"]
     accelerate = ["python3", "-m", "accelerate.commands.launch", "--multi_gpu", "--num_machines", "1", "--num_processes", str(count),
                   "--mixed_precision", "no", "--dynamo_backend", "no"]
 
@@ -123,6 +124,8 @@ def ranked(count):
         "ddp-watchdogs": launched("ddp_train.py", {"TIMEOUT_S": "15", "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC": "15"}, away=40),
         "ddp": launched("ddp_train.py"),
         "ddp-compile": launched("ddp_train.py", {"COMPILE": "1", "TORCHINDUCTOR_DETERMINISTIC": "1", "TORCHINDUCTOR_COMPILE_THREADS": "4"}),
+        # A launcher that would start its ranks anew.
+        "ddp-restarts": launched("ddp_train.py", by=restarting),
         "ddp-accelerate": launched("ddp_train.py", by=accelerate),
         "fsdp2": launched("fsdp_train.py"),
         "pipeline": launched("pipeline_train.py"),

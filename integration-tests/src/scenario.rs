@@ -29,12 +29,21 @@ pub fn disturbed(
 ) -> Result<()> {
     let mut phos = world.start(spec)?;
     disturb(world, &mut phos)?;
-    let trace = ended(world, &mut phos, spec.steps)?;
+    finished(world, &mut phos, spec)
+}
+
+/// Waits for the end of a job that makes what `spec` says, however it was started, and compares its trace with that of an undisturbed
+/// run.
+///
+/// # Errors
+/// When phos-ft fails or the traces differ.
+pub fn finished(world: &World, phos: &mut PhosFt, spec: &JobSpec) -> Result<()> {
+    let trace = ended(world, phos, spec.steps)?;
     let reference = world.reference(&JobSpec {
         steps: (trace.len() as u64).next_multiple_of(100).min(spec.steps),
         ..spec.clone()
     })?;
-    same(&trace, &reference, &phos)
+    same(&trace, &reference, phos)
 }
 
 /// Waits for phos-ft to end with the job's success, for as long as the job makes steps, and compares the trace with

@@ -139,6 +139,33 @@ impl Default for JobSpec {
     }
 }
 
+/// What makes a run slow and has no part in its result: arguments of the trainer, each with a value, and variables.
+const PACE: [&str; 5] = [
+    "--step-ms",
+    "--late-ms",
+    "PHOS_SIM_KERNEL_US",
+    "PHOS_SIM_LINK_MBPS",
+    "PHOS_LOG",
+];
+
+/// The same without that.
+fn unpaced(spec: &JobSpec) -> JobSpec {
+    let mut unpaced = spec.clone();
+    let mut trainer = spec.trainer.iter();
+    unpaced.trainer.clear();
+    while let Some(argument) = trainer.next() {
+        if PACE.contains(&argument.as_str()) {
+            trainer.next();
+        } else {
+            unpaced.trainer.push(argument.clone());
+        }
+    }
+    unpaced
+        .env
+        .retain(|(name, _)| !PACE.contains(&name.as_str()));
+    unpaced
+}
+
 /// One machine.
 pub struct World {
     /// Its GPU. Dropped before the directory that its memory is mounted in.
@@ -270,8 +297,8 @@ impl World {
         args
     }
 
-    /// Those of a job whose end the test decides.
-    fn job_args(&self, spec: &JobSpec) -> Vec<String> {
+    /// The trainer's arguments for a job whose end the test decides.
+    pub fn job_args(&self, spec: &JobSpec) -> Vec<String> {
         let mut args = vec![
             "--hurry-at".to_owned(),
             self.hurry_at().display().to_string(),
@@ -288,6 +315,7 @@ impl World {
     /// # Errors
     /// When the trainer fails; its standard error is quoted.
     pub fn reference(&self, spec: &JobSpec) -> Result<LossTrace> {
+        let spec = &unpaced(spec);
         match &self.gpu {
             Gpu::Sim(sim) => {
                 let what = (&spec.trainer, &spec.env, &self.env, sim.devices());
@@ -305,8 +333,6 @@ impl World {
         let output = self
             .command("phos-trainer", &spec.env)
             .args(self.trainer_args(spec, log))
-            // Pacing has no part in the result.
-            .args(["--step-ms", "0"])
             .output()
             .context("starting phos-trainer")?;
         if !output.status.success() {

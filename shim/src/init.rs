@@ -2,7 +2,7 @@
 
 use crate::table::{self, Entry};
 use crate::unsupported::{self, Reason};
-use crate::{abi, control, driver, fork, gate, instances, log, mode};
+use crate::{abi, control, driver, exit, fork, gate, instances, log, mode};
 
 /// See the driver's documentation.
 ///
@@ -40,6 +40,7 @@ fn start() {
     fork::register();
     instances::start();
     mode::set_active();
+    exit::register();
     if let Err(error) = control::start(socket.into()) {
         // Without the thread nobody can ever close the gate: the job runs on without checkpoints.
         mode::set_inert();

@@ -30,6 +30,7 @@ mod context;
 mod control;
 mod driver;
 mod events;
+mod exit;
 mod fork;
 mod gate;
 mod init;

@@ -191,6 +191,17 @@ pub fn send_on(
     }
 }
 
+/// Sends the last packet of this process, if it is connected and there is room. Atomics and system calls only.
+pub fn say_last(packet: &[u8]) {
+    let socket = SOCKET.load(Ordering::Acquire);
+    if socket >= 0 {
+        let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+        // SAFETY: bytes of that length. Nothing is read into memory, so a number that is no longer the socket's does no harm: it
+        // is given back before the socket is closed, and a descriptor that is no socket is refused.
+        unsafe { libc::send(socket, packet.as_ptr().cast(), packet.len(), flags) };
+    }
+}
+
 /// Tells the agent that checkpoints are ruled out, or no longer.
 pub fn announce(reason: Option<String>) {
     if let Some(socket) = socket() {

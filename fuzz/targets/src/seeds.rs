@@ -177,6 +177,8 @@ fn messages() -> Vec<Seed> {
         shim::ToAgent::Watches,
         shim::ToAgent::Moment { seq: 3 },
         shim::ToAgent::Communicates,
+        shim::ToAgent::TellsEnd,
+        shim::ToAgent::Ends { code: 1 },
         shim::ToAgent::Position {
             seq: 3,
             held: true,

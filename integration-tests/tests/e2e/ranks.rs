@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use phos_integration_tests::scenario::{
-    LIMIT, checkpoint, disturbed, kill_job_and_wait, last_step, wait_said, wait_step,
+    LIMIT, checkpoint, disturbed, finished, kill_job_and_wait, last_step, wait_said, wait_step,
 };
 use phos_integration_tests::{JobSpec, PhosFt, World, bin_dir, kill_all, wait_for};
 use rustix::process::{Pid, Signal, kill_process};
@@ -63,6 +63,60 @@ fn a_rank_that_is_killed() -> Result<()> {
         })
         .map_err(|e| e.context(phos.tail()))?;
         checkpoint(world, phos).map(drop)
+    })
+}
+
+/// What `torchrun --max-restarts` does: when a rank fails, all are ended and started anew, and begin with their first step. It asks for
+/// the code of each at once.
+const LAUNCHER: &str = r#"
+    ranks=$1
+    shift
+    export PHOS_TRAINER_RANKS=launched-$$
+    while :; do
+        pids=
+        for rank in $(seq 0 $((ranks - 1))); do
+            "$@" --rank $rank --ranks $ranks &
+            pids="$pids $!"
+        done
+        for pid in $pids; do
+            wait -n || { kill -KILL $pids; wait; continue 2; }
+        done
+        exit 0
+    done
+"#;
+
+/// The launcher is resumed with its ranks, and does not get to start them anew.
+#[test]
+fn a_rank_that_fails_under_a_launcher_that_would_start_all_anew() -> Result<()> {
+    const FAILED: &str = "a rank failed and the job goes on without it";
+    let world = World::simulated(1, 256)?;
+    let spec = of(3);
+    // Its ranks are told how many there are, where those of `spec` are started by the first.
+    let mut alone = spec.clone();
+    alone.trainer.drain(..2);
+    let mut command = world.phos_ft(&spec);
+    command
+        .args(["--", "bash", "-c", LAUNCHER, "launcher", "3"])
+        .arg(bin_dir().join("phos-trainer"))
+        .args(world.job_args(&alone));
+    let mut phos = world.spawn(command)?;
+    checkpoint(&world, &phos)?;
+    for (failures, signal) in [(1, Signal::KILL), (2, Signal::ABORT)] {
+        let last = *world.tree().job.last().context("no rank")?;
+        kill_process(Pid::from_raw(last).context("no process")?, signal)?;
+        wait_for("the rank to be missed", LIMIT, || {
+            (phos.said().matches(FAILED).count() == failures).then_some(())
+        })
+        .and_then(|()| wait_resumes(&phos, failures))
+        .map_err(|e| e.context(phos.tail()))?;
+        checkpoint(&world, &phos)?;
+    }
+    finished(&world, &mut phos, &spec)
+}
+
+fn wait_resumes(phos: &PhosFt, count: usize) -> Result<()> {
+    wait_for("the job to be resumed", LIMIT, || {
+        (phos.said().matches("resumed checkpoint=").count() == count).then_some(())
     })
 }
 

@@ -247,6 +247,13 @@ pub enum ToAgent {
         /// One for each rank of each communicator that the process is, and those of messages that there were; at most [`COUNTS`].
         counts: Vec<Count>,
     },
+    /// The process will say [`ToAgent::Ends`]. Sent after every `Hello`; no answer. Older shims do not say it.
+    TellsEnd,
+    /// The process ends by itself, whatever happens to it from here on. One that is killed says nothing. No answer.
+    Ends {
+        /// The code that it ends with, as the kernel keeps it.
+        code: u8,
+    },
 }
 
 /// How often a rank has taken part in what the ranks of a communicator do.

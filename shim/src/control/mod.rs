@@ -40,7 +40,7 @@ use watch::Watch;
 use crate::interpose::{bypass, export_table, guard};
 use crate::relaxed::Relaxed;
 use crate::table::real;
-use crate::{abi, gate, link, log, mode, ranks, registry, unsupported};
+use crate::{abi, exit, gate, link, log, mode, ranks, registry, unsupported};
 
 /// How often the path is looked at while the job runs without an agent.
 const LOOK_RUNNING: Duration = Duration::from_secs(1);
@@ -264,6 +264,11 @@ impl Control {
             return end;
         }
         if let Err(end) = say(socket, &ToAgent::Watches) {
+            return end;
+        }
+        if exit::is_told()
+            && let Err(end) = say(socket, &ToAgent::TellsEnd)
+        {
             return end;
         }
         if ranks::there_are()

@@ -373,7 +373,13 @@ impl Link {
         loop {
             match self.receive_any() {
                 (ToAgent::Usage(usage), _) => self.usage = usage,
-                (ToAgent::Watches | ToAgent::Communicates, _) => {}
+                (
+                    ToAgent::Watches
+                    | ToAgent::Communicates
+                    | ToAgent::TellsEnd
+                    | ToAgent::Ends { .. },
+                    _,
+                ) => {}
                 other => return other,
             }
         }
@@ -393,7 +399,7 @@ impl Link {
             if ready(&self.socket, Duration::from_millis(100)).is_some() {
                 match self.receive_any() {
                     (ToAgent::Usage(usage), _) => self.usage = usage,
-                    (ToAgent::Freed { .. } | ToAgent::Watches, _) => {}
+                    (ToAgent::Freed { .. } | ToAgent::Watches | ToAgent::TellsEnd, _) => {}
                     other => panic!("unexpected {other:?}"),
                 }
             }

@@ -32,6 +32,16 @@ pub enum Tcp {
     Keep,
 }
 
+/// What follows when a rank (a process with NCCL communicators) fails and the job's main process goes on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum RankFailure {
+    /// The job is ended and resumes from its newest checkpoint, if it has one.
+    #[default]
+    Resume,
+    /// Nothing: it is left to the program that started the rank.
+    Leave,
+}
+
 /// Bounds for everything the agent waits for. `PHOS_TIMEOUTS=<name>=<ms>,…` sets those of them that tests cannot wait for:
 /// `driver`, `detached`, `lock`, `criu`, `freeze`, `reap`.
 #[derive(Debug, Clone)]
@@ -137,6 +147,8 @@ pub struct AgentConfig {
     pub allow_unprotected: bool,
     /// TCP connections of the job.
     pub tcp: Tcp,
+    /// What follows when a rank fails and the job's main process goes on.
+    pub rank_failure: RankFailure,
     /// The job's `CUDA_VISIBLE_DEVICES`, which the agent does not have itself. Set by the agent.
     pub visible_devices: Option<OsString>,
     /// Variables of the environment that CMD gets although they are phos-ft's.
@@ -167,6 +179,7 @@ impl AgentConfig {
             grace: Duration::from_secs(30),
             allow_unprotected: false,
             tcp: Tcp::Auto,
+            rank_failure: RankFailure::Resume,
             visible_devices: None,
             keep_env: Vec::new(),
             user: None,

@@ -54,7 +54,7 @@ mod vault;
 use std::io;
 use std::path::PathBuf;
 
-pub use config::{AgentConfig, ConfigError, Shim, Tcp, Timeouts};
+pub use config::{AgentConfig, ConfigError, RankFailure, Shim, Tcp, Timeouts};
 pub use job::namespace::NamespaceError;
 pub use job::spawn::{SpawnError, check_program};
 pub use job::{namespace, spawn};

@@ -535,6 +535,10 @@ pub struct AgentArgs {
     /// What happens to the job's TCP connections at a restore.
     #[arg(long, help_heading = JOB, default_value = "auto", value_name = "HOW")]
     pub tcp: TcpArg,
+    /// What follows when a process with NCCL communicators is killed or fails and the job's main process goes on without it, as a launcher does
+    /// that starts its ranks anew (torchrun --max-restarts).
+    #[arg(long, help_heading = RESUME, default_value = "resume", value_name = "WHAT")]
+    pub rank_failure: RankFailureArg,
 }
 
 /// `--sidecar-wait`.
@@ -550,6 +554,15 @@ pub enum TcpArg {
     Close,
     /// Kept.
     Keep,
+}
+
+/// `--rank-failure`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RankFailureArg {
+    /// The whole job is ended after a second, and resumes from its newest checkpoint; without one it is left to the launcher.
+    Resume,
+    /// It is left to the launcher.
+    Leave,
 }
 
 /// Subcommands.

@@ -29,12 +29,12 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::{ArgMatches, FromArgMatches};
-use phos_agent::{AgentConfig, AgentError, Shim, Tcp};
+use phos_agent::{AgentConfig, AgentError, RankFailure, Shim, Tcp};
 use phos_policies::retention::Retention;
 use phos_storage::{CollectOptions, VerifyOptions};
 use tracing_subscriber::EnvFilter;
 
-use self::args::{AgentArgs, Cli, Command, Common, LogFormat, SidecarArgs, TcpArg};
+use self::args::{AgentArgs, Cli, Command, Common, LogFormat, RankFailureArg, SidecarArgs, TcpArg};
 use self::config::ConfigFile;
 use crate::engine;
 use crate::heap;
@@ -308,6 +308,10 @@ fn agent_config(
         TcpArg::Auto => Tcp::Auto,
         TcpArg::Close => Tcp::Close,
         TcpArg::Keep => Tcp::Keep,
+    };
+    config.rank_failure = match agent.rank_failure {
+        RankFailureArg::Resume => RankFailure::Resume,
+        RankFailureArg::Leave => RankFailure::Leave,
     };
     config
 }

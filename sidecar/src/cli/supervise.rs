@@ -28,7 +28,7 @@ use rustix::process::{Pid, Signal};
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::args::{AgentArgs, Common, SidecarArgs, TcpArg};
+use super::args::{AgentArgs, Common, RankFailureArg, SidecarArgs, TcpArg};
 use super::{exit, fail};
 use crate::engine::{self, Interval, Start};
 use crate::preemption::Cloud;
@@ -168,6 +168,10 @@ fn agent_command(common: &Common, agent: &AgentArgs, job: &[OsString]) -> Comman
         TcpArg::Auto => "auto",
         TcpArg::Close => "close",
         TcpArg::Keep => "keep",
+    });
+    command.arg("--rank-failure").arg(match agent.rank_failure {
+        RankFailureArg::Resume => "resume",
+        RankFailureArg::Leave => "leave",
     });
     for (flag, path) in [("--criu", &agent.criu), ("--shim", &agent.shim)] {
         if let Some(path) = path {

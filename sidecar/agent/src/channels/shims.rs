@@ -82,6 +82,18 @@ impl Connection {
     }
 }
 
+/// What a process says of its end.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum End {
+    /// It would say nothing.
+    #[default]
+    Untold,
+    /// It will say when it ends, unless it is killed.
+    ToBeTold,
+    /// It said that it ends, with this code.
+    Told(u8),
+}
+
 /// A process of the job that uses CUDA.
 #[derive(Debug)]
 pub struct CudaProcess {
@@ -105,6 +117,8 @@ pub struct CudaProcess {
     pub communicates: bool,
     /// Its work in flight did not end in a try, once.
     pub busy: bool,
+    /// What is known of its end.
+    pub end: End,
 }
 
 /// The listening sockets for shims, and the connections that were taken there.

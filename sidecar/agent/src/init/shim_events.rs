@@ -18,7 +18,7 @@ use crate::attempt::Input;
 use crate::attempt::counts::position;
 use crate::channels::lines;
 use crate::channels::link::timespec;
-use crate::channels::shims::{ConnectionId, CudaProcess, watch};
+use crate::channels::shims::{ConnectionId, CudaProcess, End, watch};
 use crate::vault::Entry;
 
 /// How a process gives the agent memory that it shares.
@@ -138,6 +138,8 @@ impl Init {
             FromShim::Instrumented => self.note(pid, |process| process.instrumented = true),
             FromShim::Watches => self.note(pid, |process| process.watches = true),
             FromShim::Communicates => self.note(pid, |process| process.communicates = true),
+            FromShim::TellsEnd => self.note(pid, |process| process.end = End::ToBeTold),
+            FromShim::Ends { code } => self.note(pid, |process| process.end = End::Told(code)),
             FromShim::Position { seq, held, counts } => {
                 let standing = match held {
                     true => Standing::Held,
@@ -250,6 +252,7 @@ impl Init {
                 watches: false,
                 communicates: false,
                 busy: false,
+                end: End::default(),
             },
         );
         if let Some(old) = old.and_then(|p| p.connection) {
@@ -398,6 +401,7 @@ impl Init {
             .map(|(&pid, _)| pid)
             .collect();
         for pid in ended {
+            self.rank_may_be_missing(pid);
             self.forget_process(pid);
         }
     }
