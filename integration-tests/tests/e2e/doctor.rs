@@ -28,27 +28,28 @@ fn old_criu(world: &World) -> Result<PathBuf> {
     Ok(path)
 }
 
+/// Runs `doctor`.
+fn run(world: &World, args: &[&str], env: &[(&str, &str)]) -> Result<Output> {
+    let job = world.phos_ft(&JobSpec::default());
+    // The flags of a job are none of doctor's.
+    let mut command = std::process::Command::new(job.get_program());
+    for (name, value) in job.get_envs() {
+        command.env(name, value.context("no value")?);
+    }
+    command
+        .args(["doctor", "--store", &world.store, "--job", &world.job])
+        .arg("--run-dir")
+        .arg(world.run_dir())
+        .arg("--state-dir")
+        .arg(world.path("state"))
+        .args(args)
+        .envs(env.iter().copied());
+    Ok(command.output()?)
+}
+
 /// Runs `doctor` and checks that both of its forms say the same.
 fn doctor(world: &World, args: &[&str], env: &[(&str, &str)]) -> Result<(i32, Vec<Line>)> {
-    let run = |more: &[&str]| -> Result<Output> {
-        let mut command = world.phos_ft(&JobSpec::default());
-        // The flags of a job are none of doctor's.
-        let mut plain = std::process::Command::new(command.get_program());
-        for (name, value) in command.get_envs() {
-            plain.env(name, value.context("no value")?);
-        }
-        command = plain;
-        command
-            .args(["doctor", "--store", &world.store, "--job", &world.job])
-            .arg("--run-dir")
-            .arg(world.run_dir())
-            .arg("--state-dir")
-            .arg(world.path("state"))
-            .args(args)
-            .args(more)
-            .envs(env.iter().copied());
-        Ok(command.output()?)
-    };
+    let run = |more: &[&str]| run(world, &[args, more].concat(), env);
     let output = run(&["--json"])?;
     let lines: Vec<Line> = serde_json::from_slice(&output.stdout)
         .with_context(|| format!("{}", String::from_utf8_lossy(&output.stderr)))?;
@@ -158,6 +159,35 @@ fn what_is_missing_is_named_with_its_remedy() -> Result<()> {
         ("AWS_REGION", "us-east-1"),
     ];
     fails(doctor(&world, &[], &s3)?, "store", &["nobody", "--store"])
+}
+
+#[test]
+fn directories_that_others_can_change_are_closed_where_that_is_asked_for() -> Result<()> {
+    let world = World::simulated(1, 64)?;
+    let (state, store) = (world.path("state"), world.path("store"));
+    for directory in [&state, &store] {
+        fs::create_dir(directory)?;
+        fs::set_permissions(directory, fs::Permissions::from_mode(0o777))?;
+    }
+    let modes = || -> Result<Vec<u32>> {
+        let mode = |path| Ok(fs::metadata(path)?.permissions().mode() & 0o777);
+        [&state, &store].into_iter().map(mode).collect()
+    };
+    let warned = |lines: &[Line]| -> Vec<String> {
+        let lines = lines.iter().filter(|line| line.verdict == "warn");
+        lines.map(|line| line.check.clone()).collect()
+    };
+    let open = doctor(&world, &[], &[])?.1;
+    ensure!(
+        warned(&open) == ["state directory", "store directory"] && modes()? == [0o777, 0o777],
+        "{open:?}"
+    );
+    let mended = run(&world, &["--fix", "--json"], &[])?;
+    let lines: Vec<Line> = serde_json::from_slice(&mended.stdout)?;
+    let fixed = lines.iter().filter(|line| line.check == "fixed").count();
+    ensure!(fixed == 2 && warned(&lines).is_empty(), "{lines:?}");
+    ensure!(modes()? == [0o755, 0o700], "{:?}", modes()?);
+    Ok(())
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What people and machines see of a running sidecar: metrics, events, who may see them.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
@@ -279,6 +279,37 @@ fn events_are_told_as_they_happen() -> Result<()> {
         "{lines}"
     );
     ensure!(names(&told).last() == Some(&"job-ended"), "{lines}");
+    Ok(())
+}
+
+/// Who follows events before there is a sidecar is told so, and hears of all that happens from the first on.
+#[test]
+fn events_are_waited_for() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let mut follower = std::process::Command::new(bin_dir().join("phos-ft"))
+        .args(["events", "--follow", "--json", "--job", &world.job])
+        .arg("--run-dir")
+        .arg(world.run_dir())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()?;
+    let mut said = String::new();
+    let stderr = follower.stderr.take().context("no standard error")?;
+    BufReader::new(stderr).read_line(&mut said)?;
+    ensure!(said.contains("waiting for one"), "{said}");
+    disturbed(&world, &spec(), |world, phos| {
+        checkpoint(world, phos).map(drop)
+    })?;
+    let followed = follower.wait_with_output()?;
+    ensure!(followed.status.success(), "{followed:?}");
+    let lines = String::from_utf8(followed.stdout)?;
+    let parsed = lines.lines().map(serde_json::from_str);
+    let told: Vec<Value> = parsed.collect::<Result<_, _>>()?;
+    let names = names(&told);
+    ensure!(
+        names.first() == Some(&"sidecar-started") && names.last() == Some(&"job-ended"),
+        "{lines}"
+    );
     Ok(())
 }
 

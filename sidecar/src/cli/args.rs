@@ -701,6 +701,9 @@ pub enum Command {
     Init(InitArgs),
     /// Check whether this machine can checkpoint and restore jobs, and name a remedy for what is missing.
     Doctor {
+        /// Do what can be done here (close directories to other users, load a module of the kernel), say what was done, and check again.
+        #[arg(long)]
+        fix: bool,
         /// The criu program to check.
         #[arg(long, value_name = "PATH", env = "PHOS_CRIU")]
         criu: Option<PathBuf>,

@@ -1,9 +1,10 @@
 //! `phos-ft doctor`: is this machine fit? Every check is one line: ok, note (it could not be looked at), warn or fail, with
 //! the remedy.
 //!
-//! Changes nothing but what it removes again: a probe object in the store, a file in the run directory.
+//! Changes nothing but what it removes again: a probe object in the store, a file in the run directory. With `--fix` it also does what is said
+//! to be done where that is its own affair ([`Repair`]), says so, and looks again.
 
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use phos_agent::namespace;
@@ -38,8 +39,61 @@ struct Line {
     remedy: String,
 }
 
+/// What `--fix` can do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Repair {
+    /// Takes these rights to a directory from all but its owner, who is root or phos-ft's user.
+    Close { directory: PathBuf, rights: u32 },
+    /// Loads a module of the kernel.
+    Load(&'static str),
+}
+
+impl Repair {
+    fn make(&self) -> std::io::Result<()> {
+        match self {
+            Self::Close { directory, rights } => {
+                let mode = std::fs::metadata(directory)?.mode();
+                let closed = std::fs::Permissions::from_mode(mode & !rights & 0o7777);
+                std::fs::set_permissions(directory, closed)
+            }
+            Self::Load(module) => {
+                let made = std::process::Command::new("modprobe")
+                    .arg(module)
+                    .output()?;
+                if made.status.success() {
+                    return Ok(());
+                }
+                let said = String::from_utf8_lossy(&made.stderr).trim().to_owned();
+                Err(std::io::Error::other(said))
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for Repair {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Close { directory, rights } => {
+                write!(
+                    f,
+                    "chmod {}: rights {rights:03o} taken away",
+                    directory.display()
+                )
+            }
+            Self::Load(module) => write!(f, "modprobe {module}"),
+        }
+    }
+}
+
+/// Whether what can be mended is mended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Repairs {
+    Leave,
+    Make,
+}
+
 #[derive(Default)]
-struct Lines(Vec<Line>);
+struct Lines(Vec<Line>, Vec<Repair>);
 
 impl Lines {
     fn add(
@@ -57,9 +111,19 @@ impl Lines {
             remedy: remedy.into(),
         });
     }
+
+    /// A directory is to be closed, which can be done if nobody else owns it.
+    fn close(&mut self, directory: &Path, meta: &std::fs::Metadata, rights: u32) {
+        let rights = rights << 3 | rights;
+        let own = rustix::process::geteuid().as_raw();
+        if [0, own].contains(&meta.uid()) && meta.mode() & rights != 0 {
+            let directory = directory.to_owned();
+            self.1.push(Repair::Close { directory, rights });
+        }
+    }
 }
 
-pub(super) fn run(common: &Common, criu: Option<PathBuf>, output: Output) -> u8 {
+fn examine(common: &Common, criu: Option<&Path>) -> Lines {
     let mut lines = Lines::default();
     privileges(&mut lines);
     kernel(&mut lines);
@@ -68,7 +132,35 @@ pub(super) fn run(common: &Common, criu: Option<PathBuf>, output: Output) -> u8 
     memory(&mut lines);
     directories(&mut lines, common);
     store(&mut lines, common);
-    let Lines(lines) = lines;
+    lines
+}
+
+/// Does what can be done; what was, and what could not.
+fn mend(repairs: &[Repair]) -> Vec<Line> {
+    let line = |repair: &Repair| match repair.make() {
+        Ok(()) => Line {
+            verdict: Verdict::Ok,
+            check: "fixed",
+            found: repair.to_string(),
+            remedy: String::new(),
+        },
+        Err(e) => Line {
+            verdict: Verdict::Warn,
+            check: "not fixed",
+            found: format!("{repair}: {e}"),
+            remedy: "see below".into(),
+        },
+    };
+    repairs.iter().map(line).collect()
+}
+
+pub(super) fn run(common: &Common, criu: Option<PathBuf>, repairs: Repairs, output: Output) -> u8 {
+    let Lines(mut lines, found) = examine(common, criu.as_deref());
+    if repairs == Repairs::Make && !found.is_empty() {
+        let mended = mend(&found);
+        let Lines(now, _) = examine(common, criu.as_deref());
+        lines = mended.into_iter().chain(now).collect();
+    }
     match output {
         Output::Json => match serde_json::to_string_pretty(&lines) {
             Ok(text) => println!("{text}"),
@@ -216,8 +308,8 @@ fn kernel(lines: &mut Lines) {
 /// there; and no job has a tunnel.
 const NOT_NEEDED: [&str; 2] = ["ns_last_pid", "(criu/tun.c"];
 
-fn check_criu(lines: &mut Lines, explicit: Option<PathBuf>) {
-    match phos_agent::criu::locate(explicit.as_deref()) {
+fn check_criu(lines: &mut Lines, explicit: Option<&Path>) {
+    match phos_agent::criu::locate(explicit) {
         Ok(criu) => {
             lines.add(
                 Verdict::Ok,
@@ -239,12 +331,15 @@ fn check_criu(lines: &mut Lines, explicit: Option<PathBuf>) {
                                 "looks good; what is missing in this container is not needed";
                             lines.add(Verdict::Ok, "criu check", found, "");
                         }
-                        last => lines.add(
-                            Verdict::Fail,
-                            "criu check",
-                            last.unwrap_or("failed").trim(),
-                            "see `criu check -v4`; most often privileges are missing (above)",
-                        ),
+                        last => {
+                            let found = last.unwrap_or("failed").trim();
+                            if found.contains("nft") {
+                                lines.1.push(Repair::Load("nf_tables"));
+                            }
+                            let remedy =
+                                "see `criu check -v4`; most often privileges are missing (above)";
+                            lines.add(Verdict::Fail, "criu check", found, remedy);
+                        }
                     }
                 }
                 Err(e) => lines.add(
@@ -469,6 +564,7 @@ fn who_looks_in(lines: &mut Lines, directory: &Path, key: Option<&Key>) {
             (Verdict::Ok, found)
         }
         (_, None) => {
+            lines.close(directory, &meta, READ | WRITE | PASS);
             let found = format!("open to {others}; images hold what the job has in memory");
             (Verdict::Warn, found)
         }
@@ -490,7 +586,10 @@ fn who_writes_in(lines: &mut Lines, directory: &Path) {
     let others = others(&meta, WRITE);
     let (verdict, found) = match others.is_empty() {
         true => (Verdict::Ok, "only its owner writes there".to_owned()),
-        false => (Verdict::Warn, format!("{others} may write there")),
+        false => {
+            lines.close(directory, &meta, WRITE);
+            (Verdict::Warn, format!("{others} may write there"))
+        }
     };
     lines.add(
         verdict,

@@ -14,7 +14,7 @@ use crate::engine::control::socket::Answers;
 use crate::report::event::{After, Ending, Event, Place, Record, Resumed};
 use crate::size::human;
 
-/// How long `--follow` waits for the next sidecar, and how often it looks.
+/// How long `--follow` waits for a sidecar, the first or the next one, and how often it looks.
 const PATIENCE: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -49,8 +49,15 @@ pub(super) fn run(common: &Common, args: &EventsArgs) -> u8 {
                     alone = None;
                 }
                 shown.answered |= before;
+                if args.follow && !shown.answered && alone.is_none() {
+                    eprintln!(
+                        "phos-ft: no sidecar answers at {} yet: waiting for one, {} s at most",
+                        path.display(),
+                        PATIENCE.as_secs()
+                    );
+                }
                 let since = *alone.get_or_insert_with(Instant::now);
-                if !args.follow || !shown.answered || since.elapsed() > PATIENCE {
+                if !args.follow || since.elapsed() > PATIENCE {
                     return no_answer(&path, &e);
                 }
                 std::thread::sleep(LOOK);

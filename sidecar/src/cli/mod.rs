@@ -36,6 +36,7 @@ use tracing_subscriber::EnvFilter;
 
 use self::args::{AgentArgs, Cli, Command, Common, LogFormat, RankFailureArg, SidecarArgs, TcpArg};
 use self::config::ConfigFile;
+use self::doctor::Repairs;
 use crate::engine;
 use crate::heap;
 use crate::observe;
@@ -203,7 +204,13 @@ fn dispatch(cli: Cli, given: &Given) -> u8 {
         Some(Command::Man { directory }) => shell::manual(&directory),
         Some(Command::Keygen { file }) => keygen::run(&file),
         Some(Command::Init(args)) => init::run(&common, &args),
-        Some(Command::Doctor { criu, output }) => doctor::run(&common, criu, output.into()),
+        Some(Command::Doctor { fix, criu, output }) => {
+            let repairs = match fix {
+                true => Repairs::Make,
+                false => Repairs::Leave,
+            };
+            doctor::run(&common, criu, repairs, output.into())
+        }
     }
 }
 
