@@ -729,7 +729,8 @@ def ranks39():
     """Stops of the 39 GB job with one rank and with a rank on each GPU, in one run. Needs two GPUs or more."""
     figures = FIGURES.setdefault("ranks39", {})
     for ranks in (1, gpus()):
-        job = Job(f"ranks39-{ranks}", 0, env={"OMP_NUM_THREADS": "2"}, flags=["--host-buffer", "16GiB"])
+        env = {"OMP_NUM_THREADS": "2", "PHOS_LOG": "info,phos=debug"}
+        job = Job(f"ranks39-{ranks}", 0, env=env, flags=["--host-buffer", os.environ.get("RANKS_BUFFER", "16GiB")])
         job.program = torchrun(ranks, TRAIN, job.log, 10**6)
         try:
             job.start().step(6)
@@ -739,7 +740,9 @@ def ranks39():
             row("device to host", ", ".join("%.1f GB/s" % c.get("rates", {}).get("d2h_gb_s", 0) for c in found))
             row("of the last stop", json.dumps(found[-1].get("parts_ms", {})))
         finally:
-            (OUT / f"ranks39-{ranks}.log").write_text(job.tail(400))
+            (OUT / f"ranks39-{ranks}.log").write_text(job.tail(2000))
+            for log in job.dir.rglob("criu-dump.log"):
+                shutil.copy(log, OUT / f"criu-dump-ranks39-{ranks}.log")
             job.clean()
     one, all_of_them = (min(c["stop_ms"] for c in figures[f"checkpoints_{n}"]) for n in (1, gpus()))
     figures["stop_ranks_over_one"] = all_of_them / one

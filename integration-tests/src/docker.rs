@@ -7,9 +7,10 @@
 //! * Compose is used for what users do with it (`up`, `stop`, `restart`); what failing machines do is done with Docker.
 //! * The images are made by `scripts/docker-images.sh`.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -21,7 +22,7 @@ use crate::world::{Checkpoint, Listing, wait_every};
 const LIMIT: Duration = Duration::from_secs(240);
 
 /// Between two looks: each is a `docker` of its own, and the machine has other work.
-const PAUSE: Duration = Duration::from_millis(150);
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// The label by which Compose knows what is a project's.
 const PROJECT: &str = "com.docker.compose.project";
@@ -180,6 +181,8 @@ pub struct Stack {
     /// What its services are made of.
     pub services: Services,
     log: PathBuf,
+    /// The services' containers, as far as they are known: Compose may replace each.
+    containers: Mutex<BTreeMap<String, String>>,
 }
 
 impl Stack {
@@ -213,6 +216,7 @@ impl Stack {
             file,
             services,
             log: log.into(),
+            containers: Mutex::default(),
         };
         stack.up(&["s3"])?;
         Ok(stack)
@@ -249,7 +253,15 @@ impl Stack {
     /// # Errors
     /// As [`run`].
     pub fn compose(&self, arguments: &[&str]) -> Result<String> {
-        run(self.compose_command().args(arguments))
+        let said = run(self.compose_command().args(arguments));
+        self.known().clear();
+        said
+    }
+
+    fn known(&self) -> MutexGuard<'_, BTreeMap<String, String>> {
+        self.containers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// `docker compose up -d SERVICE…` with what they depend on.
@@ -265,6 +277,9 @@ impl Stack {
     /// # Errors
     /// There is none.
     pub fn container(&self, service: &str) -> Result<String> {
+        if let Some(id) = self.known().get(service) {
+            return Ok(id.clone());
+        }
         let ids = docker(&[
             "ps",
             "-aq",
@@ -274,10 +289,10 @@ impl Stack {
             "--filter",
             &format!("label=com.docker.compose.service={service}"),
         ])?;
-        ids.lines()
-            .next()
-            .map(str::to_owned)
-            .with_context(|| format!("no container of {service}"))
+        let id = ids.lines().next();
+        let id = id.with_context(|| format!("no container of {service}"))?;
+        self.known().insert(service.to_owned(), id.to_owned());
+        Ok(id.to_owned())
     }
 
     /// What `docker inspect` says of a service's container, by a template of its.
@@ -511,6 +526,7 @@ impl Stack {
         for service in [node.trainer(), node.sidecar()] {
             docker(&["rm", "-f", "-v", &self.container(service)?])?;
         }
+        self.known().clear();
         for volume in ["phos-N", "run-N", "gpu-N", "gpu-N2", "data-N"] {
             let volume = volume.replace('N', node.letter());
             docker(&["volume", "rm", "-f", &self.volume(&volume)])?;

@@ -43,7 +43,7 @@ impl LossTrace {
     }
 
     /// Its steps before `end`.
-    pub(crate) fn first(&self, end: u64) -> LossTrace {
+    pub fn first(&self, end: u64) -> LossTrace {
         let losses = self.losses.range(..end);
         LossTrace {
             losses: losses.map(|(&step, bits)| (step, bits.clone())).collect(),

@@ -116,8 +116,10 @@ impl Drain {
             spare,
         } = split;
         // First what decides how long the job waits.
+        let snapshot_began = Instant::now();
         let mut overflow = self.snapshot(&snapshot, spare, pieces)?;
         let began = Instant::now();
+        let snapshot_took = began.duration_since(snapshot_began);
         overflow.extend(before_attach);
         let mut direct = bytes(&overflow);
         self.drain(overflow, HELD, &|| false)?;
@@ -126,6 +128,15 @@ impl Drain {
         let left = self.drain(during_stop, HELD, &|| self.control.is_due())?;
         direct += in_stop - bytes(&left);
         let direct_took = began.elapsed();
+        tracing::debug!(
+            gpu = %self.open.gpu().uuid(),
+            pieces = pieces.len(),
+            snapshot_ms = snapshot_took.as_millis() as u64,
+            direct,
+            direct_ms = direct_took.as_millis() as u64,
+            left = left.len(),
+            "drained while the job is held"
+        );
         let overflow = self.snapshot(&left, spare, pieces)?;
         direct += bytes(&overflow);
         self.drain(overflow, HELD, &|| false)?;
