@@ -4,12 +4,18 @@
 //!
 //! [`Control`] is shared by everything that works on one checkpoint's bytes. A worker that fails sets it with its reason, and all
 //! others end soon after. The first reason wins.
+//!
+//! # Rest
+//!
+//! While the job is held, what it waits for has all cores and the host's memory to itself: CRIU, the copy of its memory, the drain. So nothing is encoded
+//! then, as long as host memory has room for what leaves the GPUs.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::stream::{self, FuturesUnordered};
@@ -20,6 +26,9 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::report::work::Working;
+
+/// How long a rest lasts at least.
+const NAP: Duration = Duration::from_millis(5);
 
 /// Chunks of the CPU image waiting for the store, beside those in flight.
 const QUEUE: usize = 16;
@@ -33,12 +42,24 @@ pub(in crate::engine) struct Control {
     for_others: AtomicBool,
     /// Whether the job could continue: what is left must then be moved out of the way.
     due: AtomicBool,
+    /// Whether nothing is to be encoded now.
+    rests: AtomicBool,
     /// Device memory held by snapshots, per GPU, in bytes.
     snapshot: Mutex<BTreeMap<GpuUuid, u64>>,
     /// The number of bytes that were copied off the GPUs.
     copied: AtomicU64,
     /// How far it is, for those who ask.
     works: OnceLock<Works>,
+}
+
+/// Nothing is encoded meanwhile.
+#[must_use]
+pub(super) struct Rest(Arc<Control>);
+
+impl Drop for Rest {
+    fn drop(&mut self) {
+        self.0.end_rest();
+    }
 }
 
 /// How far a checkpoint is.
@@ -81,6 +102,21 @@ impl Control {
     /// Whether the job could continue but for the work that is left.
     pub(in crate::engine) fn is_due(&self) -> bool {
         self.due.load(Ordering::Acquire)
+    }
+
+    /// Nothing is encoded until this is dropped, or somebody calls [`Control::end_rest`].
+    pub(super) fn rest(self: &Arc<Self>) -> Rest {
+        self.rests.store(true, Ordering::Release);
+        Rest(Arc::clone(self))
+    }
+
+    /// What waits is encoded from now on.
+    pub(in crate::engine) fn end_rest(&self) {
+        self.rests.store(false, Ordering::Release);
+    }
+
+    fn rests(&self) -> bool {
+        self.rests.load(Ordering::Acquire)
     }
 
     /// Why the work was cancelled; `None` if it was not.
@@ -208,8 +244,10 @@ async fn run(
     let mut puts = FuturesUnordered::new();
     let mut open = true;
     while open || !puts.is_empty() {
+        let rests = control.rests();
         tokio::select! {
-            chunk = chunks.next(), if open && puts.len() < concurrency => match chunk {
+            () = tokio::time::sleep(NAP), if rests => {}
+            chunk = chunks.next(), if open && !rests && puts.len() < concurrency => match chunk {
                 Some((digest, bytes)) => {
                     let writer = writer.clone();
                     let len = bytes.len() as u64;

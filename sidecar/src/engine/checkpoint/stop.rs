@@ -128,10 +128,12 @@ impl Session<'_> {
         let concurrency = self.engine.put_concurrency;
         let (sink, puts) = pipeline::start(writer.clone(), Arc::clone(control), concurrency);
         let mut drains = self.engine.start_drains(changed, &rooms, &sink, control)?;
+        let rest = drains.fits.then(|| control.rest());
         let dumped = self
             .dump_and_drain(quiet, &free, control, &mut drains, &mut parts)
             .await?;
         let resumed = self.attach().await?;
+        drop(rest);
         let cpu_image = dumped.facts.image_bytes;
         note_times(&mut parts, &dumped.facts.times, resumed.attach_ns);
         let ready = dumped.ready;

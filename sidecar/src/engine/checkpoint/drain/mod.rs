@@ -26,6 +26,8 @@ const CROWDED: u32 = 2;
 /// The drains of one checkpoint, a worker for each GPU that has something to drain.
 pub(super) struct Drains {
     workers: Vec<Urgent<Result<(), GpuError>>>,
+    /// Whether host memory has room for all that leaves the GPUs while the job is held.
+    pub(super) fits: bool,
     ready: BoxFuture<'static, Result<Ready, GpuError>>,
 }
 
@@ -103,7 +105,10 @@ impl Engine {
         control: &Arc<Control>,
     ) -> Result<Drains, Cause> {
         let (mut workers, mut readies) = (Vec::new(), Vec::new());
+        let room = self.gpus.host().map_or(0, |host| host.room());
+        let mut leaves = 0;
         for (uuid, split) in self.divide(changed, rooms)? {
+            leaves += split.leaves();
             let drain = Drain {
                 open: Arc::clone(self.gpus.get(uuid)?),
                 host: Arc::clone(self.gpus.host()?),
@@ -116,6 +121,7 @@ impl Engine {
             workers.push(urgent("phos-drain", move || drain.run(sender))?);
         }
         Ok(Drains {
+            fits: leaves <= room,
             workers,
             ready: sum(readies).boxed(),
         })

@@ -48,6 +48,14 @@ pub(in crate::engine) struct Split {
     pub(in crate::engine) spare: u64,
 }
 
+impl Split {
+    /// The most bytes that go to host memory while the job is held, if the snapshot can be made.
+    pub(super) fn leaves(&self) -> u64 {
+        let items = self.during_stop.iter().chain(&self.before_attach);
+        items.map(|item| item.range.len).sum()
+    }
+}
+
 /// What is known of a GPU when its changed chunks are divided.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::engine) struct Room {

@@ -9,6 +9,8 @@
 //!
 //! While the job runs, few and short copies are in flight: its own use the same link.
 //!
+//! Whoever has to wait for host memory ends the rest of those that encode ([`Control::rest`]): they give it back.
+//!
 //! The job's memory is read only until `ready` is told; after that only the snapshot is. The store
 //! checks every chunk against the name it got while the job was quiet.
 //!
@@ -235,10 +237,18 @@ impl Drain {
             let run = if items.is_empty() || in_flight.len() >= depth.copies {
                 None
             } else if in_flight.is_empty() {
-                let stop = || self.control.is_cancelled() || due();
-                match self.host.acquire(items.len().min(depth.slots), &stop) {
-                    Err(GpuError::Cancelled) => continue,
-                    run => Some(run?),
+                let slots = items.len().min(depth.slots);
+                match self.host.try_acquire(slots)? {
+                    Some(run) => Some(run),
+                    None => {
+                        // Nothing gives a slot back while nothing is encoded.
+                        self.control.end_rest();
+                        let stop = || self.control.is_cancelled() || due();
+                        match self.host.acquire(slots, &stop) {
+                            Err(GpuError::Cancelled) => continue,
+                            run => Some(run?),
+                        }
+                    }
                 }
             } else {
                 // Never wait for a slot while holding some: they may be the last.
