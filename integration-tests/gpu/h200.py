@@ -728,7 +728,8 @@ def gpus():
 def ranks39():
     """Stops of the 39 GB job with one rank and with a rank on each GPU, in one run. Needs two GPUs or more."""
     figures = FIGURES.setdefault("ranks39", {})
-    for ranks in (1, gpus()):
+    counts = [int(n) for n in os.environ.get("RANKS", f"1,{gpus()}").split(",")]
+    for ranks in counts:
         env = {"OMP_NUM_THREADS": "2", "PHOS_LOG": "info,phos=debug"}
         job = Job(f"ranks39-{ranks}", 0, env=env, flags=["--host-buffer", os.environ.get("RANKS_BUFFER", "16GiB")])
         job.program = torchrun(ranks, TRAIN, job.log, 10**6)
@@ -744,7 +745,7 @@ def ranks39():
             for log in job.dir.rglob("criu-dump.log"):
                 shutil.copy(log, OUT / f"criu-dump-ranks39-{ranks}.log")
             job.clean()
-    one, all_of_them = (min(c["stop_ms"] for c in figures[f"checkpoints_{n}"]) for n in (1, gpus()))
+    one, all_of_them = (min(c["stop_ms"] for c in figures[f"checkpoints_{n}"]) for n in (counts[0], counts[-1]))
     figures["stop_ranks_over_one"] = all_of_them / one
     row("best of each", "%.2f" % figures["stop_ranks_over_one"])
 
