@@ -12,7 +12,7 @@ fn a_job_whose_memory_comes_and_goes() -> Result<()> {
     let mut spec = JobSpec {
         steps: 80,
         interval: "800ms".into(),
-        env: vec![("PHOS_SIM_LINK_MBPS".into(), "60".into())],
+        env: vec![("PHOS_SIM_LINK_MBPS".into(), "120".into())],
         ..JobSpec::default()
     };
     spec.trainer
