@@ -196,9 +196,23 @@ pub fn say_last(packet: &[u8]) {
     let socket = SOCKET.load(Ordering::Acquire);
     if socket >= 0 {
         let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
-        // SAFETY: bytes of that length. Nothing is read into memory, so a number that is no longer the socket's does no harm: it
-        // is given back before the socket is closed, and a descriptor that is no socket is refused.
-        unsafe { libc::send(socket, packet.as_ptr().cast(), packet.len(), flags) };
+        // The number may have become another one's just now.
+        let (mut kind, mut length) = (0_i32, 4);
+        // SAFETY: room for an integer.
+        let known = unsafe {
+            let kind = (&raw mut kind).cast();
+            libc::getsockopt(
+                socket,
+                libc::SOL_SOCKET,
+                libc::SO_TYPE,
+                kind,
+                &raw mut length,
+            )
+        };
+        if known == 0 && kind == libc::SOCK_SEQPACKET {
+            // SAFETY: bytes of that length.
+            unsafe { libc::send(socket, packet.as_ptr().cast(), packet.len(), flags) };
+        }
     }
 }
 

@@ -187,6 +187,15 @@ fn directories_that_others_can_change_are_closed_where_that_is_asked_for() -> Re
     let fixed = lines.iter().filter(|line| line.check == "fixed").count();
     ensure!(fixed == 2 && warned(&lines).is_empty(), "{lines:?}");
     ensure!(modes()? == [0o755, 0o700], "{:?}", modes()?);
+    // What has anything else in it may be used by others.
+    fs::set_permissions(&store, fs::Permissions::from_mode(0o777))?;
+    fs::write(store.join("data.bin"), b"x")?;
+    let left = run(&world, &["--fix", "--json"], &[])?;
+    let lines: Vec<Line> = serde_json::from_slice(&left.stdout)?;
+    ensure!(
+        warned(&lines) == ["store directory"] && modes()? == [0o755, 0o777],
+        "{lines:?}"
+    );
     Ok(())
 }
 

@@ -71,9 +71,9 @@ fn a_rank_that_is_killed() -> Result<()> {
 const LAUNCHER: &str = r#"
     ranks=$1
     shift
-    export PHOS_TRAINER_RANKS=launched-$$
     while :; do
-        pids=
+        round=$((round + 1)) pids=
+        export PHOS_TRAINER_RANKS=launched-$$-$round
         for rank in $(seq 0 $((ranks - 1))); do
             "$@" --rank $rank --ranks $ranks &
             pids="$pids $!"

@@ -266,8 +266,8 @@ impl Control {
         if let Err(end) = say(socket, &ToAgent::Watches) {
             return end;
         }
-        if exit::is_told()
-            && let Err(end) = say(socket, &ToAgent::TellsEnd)
+        if let Some(greeting) = exit::greeting()
+            && let Err(end) = say(socket, &greeting)
         {
             return end;
         }

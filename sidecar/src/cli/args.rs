@@ -559,7 +559,8 @@ pub enum TcpArg {
 /// `--rank-failure`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum RankFailureArg {
-    /// The whole job is ended after a second, and resumes from its newest checkpoint; without one it is left to the launcher.
+    /// The whole job is ended when other ranks wait for that one for a second, or when new ones are there, and resumes from its newest checkpoint; without
+    /// one it is left to the launcher, and where it happens more than three times within ten minutes. A rank that SIGTERM ended did not fail.
     Resume,
     /// It is left to the launcher.
     Leave,

@@ -4,7 +4,7 @@
 //! Changes nothing but what it removes again: a probe object in the store, a file in the run directory. With `--fix` it also does what is said
 //! to be done where that is its own affair ([`Repair`]), says so, and looks again.
 
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use phos_agent::namespace;
@@ -13,6 +13,7 @@ use phos_s3_admin::{Administration, BucketError, Look, Versioning};
 use phos_shared::host_memory;
 use phos_storage::Key;
 use phos_storage::s3::{S3Options, StorageClass};
+use rustix::fs::{Mode, OFlags};
 use serde::Serialize;
 
 use super::args::{Common, Output};
@@ -52,9 +53,15 @@ impl Repair {
     fn make(&self) -> std::io::Result<()> {
         match self {
             Self::Close { directory, rights } => {
-                let mode = std::fs::metadata(directory)?.mode();
-                let closed = std::fs::Permissions::from_mode(mode & !rights & 0o7777);
-                std::fs::set_permissions(directory, closed)
+                // Not one that somebody has put in its place.
+                let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                let opened = rustix::fs::open(directory, flags, Mode::empty())?;
+                let meta = std::fs::File::from(opened.try_clone()?).metadata()?;
+                if !is_own(&meta) {
+                    return Err(std::io::Error::other("it has another owner now"));
+                }
+                let closed = Mode::from_raw_mode(meta.mode() & !rights & 0o7777);
+                Ok(rustix::fs::fchmod(&opened, closed)?)
             }
             Self::Load(module) => {
                 let made = std::process::Command::new("modprobe")
@@ -112,15 +119,36 @@ impl Lines {
         });
     }
 
-    /// A directory is to be closed, which can be done if nobody else owns it.
+    /// A directory is to be closed, which can be done if nobody else owns it and nobody else has anything in it.
     fn close(&mut self, directory: &Path, meta: &std::fs::Metadata, rights: u32) {
         let rights = rights << 3 | rights;
-        let own = rustix::process::geteuid().as_raw();
-        if [0, own].contains(&meta.uid()) && meta.mode() & rights != 0 {
+        if is_own(meta) && meta.mode() & rights != 0 && has_only_ours(directory) {
             let directory = directory.to_owned();
             self.1.push(Repair::Close { directory, rights });
         }
     }
+}
+
+/// What phos-ft makes in a directory of states and in one of a store.
+const OURS: [&str; 6] = [
+    "phos-format",
+    "jobs",
+    "store",
+    "local",
+    "cache",
+    "histories",
+];
+
+fn has_only_ours(directory: &Path) -> bool {
+    let is_ours = |entry: std::io::Result<std::fs::DirEntry>| {
+        entry.is_ok_and(|entry| OURS.iter().any(|name| entry.file_name() == *name))
+    };
+    std::fs::read_dir(directory).is_ok_and(|mut entries| entries.all(is_ours))
+}
+
+/// Whether it belongs to root or to phos-ft's user.
+fn is_own(meta: &std::fs::Metadata) -> bool {
+    [0, rustix::process::geteuid().as_raw()].contains(&meta.uid())
 }
 
 fn examine(common: &Common, criu: Option<&Path>) -> Lines {

@@ -49,6 +49,13 @@ pub(super) fn run(common: &Common, args: &EventsArgs) -> u8 {
                     alone = None;
                 }
                 shown.answered |= before;
+                let is_absent = matches!(
+                    e.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
+                );
+                if !shown.answered && !is_absent {
+                    return no_answer(&path, &e);
+                }
                 if args.follow && !shown.answered && alone.is_none() {
                     eprintln!(
                         "phos-ft: no sidecar answers at {} yet: waiting for one, {} s at most",

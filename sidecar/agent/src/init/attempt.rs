@@ -281,6 +281,9 @@ impl Init {
                 refusal,
             });
         }
+        if let Some(error) = self.is_without_a_rank() {
+            return Err(error);
+        }
         let unconnected: Vec<ProcessId> = self
             .processes
             .iter()

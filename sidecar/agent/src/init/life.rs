@@ -156,7 +156,7 @@ impl Init {
         self.shims.close_all();
         self.processes.clear();
         self.waiting_for_memory.clear();
-        self.missing = None;
+        self.lost.missing = None;
         self.vault.clear();
         self.survey.forget_processes();
     }

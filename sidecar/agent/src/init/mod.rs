@@ -46,7 +46,7 @@ use phos_protocol::types::{GpuUuid, ProcessId};
 
 use self::attempt::Checkpoint;
 use self::life::{Decision, Kill};
-use self::ranks::Missing;
+use self::ranks::Lost;
 use self::requests::{Notice, Watching};
 use self::restore::{Incoming, Restore};
 use self::run_directory::open_job_dir;
@@ -137,8 +137,8 @@ pub(super) struct Init {
     notice: Notice,
     /// The number of the newest attempt, whichever sidecar made it.
     last_seq: Sequence,
-    /// A rank that has ended while the job goes on.
-    missing: Option<Missing>,
+    /// Ranks that have failed while the job goes on.
+    lost: Lost,
     /// Until the attempt begins that is to begin when a process waits for its work.
     watching: Option<Watching>,
     /// The epoch in the store that the job's processes belong to; 0: no sidecar said.
@@ -249,7 +249,7 @@ impl Init {
             survey: Survey::default(),
             last_seq: 0,
             watching: None,
-            missing: None,
+            lost: Lost::default(),
             decision: Decision::default(),
             kill: Kill::default(),
             early_exits: BTreeMap::new(),

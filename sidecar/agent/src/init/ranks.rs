@@ -6,15 +6,18 @@
 //!
 //! # Rules
 //!
-//! * A rank is a process that had NCCL communicators when it ended. Nothing follows where there is no checkpoint, or no sidecar to resume
-//!   it: the launcher does what it does.
-//! * It failed if a signal killed it or its code was not 0. Whoever started it has [`GRACE`] to end the job itself, as most do.
-//! * How it ended its shim has said (`End`), else the kernel knows until whoever started it has asked. Where nobody does, it failed if others of
-//!   its time are still there after [`TOGETHER`]: ranks that are done are done together.
+//! * A rank is a process that had NCCL communicators. It failed if it was killed or its code was not 0: its shim has said how it ends
+//!   ([`End`]), else the kernel knows until whoever started it has asked. Where nobody knows, nothing follows; nor where it was sent SIGTERM, with which
+//!   programs end their ranks on purpose.
+//! * Whoever started it has [`GRACE`] to end the job itself, as most do. After that the job is ended if other ranks of its time still wait for it;
+//!   if they are gone too, once there are new ones, for which [`ANEW`] is waited. A program that has done with its ranks starts none.
+//! * No checkpoint is taken meanwhile: it would be one of the job without that rank, or of one that began anew.
+//! * Nothing follows where the job has no checkpoint; a sidecar that is away is waited for. A job that loses a rank more often than [`ROUNDS`] within
+//!   [`WINDOW`] is left to its launcher: it does so each time it gets there.
 
 use std::time::{Duration, Instant};
 
-use phos_protocol::agent::{Exit, JobState};
+use phos_protocol::agent::{AttemptError, Exit, JobState};
 use phos_protocol::types::ProcessId;
 use phos_shared::run_dir;
 
@@ -25,103 +28,152 @@ use crate::proc;
 
 /// From the failure of a rank until the job is ended.
 const GRACE: Duration = Duration::from_secs(1);
-/// From the end of a rank of which nothing is known until those that are left count as left behind.
-const TOGETHER: Duration = Duration::from_secs(5);
+/// How long new ranks are waited for.
+const ANEW: Duration = Duration::from_secs(60);
+/// How often a sidecar that is away is looked for.
+const LOOK: Duration = Duration::from_secs(1);
+/// So often, within that time, the job is ended for a rank.
+const ROUNDS: usize = 3;
+const WINDOW: Duration = Duration::from_secs(600);
 
-/// How a rank ended.
+const SIGTERM: i32 = rustix::process::Signal::TERM.as_raw();
+
+/// How a rank failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum How {
     Ended(Exit),
-    /// By a signal.
+    /// By a signal that nobody knows any more.
     Killed,
-    Unknown,
 }
 
-/// A rank has ended, and the job goes on without it.
+/// A rank has failed, and the job goes on without it.
 #[derive(Debug)]
 pub(super) struct Missing {
     rank: ProcessId,
     how: How,
-    /// When the job is ended, if it still runs then.
+    since: Instant,
+    /// When it is looked at next.
     pub(super) at: Instant,
     /// The ranks that were there with it, by PID and instance.
     others: Vec<(ProcessId, u64)>,
 }
 
+/// Ranks that the job lost.
+#[derive(Debug, Default)]
+pub(super) struct Lost {
+    /// The one that was not decided about yet.
+    pub(super) missing: Option<Missing>,
+    /// When the job was ended for one.
+    rounds: Vec<Instant>,
+}
+
 impl Init {
-    /// A process with CUDA has ended: if it was a rank, what that means is decided at `Missing::at`.
+    /// A process with CUDA has ended: if it was a rank and failed, what follows is decided at `Missing::at`.
     pub(super) fn rank_may_be_missing(&mut self, pid: ProcessId) {
         let Some(process) = self.processes.get(&pid) else {
             return;
         };
-        if !process.communicates || self.job.root == Some(pid) {
+        // The first one counts: the others followed it.
+        if !process.communicates || self.job.root == Some(pid) || self.lost.missing.is_some() {
             return;
         }
         let how = match (process.end, exit_of(pid)) {
+            (End::Told(0), _) | (End::Untold, None) => return,
             (End::Told(code), _) => How::Ended(Exit::Code(code.into())),
+            (_, Some(Exit::Code(0) | Exit::Signal(SIGTERM))) => return,
             (_, Some(exit)) => How::Ended(exit),
             (End::ToBeTold, None) => How::Killed,
-            (End::Untold, None) => How::Unknown,
         };
-        let wait = match how {
-            How::Ended(exit) if exit.is_success() => return,
-            How::Ended(_) | How::Killed => GRACE,
-            How::Unknown => TOGETHER,
-        };
-        // The first one that is known to have failed counts: the others followed it.
-        let replaces = |before: &Missing| before.how == How::Unknown && how != How::Unknown;
-        if !self.missing.as_ref().is_none_or(replaces) {
-            return;
-        }
         let ranks = (self.processes.iter()).filter(|(other, p)| **other != pid && p.communicates);
-        self.missing = Some(Missing {
+        let now = Instant::now();
+        self.lost.missing = Some(Missing {
             rank: pid,
             how,
-            at: Instant::now() + wait,
+            since: now,
+            at: now + GRACE,
             others: ranks.map(|(&pid, p)| (pid, p.instance)).collect(),
         });
     }
 
-    /// Ends a job that still runs without one of its ranks.
+    /// Why no checkpoint can be taken now.
+    pub(super) fn is_without_a_rank(&self) -> Option<AttemptError> {
+        let missing = self.lost.missing.as_ref()?;
+        Some(AttemptError::Soon(format!(
+            "process {}, a rank, has failed, and it is not known yet what its launcher does",
+            missing.rank
+        )))
+    }
+
+    /// Decides about a rank that failed.
     pub(super) fn rank_is_missing(&mut self) {
-        let Some(missing) = self.missing.take() else {
+        let Some(missing) = self.lost.missing.take() else {
             return;
         };
-        let Missing { rank, how, .. } = missing;
-        let is_left = |(pid, instance): &(ProcessId, u64)| {
-            (self.processes.get(pid)).is_some_and(|p| p.instance == *instance)
-        };
-        let failed = how != How::Unknown || missing.others.iter().any(is_left);
-        let is_ending = self.kill.until.is_some()
-            || self.kill.saving.is_some()
-            || self.ending.stopping.is_some()
-            || self.ending.interrupted.is_some();
         let runs = self.job.state == JobState::Running && self.job.root.is_some();
-        if !failed || !runs || is_ending || self.restore.is_some() {
+        let is_killed = self.kill.until.is_some() || self.kill.saving.is_some();
+        let is_interrupted =
+            (self.ending.interrupted).is_some_and(|at| at.elapsed() <= self.config.grace);
+        if !runs
+            || is_killed
+            || self.restore.is_some()
+            || self.ending.stopping.is_some()
+            || is_interrupted
+        {
             return;
         }
-        let can_resume =
-            self.sidecar.is_connected() && run_dir::has_checkpoints(&self.config.job_dir());
-        match self.config.rank_failure {
-            RankFailure::Resume if can_resume => {
-                tracing::error!(
-                    rank,
-                    ?how,
-                    "a rank failed and the job goes on without it: it is ended and resumes from its newest checkpoint"
-                );
-                self.kill_everything();
+        let (mut left, mut new) = (false, false);
+        for (&pid, process) in self.processes.iter().filter(|(_, p)| p.communicates) {
+            match missing.others.contains(&(pid, process.instance)) {
+                true => left = true,
+                false => new = true,
             }
-            RankFailure::Resume => tracing::warn!(
-                rank,
-                ?how,
-                "a rank failed, and there is no checkpoint or no sidecar to resume the job: it is left to the program that started it"
-            ),
-            RankFailure::Leave => tracing::warn!(
-                rank,
-                ?how,
-                "a rank failed: it is left to the program that started it"
-            ),
         }
+        if !left && !new {
+            if missing.since.elapsed() < ANEW {
+                self.look_again(missing);
+            }
+            return;
+        }
+        self.end_without_a_rank(missing);
+    }
+
+    fn look_again(&mut self, missing: Missing) {
+        let at = Instant::now() + LOOK;
+        self.lost.missing = Some(Missing { at, ..missing });
+    }
+
+    fn end_without_a_rank(&mut self, missing: Missing) {
+        let Missing { rank, how, .. } = missing;
+        let leave = |why: &str| {
+            tracing::warn!(
+                rank,
+                ?how,
+                why,
+                "a rank failed: it is left to the program that started it"
+            );
+        };
+        if self.config.rank_failure == RankFailure::Leave {
+            return leave("--rank-failure says so");
+        }
+        if !run_dir::has_checkpoints(&self.config.job_dir()) {
+            return leave("the job has no checkpoint");
+        }
+        self.lost.rounds.retain(|at| at.elapsed() < WINDOW);
+        if self.lost.rounds.len() >= ROUNDS {
+            return leave("the job has lost ranks too often");
+        }
+        if !self.sidecar.is_connected() {
+            // Nobody could resume it now.
+            return self.look_again(missing);
+        }
+        self.lost.rounds.push(Instant::now());
+        tracing::error!(
+            rank,
+            ?how,
+            "a rank failed and the job goes on without it: it is ended and resumes from its newest checkpoint"
+        );
+        // At once, as when the main process has ended: others wait for the rank on their GPUs, and cannot be saved.
+        self.kill_everything();
     }
 }
 

@@ -138,7 +138,11 @@ impl Init {
             FromShim::Instrumented => self.note(pid, |process| process.instrumented = true),
             FromShim::Watches => self.note(pid, |process| process.watches = true),
             FromShim::Communicates => self.note(pid, |process| process.communicates = true),
-            FromShim::TellsEnd => self.note(pid, |process| process.end = End::ToBeTold),
+            FromShim::TellsEnd => self.note(pid, |process| {
+                if process.end == End::Untold {
+                    process.end = End::ToBeTold;
+                }
+            }),
             FromShim::Ends { code } => self.note(pid, |process| process.end = End::Told(code)),
             FromShim::Position { seq, held, counts } => {
                 let standing = match held {
@@ -239,6 +243,10 @@ impl Init {
             // Another program under this PID, or nothing of it is known: whatever was held is not its.
             self.vault.forget(pid);
         }
+        // What a process has said of its end holds.
+        let end = (self.processes.get(&pid))
+            .filter(|_| known)
+            .map_or(End::default(), |p| p.end);
         let old = self.processes.insert(
             pid,
             CudaProcess {
@@ -252,7 +260,7 @@ impl Init {
                 watches: false,
                 communicates: false,
                 busy: false,
-                end: End::default(),
+                end,
             },
         );
         if let Some(old) = old.and_then(|p| p.connection) {

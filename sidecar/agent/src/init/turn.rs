@@ -65,7 +65,7 @@ impl Init {
             self.notice.due,
             self.kill.saving,
             self.kill.until,
-            self.missing.as_ref().map(|missing| missing.at),
+            self.lost.missing.as_ref().map(|missing| missing.at),
             self.shims.deadline(self.config.timeouts.send),
             self.checkpoint.deadline(),
             self.restore.as_ref().and_then(|r| r.deadline),
@@ -117,7 +117,7 @@ impl Init {
             tracing::error!("processes of the job do not end after SIGKILL (stuck in the kernel)");
             self.restore_failed("processes of the old tree do not end after SIGKILL: they are stuck in the kernel; restart the machine or container");
         }
-        if self.missing.as_ref().is_some_and(|m| now >= m.at) {
+        if self.lost.missing.as_ref().is_some_and(|m| now >= m.at) {
             self.rank_is_missing();
         }
         if self.checkpoint.deadline().is_some_and(|d| now >= d) {

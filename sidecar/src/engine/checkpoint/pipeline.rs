@@ -116,7 +116,8 @@ impl Control {
     }
 
     fn rests(&self) -> bool {
-        self.rests.load(Ordering::Acquire)
+        // Once the dump is there, the job waits for nothing that needs cores.
+        self.rests.load(Ordering::Acquire) && !self.is_due()
     }
 
     /// Why the work was cancelled; `None` if it was not.

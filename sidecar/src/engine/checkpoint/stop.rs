@@ -128,7 +128,9 @@ impl Session<'_> {
         let concurrency = self.engine.put_concurrency;
         let (sink, puts) = pipeline::start(writer.clone(), Arc::clone(control), concurrency);
         let mut drains = self.engine.start_drains(changed, &rooms, &sink, control)?;
-        let rest = drains.fits.then(|| control.rest());
+        // What has to be stored before the job or the machine ends begins at once.
+        let is_urgent = matches!(trigger, Trigger::Preemption | Trigger::Terminate);
+        let rest = (drains.fits && !is_urgent).then(|| control.rest());
         let dumped = self
             .dump_and_drain(quiet, &free, control, &mut drains, &mut parts)
             .await?;
