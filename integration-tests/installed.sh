@@ -33,6 +33,11 @@ export PHOS_STATE_DIR=/work/state
 steps=500
 phos-ft --interval never -- phos-trainer --steps $steps --step-ms 50 --log /work/loss.log 2>/work/said &
 supervisor=$!
+# What it has not opened yet at a checkpoint is not put back.
+until [ -s /work/loss.log ]; do
+    kill -0 $supervisor || { cat /work/said >&2; die "the job made no step"; }
+    sleep 0.1
+done
 tries=0
 until phos-ft checkpoint; do
     tries=$((tries + 1))
