@@ -23,45 +23,28 @@ def launch():
 
 
 def train(rank):
+    import jax_parallel as parallel
+
     import jax
     import jax.numpy as jnp
 
     from record import Record
 
     jax.distributed.initialize("127.0.0.1:29501", COUNT, rank, local_device_ids=[rank])
-    width, batch = 1024, 256
-    keys = jax.random.split(jax.random.key(1), 8)
-    weights = [(jax.random.normal(key, (width, width)) / 32)[None] for key in keys]
-
-    def loss_of(weights, x):
-        y = x
-        for w in weights:
-            y = y + jnp.tanh(y @ w)
-        return jnp.mean((y - jnp.roll(x, 1, 1)) ** 2)
-
-    @jax.pmap
-    def made(seed):
-        return jax.random.normal(jax.random.key(seed), (batch, width))
-
-    def step(weights, x):
-        loss, gradients = jax.value_and_grad(loss_of)(weights, x)
-        gradients = jax.lax.pmean(gradients, "i")
-        return [w - 0.1 * g for w, g in zip(weights, gradients)], jax.lax.pmean(loss, "i")
-
-    step = jax.pmap(step, axis_name="i", donate_argnums=0)
+    weights = [w[None] for w in parallel.initial()]
+    made = jax.pmap(parallel.made)
+    step = jax.pmap(parallel.step, axis_name="i", donate_argnums=0)
     agree = jax.pmap(lambda flag: jax.lax.pmin(flag, "i"), axis_name="i")
     record, at, more, waiting = Record() if rank == 0 else None, 0, True, []
     while more:
         weights, loss = step(weights, made(jnp.array([rank + COUNT * at])))
         waiting.append(loss)
         at += 1
-        if len(waiting) == 10:
+        if len(waiting) == parallel.EVERY:
             losses = [float(loss.addressable_data(0)[0]) for loss in waiting]
             mine = not record or all([record.step(loss) for loss in losses])
             more, waiting = bool(agree(jnp.array([int(mine)])).addressable_data(0)[0]), []
 
 
 if __name__ == "__main__":
-    os.environ["XLA_FLAGS"] = "--xla_gpu_deterministic_ops=true"
-    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     train(int(os.environ["RANK"])) if "RANK" in os.environ else launch()

@@ -1,6 +1,6 @@
 //! Device memory is short: the job never meets an out-of-memory that is ours.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use phos_integration_tests::scenario::{LIMIT, checkpoint, disturbed, kill_job_and_wait};
 use phos_integration_tests::{JobSpec, World, scenario, wait_for};
 
@@ -19,6 +19,54 @@ fn a_job_whose_memory_comes_and_goes() -> Result<()> {
         .extend(["--ballast-mib", "64", "--churn-mib", "100"].map(str::to_owned));
     disturbed(&world, &spec, |world, phos| {
         checkpoint(world, phos)?;
+        kill_job_and_wait(world, phos)
+    })
+}
+
+/// What leaves the GPU while the job is held waits in host memory; the cores are for what the job waits for.
+#[test]
+fn nothing_is_encoded_while_the_job_is_held() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let hold = world.path("step");
+    let reached = hold.with_extension("reached");
+    let mut spec = JobSpec {
+        steps: 5000,
+        interval: "never".into(),
+        env: vec![(
+            "PHOS_FAILPOINT".into(),
+            format!("any=hold:{}", hold.display()),
+        )],
+        ..JobSpec::default()
+    };
+    spec.trainer
+        .extend(["--ballast-mib", "96"].map(str::to_owned));
+    disturbed(&world, &spec, |world, phos| {
+        scenario::wait_step(world, phos, 3)?;
+        std::fs::write(&hold, "agent:frozen")?;
+        std::thread::scope(|scope| -> Result<()> {
+            let asked = scope.spawn(|| world.json(&["checkpoint"]));
+            let seen = wait_for("all that changed to have left the GPU", LIMIT, || {
+                if !reached.exists() {
+                    return None;
+                }
+                let status = world.json(&["status"]).ok()?;
+                let of = |kind: &str| {
+                    let all = status["work"].as_array()?;
+                    all.iter().find(|work| work["kind"] == kind).cloned()
+                };
+                let (drain, store) = (of("drain")?, of("store")?);
+                let drained = drain["done_bytes"].as_u64()?;
+                (drained >= 96 << 20).then_some(store["done_bytes"] == 0)
+            });
+            // The checkpoint goes on in any case.
+            std::fs::remove_file(&hold)?;
+            let taken = asked.join().map_err(|_| anyhow::anyhow!("a panic"))?;
+            ensure!(
+                seen.map_err(|e| e.context(phos.tail()))?,
+                "something was stored"
+            );
+            taken.map(drop)
+        })?;
         kill_job_and_wait(world, phos)
     })
 }

@@ -85,25 +85,39 @@ const LAUNCHER: &str = r#"
     done
 "#;
 
-/// The launcher is resumed with its ranks, and does not get to start them anew.
-#[test]
-fn a_rank_that_fails_under_a_launcher_that_would_start_all_anew() -> Result<()> {
-    const FAILED: &str = "a rank failed and the job goes on without it";
-    let world = World::simulated(1, 256)?;
-    let spec = of(3);
+/// Three ranks under a launcher, which is a script of bash's with their number and the trainer's command line as arguments.
+fn launched(world: &World, launcher: &str, flags: &[&str]) -> Result<(JobSpec, PhosFt)> {
+    let spec = of(3).with_phos(flags);
     // Its ranks are told how many there are, where those of `spec` are started by the first.
     let mut alone = spec.clone();
     alone.trainer.drain(..2);
     let mut command = world.phos_ft(&spec);
     command
-        .args(["--", "bash", "-c", LAUNCHER, "launcher", "3"])
+        .args(["--", "bash", "-c", launcher, "launcher", "3"])
         .arg(bin_dir().join("phos-trainer"))
         .args(world.job_args(&alone));
-    let mut phos = world.spawn(command)?;
-    checkpoint(&world, &phos)?;
+    let phos = world.spawn(command)?;
+    checkpoint(world, &phos)?;
+    Ok((spec, phos))
+}
+
+/// Sends a signal to the rank that was started last.
+fn signal_last(world: &World, signal: Signal) -> Result<()> {
+    let last = *world.tree().job.last().context("no rank")?;
+    Ok(kill_process(
+        Pid::from_raw(last).context("no process")?,
+        signal,
+    )?)
+}
+
+/// The launcher is resumed with its ranks, and does not get to start them anew.
+#[test]
+fn a_rank_that_fails_under_a_launcher_that_would_start_all_anew() -> Result<()> {
+    const FAILED: &str = "a rank failed and the job goes on without it";
+    let world = World::simulated(1, 256)?;
+    let (spec, mut phos) = launched(&world, LAUNCHER, &[])?;
     for (failures, signal) in [(1, Signal::KILL), (2, Signal::ABORT)] {
-        let last = *world.tree().job.last().context("no rank")?;
-        kill_process(Pid::from_raw(last).context("no process")?, signal)?;
+        signal_last(&world, signal)?;
         wait_for("the rank to be missed", LIMIT, || {
             (phos.said().matches(FAILED).count() == failures).then_some(())
         })
@@ -112,6 +126,70 @@ fn a_rank_that_fails_under_a_launcher_that_would_start_all_anew() -> Result<()> 
         checkpoint(&world, &phos)?;
     }
     finished(&world, &mut phos, &spec)
+}
+
+/// Where the user says so, the launcher starts its ranks anew.
+#[test]
+fn a_rank_that_is_left_to_its_launcher() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let (_, mut phos) = launched(&world, LAUNCHER, &["--rank-failure", "leave"])?;
+    let before = world.tree().job;
+    signal_last(&world, Signal::KILL)?;
+    wait_said(&phos, &["it is left to the program that started it"])?;
+    wait_for("other ranks", LIMIT, || {
+        let now = world.tree().job;
+        // The launcher is the first.
+        let is_new = |pid: &&i32| !before.contains(pid);
+        (now.first() == before.first() && now.iter().filter(is_new).count() == 3).then_some(())
+    })
+    .map_err(|e| e.context(phos.tail()))?;
+    checkpoint(&world, &phos)?;
+    world.finish()?;
+    ensure!(phos.wait(LIMIT)?.success(), "{}", phos.tail());
+    ensure!(
+        !phos.said().contains("resumed checkpoint="),
+        "{}",
+        phos.tail()
+    );
+    Ok(())
+}
+
+/// A program that has done with its ranks ends them, and goes on: nobody misses them, and it is checkpointed.
+#[test]
+fn ranks_that_are_ended_on_purpose() -> Result<()> {
+    const PROGRAM: &str = r#"
+        ranks=$1
+        shift
+        export PHOS_TRAINER_RANKS=ended-$$
+        mkfifo enough over
+        pids=
+        for rank in $(seq 0 $((ranks - 1))); do
+            "$@" --rank $rank --ranks $ranks &
+            pids="$pids $!"
+        done
+        read -r _ <enough
+        kill -TERM $pids
+        wait
+        echo "they have ended"
+        read -r _ <over
+    "#;
+    let world = World::simulated(1, 256)?;
+    let (_, mut phos) = launched(&world, PROGRAM, &[])?;
+    std::fs::write(world.path("work/enough"), b"\n")?;
+    wait_said(&phos, &["they have ended"])?;
+    // Refused while anybody waits for a rank.
+    let alone = world
+        .json(&["checkpoint"])
+        .map_err(|e| e.context(phos.tail()))?;
+    ensure!(alone["id"].is_u64(), "{alone}");
+    std::fs::write(world.path("work/over"), b"\n")?;
+    ensure!(phos.wait(LIMIT)?.success(), "{}", phos.tail());
+    let said = phos.said();
+    ensure!(
+        !said.contains("a rank failed") && !said.contains("resumed checkpoint="),
+        "{said}"
+    );
+    Ok(())
 }
 
 fn wait_resumes(phos: &PhosFt, count: usize) -> Result<()> {

@@ -28,10 +28,9 @@ use rustix::process::{Pid, Signal};
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::args::{AgentArgs, Common, RankFailureArg, SidecarArgs, TcpArg};
+use super::args::{AgentArgs, Common, SidecarArgs};
 use super::{exit, fail};
 use crate::engine::{self, Interval, Start};
-use crate::preemption::Cloud;
 
 /// Set for children; tells them to end with their supervisor.
 const SUPERVISED: &str = "PHOS_SUPERVISED";
@@ -164,15 +163,11 @@ fn agent_command(common: &Common, agent: &AgentArgs, job: &[OsString]) -> Comman
     command
         .arg("--sidecar-wait")
         .arg(agent.sidecar_wait.0.map_or("forever".into(), time));
-    command.arg("--tcp").arg(match agent.tcp {
-        TcpArg::Auto => "auto",
-        TcpArg::Close => "close",
-        TcpArg::Keep => "keep",
-    });
-    command.arg("--rank-failure").arg(match agent.rank_failure {
-        RankFailureArg::Resume => "resume",
-        RankFailureArg::Leave => "leave",
-    });
+    command
+        .arg("--tcp")
+        .arg(word(agent.tcp))
+        .arg("--rank-failure")
+        .arg(word(agent.rank_failure));
     for (flag, path) in [("--criu", &agent.criu), ("--shim", &agent.shim)] {
         if let Some(path) = path {
             command.arg(flag).arg(path);
@@ -268,8 +263,8 @@ fn sidecar_command(common: &Common, sidecar: &SidecarArgs) -> Command {
 }
 
 /// As it is written on the command line.
-fn word(cloud: Cloud) -> String {
-    cloud
+fn word(value: impl ValueEnum) -> String {
+    value
         .to_possible_value()
         .map_or_else(String::new, |value| value.get_name().to_owned())
 }

@@ -84,6 +84,9 @@ impl Init {
             (_, Some(exit)) => How::Ended(exit),
             (End::ToBeTold, None) => How::Killed,
         };
+        if self.config.rank_failure == RankFailure::Leave {
+            return leave(pid, how, "--rank-failure says so");
+        }
         let ranks = (self.processes.iter()).filter(|(other, p)| **other != pid && p.communicates);
         let now = Instant::now();
         self.lost.missing = Some(Missing {
@@ -144,23 +147,12 @@ impl Init {
 
     fn end_without_a_rank(&mut self, missing: Missing) {
         let Missing { rank, how, .. } = missing;
-        let leave = |why: &str| {
-            tracing::warn!(
-                rank,
-                ?how,
-                why,
-                "a rank failed: it is left to the program that started it"
-            );
-        };
-        if self.config.rank_failure == RankFailure::Leave {
-            return leave("--rank-failure says so");
-        }
         if !run_dir::has_checkpoints(&self.config.job_dir()) {
-            return leave("the job has no checkpoint");
+            return leave(rank, how, "the job has no checkpoint");
         }
         self.lost.rounds.retain(|at| at.elapsed() < WINDOW);
         if self.lost.rounds.len() >= ROUNDS {
-            return leave("the job has lost ranks too often");
+            return leave(rank, how, "the job has lost ranks too often");
         }
         if !self.sidecar.is_connected() {
             // Nobody could resume it now.
@@ -175,6 +167,16 @@ impl Init {
         // At once, as when the main process has ended: others wait for the rank on their GPUs, and cannot be saved.
         self.kill_everything();
     }
+}
+
+/// Says that nothing follows.
+fn leave(rank: ProcessId, how: How, why: &str) {
+    tracing::warn!(
+        rank,
+        ?how,
+        why,
+        "a rank failed: it is left to the program that started it"
+    );
 }
 
 /// How a process has ended that nobody has asked about yet.

@@ -27,7 +27,7 @@ use tokio::task::JoinHandle;
 
 use crate::report::work::Working;
 
-/// How long a rest lasts at least.
+/// How often it is looked whether a rest is over.
 const NAP: Duration = Duration::from_millis(5);
 
 /// Chunks of the CPU image waiting for the store, beside those in flight.

@@ -127,10 +127,12 @@ impl Session<'_> {
         self.show_work(control, changed_bytes);
         let concurrency = self.engine.put_concurrency;
         let (sink, puts) = pipeline::start(writer.clone(), Arc::clone(control), concurrency);
-        let mut drains = self.engine.start_drains(changed, &rooms, &sink, control)?;
-        // What has to be stored before the job or the machine ends begins at once.
+        // What has to be stored before the job or the machine ends is encoded at once.
         let is_urgent = matches!(trigger, Trigger::Preemption | Trigger::Terminate);
-        let rest = (drains.fits && !is_urgent).then(|| control.rest());
+        // Begun before the drains, which may end it.
+        let rest = (!is_urgent).then(|| control.rest());
+        let mut drains = self.engine.start_drains(changed, &rooms, &sink, control)?;
+        let rest = rest.filter(|_| drains.fits);
         let dumped = self
             .dump_and_drain(quiet, &free, control, &mut drains, &mut parts)
             .await?;
