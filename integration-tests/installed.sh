@@ -8,6 +8,7 @@ die() { echo "installed: error: $*" >&2; exit 1; }
 case $1 in
 deb)
     dpkg --install /packages/phos-ft_*_amd64.deb
+    [ -s /usr/include/phos_ft.h ] || die "no header"
     for file in man/man1/phos-ft.1.gz man/man1/phos-ft-run.1.gz bash-completion/completions/phos-ft zsh/vendor-completions/_phos-ft \
         fish/vendor_completions.d/phos-ft.fish doc/phos-ft/copyright; do
         [ -s "/usr/share/$file" ] || die "no /usr/share/$file"
@@ -24,6 +25,8 @@ wheel)
     PATH=/venv/bin:$PATH
     [ "$(/venv/bin/python -c 'import phos_ft; print(phos_ft.__version__)')" = "$(phos-ft --version | cut -d' ' -f2)" ] || die "versions differ"
     /venv/bin/python -m phos_ft --version >/dev/null
+    [ "$(/venv/bin/python -c 'import phos_ft; phos_ft.step(1); print(phos_ft.enabled(), phos_ft.checkpoint(), phos_ft.last())')" = "False False None" ] \
+        || die "hints do something without phos-ft"
     ;;
 esac
 

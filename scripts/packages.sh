@@ -23,10 +23,11 @@ export SOURCE_DATE_EPOCH
 work=$(mktemp -d .build/packages.XXXXXX)
 trap 'rm -rf "$work"' EXIT
 package=$work/deb usr=$work/deb/usr
-mkdir -p "$package/DEBIAN" "$usr"/{bin,lib/phos-ft,share/man/man1,share/doc/phos-ft,share/bash-completion/completions} \
+mkdir -p "$package/DEBIAN" "$usr"/{bin,include,lib/phos-ft,share/man/man1,share/doc/phos-ft,share/bash-completion/completions} \
     "$usr"/share/{zsh/vendor-completions,fish/vendor_completions.d} "$work/out"
 cp -r "$dist"/{bin,lib,criu,seccomp.json} "$usr/lib/phos-ft/"
 ln -s ../lib/phos-ft/bin/phos-ft "$usr/bin/phos-ft"
+cp shim/include/phos_ft.h "$usr/include/"
 program=$dist/bin/phos-ft
 "$program" completions bash >"$usr/share/bash-completion/completions/phos-ft"
 "$program" completions zsh >"$usr/share/zsh/vendor-completions/_phos-ft"

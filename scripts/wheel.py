@@ -30,6 +30,7 @@ def main() -> int:
     files: dict[str, tuple[bytes, int]] = {}
     for path in sorted((ROOT / "sidecar/packaging/phos_ft").glob("*.py")):
         files[f"phos_ft/{path.name}"] = (path.read_text().replace("@VERSION@", version).encode(), 0o644)
+    files["phos_ft/include/phos_ft.h"] = ((ROOT / "shim/include/phos_ft.h").read_bytes(), 0o644)
     for path in sorted(dist.rglob("*")):
         name = path.relative_to(dist).as_posix()
         if path.is_symlink():

@@ -17,7 +17,8 @@ earlier result (--merge): for each program
     interrupted    attempts during which we killed the job
     held_in_vain_ms  how long the tries held it that came to nothing, of programs that have phos-ft say so
     harmed         what must never happen: it crashed, hung, ended or computed something else without our doing; `harm` says what
-    kills, losses  our SIGKILLs of the job, our losses of the machine
+    at_steps       of the checkpoints, those whose step the program told
+    kills, losses  our SIGKILLs of the job, our losses of the machine; `of_all` of the kills were of all ranks at once
     bit_identical  whether its trace is that of the undisturbed run
 
 Ends with 1 if anything is harmed or not identical, or a hundredth of the attempts or more failed.
@@ -28,6 +29,7 @@ import concurrent.futures
 import importlib.util
 import json
 import os
+import queue
 import random
 import re
 import shutil
@@ -56,6 +58,8 @@ END_S = 90
 
 # Small shapes: a step of train.py takes a few milliseconds.
 TRAIN = {"D": "256", "L": "4", "B": "4", "T": "128", "V": "2048", "WORKERS": "0"}
+# The program tells its steps, by the module and the callbacks that come with phos-ft.
+HINTS = {"HINTS": "1", "PYTHONPATH": str(ROOT / "sidecar/packaging")}
 # Has phos-ft say how long each try held the job that came to nothing.
 TRIES = {"PHOS_LOG": "info,phos_agent::attempt=debug"}
 
@@ -86,6 +90,8 @@ PROGRAMS = {
     "torch-multiprocessing": python(PROGRAMS_DIR / "mp_cuda.py"),
     "nvml-child": python(PROGRAMS_DIR / "monitored.py"),
     "lightning-mpi4py": python(PROGRAMS_DIR / "lightning_mpi.py"),
+    "lightning-hints": python(PROGRAMS_DIR / "lightning_mpi.py", HINTS),
+    "hf-trainer-hints": python(PROGRAMS_DIR / "hf_trainer.py", HINTS),
     "hf-trainer-lora": python(PROGRAMS_DIR / "hf_trainer.py"),
     "cupy-pool": python(PROGRAMS_DIR / "cupy_train.py"),
     "cupy-no-pool": Program(["prlimit", "--nofile=1024", "python3", str(PROGRAMS_DIR / "cupy_train.py")], {"POOL": "0", "KEEP": "3000"}),
@@ -279,8 +285,8 @@ class Soak:
         self.said = LogReader(self.job.dir / "phos.log")
         self.stops, self.resumes, self.killed_in_vain = [], [], 0
         self.crashes_expected = 0
-        self.result = {"expects": program.expects, "checkpoints": 0, "failed": 0, "refused": 0, "interrupted": 0, "harmed": 0,
-                       "kills": 0, "losses": 0, "bit_identical": None, "steps": 0, "failures": [], "harm": []}
+        self.result = {"expects": program.expects, "checkpoints": 0, "failed": 0, "refused": 0, "interrupted": 0, "harmed": 0, "at_steps": 0,
+                       "kills": 0, "of_all": 0, "losses": 0, "bit_identical": None, "steps": 0, "failures": [], "harm": []}
 
     def command(self, job, steps):
         return [*self.program.command, *self.options.arguments(job, steps)]
@@ -353,6 +359,7 @@ class Soak:
             report = json.loads(out)
             self.result["checkpoints"] += 1
             self.stops.append(report["stop_ms"])
+            self.result["at_steps"] += report.get("step") is not None
         elif killed:
             self.result["interrupted"] += 1
         else:
@@ -376,16 +383,25 @@ class Soak:
             say(self.name, "no checkpoint:", reason[:300])
 
     def kill(self):
-        pid = self.job.main_process()
+        pids = [self.job.main_process()]
         if self.program.ranks:
-            pid = self.random.choice(sorted(self.job.trainers()) or [pid])
-        if pid is None:
+            pids = sorted(self.job.trainers()) or pids
+            # One of them, then all, then one again.
+            if self.result["kills"] % 2 == 0:
+                pids = [self.random.choice(pids)]
+        if pids[0] is None:
             self.killed_in_vain += 1
             return False
         # First: the crash may be read before this line ends.
         self.crashes_expected += 1
         self.result["kills"] += 1
-        os.kill(pid, signal.SIGKILL)
+        self.result["of_all"] += len(pids) > 1
+        for pid in pids:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                # Its launcher was faster.
+                pass
         return True
 
     def lose_machine(self):
@@ -532,7 +548,7 @@ class Soak:
 
 # Results.
 
-COUNTS = ("checkpoints", "failed", "refused", "interrupted", "harmed", "kills", "losses", "steps")
+COUNTS = ("checkpoints", "failed", "refused", "interrupted", "harmed", "at_steps", "kills", "of_all", "losses", "steps")
 
 
 def merged(first, second):
@@ -557,7 +573,7 @@ def merged(first, second):
 
 
 def totals(programs):
-    sums = {name: sum(p[name] for p in programs.values()) for name in COUNTS if name != "steps"}
+    sums = {name: sum(p.get(name, 0) for p in programs.values()) for name in COUNTS if name != "steps"}
     sums["programs"] = len(programs)
     attempts = sums["checkpoints"] + sums["failed"]
     sums["failed_fraction"] = round(sums["failed"] / attempts, 5) if attempts else None
@@ -714,7 +730,7 @@ def options_of(arguments):
     parser.add_argument("--seconds", type=float, default=60, help="most for the checkpoints of a program")
     parser.add_argument("--parallel", type=int, default=5, help="programs at a time")
     parser.add_argument("--limit", type=float, default=560, help="seconds for all of it")
-    parser.add_argument("--gpus", type=int, default=1, help="GPUs that the programs are dealt out over")
+    parser.add_argument("--gpus", type=int, default=1, help="GPUs that the programs are dealt out over; with --ranks, so many to each")
     parser.add_argument("--ranks", type=int, default=0, help="programs of so many ranks, each with a GPU, instead of the matrix")
     parser.add_argument("--kills", type=int, default=3, help="SIGKILLs for each program")
     parser.add_argument("--seed", type=int, default=int(time.time()))
@@ -726,6 +742,7 @@ def options_of(arguments):
     options = parser.parse_args(arguments)
     options.flags = options.flags.split()
     options.end = START + options.limit
+    options.gpus = max(options.gpus, options.ranks)
     options.arguments = simulated_arguments if options.sim else real_arguments
     return options
 
@@ -750,9 +767,15 @@ def main(arguments=None):
     OUT.mkdir(parents=True, exist_ok=True)
     sim = Simulated(options.target.resolve()) if options.sim else None
     programs = sim.programs() if sim else ranked(options.ranks) if options.ranks else PROGRAMS
+    if options.ranks > 2:
+        programs = {f"{name}-{options.ranks}": program for name, program in programs.items()}
     names = chosen(options.programs, programs)
     results = Results(facts(options.sim), json.loads(options.merge.read_text()) if options.merge else {})
     running = {}
+    # Two programs of ranks on the same GPUs end in time-outs of the driver.
+    groups = queue.SimpleQueue()
+    for first in range(0, options.gpus - options.ranks + 1, options.ranks or options.gpus):
+        groups.put(",".join(str(gpu) for gpu in range(first, first + options.ranks)))
 
     def stop(why):
         """The end of all, whatever is under way."""
@@ -782,10 +805,15 @@ def main(arguments=None):
             say(name, "is left out: no time")
             return
         # What is not to be seen is not seen by phos-ft either.
-        gpu = {"CUDA_VISIBLE_DEVICES": str(names.index(name) % options.gpus)} if options.gpus > 1 else {}
+        group = groups.get() if options.ranks else str(names.index(name) % options.gpus)
+        gpu = {"CUDA_VISIBLE_DEVICES": group} if options.gpus > 1 else {}
         before = results.earlier.get("programs", {}).get(name, {}).get("checkpoints", 0)
         soak = running[name] = Soak(name, programs[name], options, sim.env(name) if sim else gpu, before)
-        results.add(name, soak.run())
+        try:
+            results.add(name, soak.run())
+        finally:
+            if options.ranks:
+                groups.put(group)
 
     try:
         if not sim:

@@ -88,6 +88,9 @@ impl Trigger {
     }
 }
 
+/// The longest that a checkpoint waits for the end of a step.
+const LONGEST_STEP: Duration = Duration::from_secs(30);
+
 /// What a failure says about the next attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FailureKind {
@@ -371,6 +374,14 @@ impl Schedule {
     }
 }
 
+/// How long a checkpoint of a program that tells its steps may wait for the end of one: a quarter of the interval, between
+/// one second and half a minute; five seconds where there is no interval, and somebody asked. A program that has stopped telling them is checkpointed all the same.
+#[must_use]
+pub fn wait_for_step(interval: Option<Duration>) -> Duration {
+    let quarter = interval.map_or(Duration::from_secs(5), |interval| interval / 4);
+    quarter.clamp(Duration::from_secs(1), LONGEST_STEP)
+}
+
 /// `base` doubled `times` times, at most `cap`.
 pub(crate) fn doubling(base: Duration, cap: Duration, times: u32) -> Duration {
     base.saturating_mul(1_u32.checked_shl(times).unwrap_or(u32::MAX))
@@ -394,6 +405,18 @@ mod tests {
         let mut schedule = Schedule::new(config).unwrap();
         schedule.on(Event::JobStarted, s(100));
         schedule
+    }
+
+    #[test]
+    fn the_end_of_a_step_is_waited_for_but_not_for_long() {
+        for (interval, wait) in [
+            (None, 5),
+            (Some(s(2)), 1),
+            (Some(s(60)), 15),
+            (Some(s(3600)), 30),
+        ] {
+            assert_eq!(wait_for_step(interval), s(wait), "{interval:?}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use std::ffi::CStr;
 
-use crate::{gate, link, mode, moment, ranks};
+use crate::{gate, hints, link, mode, moment, ranks};
 
 /// The prefix of the paths of the driver's device files.
 const DRIVER_FILES: &[u8] = b"/dev/nvidia";
@@ -30,6 +30,7 @@ unsafe extern "C" fn in_child() {
     link::close_in_child();
     gate::reset_in_child();
     moment::reset_in_child();
+    hints::reset_in_child();
     ranks::reset_in_child();
     replace_files();
     replace_mappings();

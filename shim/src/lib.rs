@@ -33,6 +33,7 @@ mod events;
 mod exit;
 mod fork;
 mod gate;
+mod hints;
 mod init;
 mod instances;
 mod interpose;

@@ -239,12 +239,25 @@ pub fn tell_communicates() {
     tell(&ToAgent::Communicates);
 }
 
-fn tell(message: &ToAgent) {
-    if let Some(socket) = socket()
-        && let Err(error) = send_on(&socket, message, &[])
-    {
+/// Tells what the program said of itself. Whether there is an agent that heard it.
+pub fn tell_hints(message: &ToAgent) -> bool {
+    tell(message)
+}
+
+/// Whether an agent is connected.
+pub fn is_connected() -> bool {
+    lock(&STATE).socket.is_some()
+}
+
+fn tell(message: &ToAgent) -> bool {
+    let Some(socket) = socket() else {
+        return false;
+    };
+    let sent = send_on(&socket, message, &[]);
+    if let Err(error) = &sent {
         log::debug!("cannot tell the agent: {error}");
     }
+    sent.is_ok()
 }
 
 /// An allocation whose fd the agent holds was freed.

@@ -40,6 +40,14 @@ class Finish(TrainerCallback):
         return control
 
 
+def hints():
+    if "HINTS" not in os.environ:
+        return []
+    import phos_ft.hf
+
+    return [phos_ft.hf.Steps()]
+
+
 def main():
     set_seed(1)
     torch.use_deterministic_algorithms(True)
@@ -50,7 +58,7 @@ def main():
         save_strategy="no", logging_strategy="no", eval_strategy="no", disable_tqdm=True, dataloader_num_workers=2, seed=1,
         lr_scheduler_type="constant", use_cpu=DEVICE == "cpu")
     finish = Finish()
-    trainer = Recorded(model=model, args=arguments, train_dataset=Tokens(), callbacks=[finish])
+    trainer = Recorded(model=model, args=arguments, train_dataset=Tokens(), callbacks=[finish, *hints()])
     trainer.record, finish.trainer = Record(), trainer
     trainer.train()
 

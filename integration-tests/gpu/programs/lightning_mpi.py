@@ -43,12 +43,20 @@ class Module(L.LightningModule):
         return torch.optim.AdamW(self.parameters(), lr=1e-3)
 
 
+def hints():
+    if "HINTS" not in os.environ:
+        return []
+    import phos_ft.lightning
+
+    return [phos_ft.lightning.Steps()]
+
+
 def main():
     warnings.filterwarnings("ignore")
     L.seed_everything(1)
     trainer = L.Trainer(
         accelerator="cpu" if DEVICE == "cpu" else "gpu", devices=1, max_steps=STEPS, deterministic=True, logger=False,
-        enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False)
+        enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False, callbacks=hints())
     trainer.fit(Module(), DataLoader(Points(), batch_size=32, num_workers=0, pin_memory=DEVICE != "cpu"))
 
 

@@ -9,6 +9,7 @@ mod crash;
 mod doctor;
 mod encryption;
 mod files;
+mod hints;
 mod history;
 mod hostile;
 mod init;

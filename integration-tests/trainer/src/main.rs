@@ -7,7 +7,7 @@
 //! streams, an open log file. Options add what real jobs do besides: worker processes, forks, captured graphs, expandable
 //! segments, several devices, several processes.
 //!
-//! It knows nothing of phos-ft.
+//! It knows nothing of phos-ft, unless it is to tell it its steps (`--hints`).
 
 mod arrays;
 mod beside;
@@ -17,6 +17,7 @@ mod cuda;
 mod data;
 mod extras;
 mod follow;
+mod hints;
 mod hold;
 mod large;
 mod many;
@@ -59,6 +60,9 @@ pub(crate) struct Args {
     /// The step at which FILE is there is the last one
     #[arg(long, value_name = "FILE")]
     pub finish_at: Option<PathBuf>,
+    /// Tell phos-ft the end of each step, as a program may that likes to
+    #[arg(long)]
+    pub hints: bool,
     /// Spend the pause computing instead of sleeping
     #[arg(long)]
     pub spin: bool,

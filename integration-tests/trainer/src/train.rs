@@ -17,6 +17,7 @@ use crate::cuda::{self, CudaUnavailable, Gpu, cu};
 use crate::data::Loader;
 use crate::extras::{Content, Link, VerificationFailed, make_noise};
 use crate::follow::Follow;
+use crate::hints::Hints;
 use crate::hold::Hold;
 use crate::large::{Large, Semaphores};
 use crate::many::{Many, Sizes};
@@ -201,6 +202,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let mut rng = Pcg::new(seed, 1 << 40);
 
     let mut shown = Vec::new();
+    let hints = Hints::new(args.hints);
     let mut steps = 0;
     for step in 0..args.steps {
         let finishes = args.finish_at.as_deref().is_some_and(Path::exists);
@@ -298,6 +300,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             replicas[0].gpu.select()?;
             hold.step()?;
         }
+        hints.step(step);
         if !is_hurried(args) {
             pause(Duration::from_millis(args.step_ms), args.spin);
         }

@@ -28,7 +28,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::shim::{Refusal, Sequence, TableEntry, WatchTime};
+use crate::shim::{Newest, Refusal, Sequence, TableEntry, WatchTime};
 use crate::types::{Allocation, AllocationKey, Device, GpuUuid, MemberId};
 
 /// How the job's main process ended.
@@ -165,6 +165,16 @@ pub enum ToAgent {
         /// How long to watch, and for how long the job may be held meanwhile.
         time: WatchTime,
     },
+    /// Say when a process ends a step: the moment for the next `Quiesce`. Answered as `Watch` is. Only to who said
+    /// [`ToSidecar::Hints`] with steps.
+    AwaitStep {
+        /// The number of the attempt that is to follow.
+        seq: Sequence,
+        /// How long to wait, and for how long the job may be held meanwhile.
+        time: WatchTime,
+    },
+    /// The newest checkpoint of the job, for its program. Only to who said [`ToSidecar::Hints`].
+    Newest(Newest),
 }
 
 /// A process of the job that uses CUDA.
@@ -328,6 +338,20 @@ pub enum ToSidecar {
         seq: Sequence,
         /// A process has waited for its work, now. Else no process can say when it does.
         waited: bool,
+    },
+    /// The job's program uses hints. Sent when that is known, and when `steps` has become true.
+    Hints {
+        /// Whether it tells its steps.
+        steps: bool,
+    },
+    /// The job's program asks for a checkpoint.
+    Request,
+    /// The step that a process told last. Sent before a good `Quiesced`, by each that tells steps.
+    Step {
+        /// The number of the attempt.
+        seq: Sequence,
+        /// The number of the step, as the program counts.
+        step: u64,
     },
 }
 

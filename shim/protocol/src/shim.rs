@@ -20,6 +20,8 @@
 //! * Processes with NCCL communicators are asked to `QuiesceAtCut`: each says its `Position`, continues towards what `Continue` names,
 //!   and does the rest of a `Quiesce` at `Settle`, when no rank is behind another (`phos_policies::cut`).
 //! * Before a `Quiesce`, `Watch` may ask for the moment at which the job has itself waited for its work, which `Moment` tells.
+//! * A program that uses hints (`shim/include/phos_ft.h`) has its process say `Hints`. `AwaitStep` then asks for the end of a step, which
+//!   `Moment` tells, as it does for `Watch`; a `Quiesced` that is good has `Step` before it.
 //! * `Resume` without `Detach` abandons a checkpoint: the gate opens, nothing was unmapped.
 //! * If the agent vanishes between `Quiesced` and `Detach`, the shim opens the gate by itself: a
 //!   gate may only stay closed while somebody who can open it is connected, or while detached.
@@ -85,6 +87,8 @@ pub enum Refusal {
         /// How long the work took to end when it was last seen to, in ms.
         needs_ms: u32,
     },
+    /// The program is in a section that it asked not to be checkpointed in. Nothing was held back. Worth trying again.
+    Section,
 }
 
 impl Refusal {
@@ -92,7 +96,7 @@ impl Refusal {
     pub fn is_transient(&self) -> bool {
         matches!(
             self,
-            Refusal::Timeout | Refusal::Capturing | Refusal::Slow { .. }
+            Refusal::Timeout | Refusal::Capturing | Refusal::Slow { .. } | Refusal::Section
         )
     }
 }
@@ -102,6 +106,9 @@ impl std::fmt::Display for Refusal {
         match self {
             Refusal::Timeout => f.write_str("GPU work in flight did not end in time"),
             Refusal::Capturing => f.write_str("a stream capture is under way"),
+            Refusal::Section => f.write_str(
+                "the program asked not to be checkpointed for now (phos_ft.no_checkpoint), and has not ended that section",
+            ),
             Refusal::Unsupported(what) => f.write_str(what),
             Refusal::Driver { call, result } => write!(f, "{call} failed with CUresult {result}"),
             Refusal::Other(what) => f.write_str(what),
@@ -254,6 +261,21 @@ pub enum ToAgent {
         /// The code that it ends with, as the kernel keeps it.
         code: u8,
     },
+    /// The program uses hints, and the process understands [`ToShim::AwaitStep`] and [`ToShim::Newest`]. Sent at the first hint, when
+    /// `steps` has become true, and after every `Hello` from then on; no answer but [`ToShim::Newest`]. Older shims do not say it.
+    Hints {
+        /// Whether it tells its steps.
+        steps: bool,
+    },
+    /// The program asks for a checkpoint. No answer.
+    Request,
+    /// The step that the program told last. Sent before a good [`ToAgent::Quiesced`] by who tells steps.
+    Step {
+        /// The number of the checkpoint attempt, from its request.
+        seq: Sequence,
+        /// The number of the step, as the program counts.
+        step: u64,
+    },
 }
 
 /// How often a rank has taken part in what the ranks of a communicator do.
@@ -333,6 +355,19 @@ impl WatchTime {
         glance_ms: 0,
         answer_ms: 0,
     };
+}
+
+/// The newest checkpoint of the job, as its program is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Newest {
+    /// Its number in the log of its tier.
+    pub number: u64,
+    /// When it was stored, in ms since 1970.
+    pub unix_ms: u64,
+    /// The last step before it, if the program told its steps.
+    pub step: Option<u64>,
+    /// Whether it is in the store, and not on this machine alone.
+    pub in_store: bool,
 }
 
 /// Messages from the agent to a shim.
@@ -418,4 +453,14 @@ pub enum ToShim {
         /// The number of the checkpoint attempt.
         seq: Sequence,
     },
+    /// Say when the program ends a step and its GPU work is done. Only to who said [`ToAgent::Hints`] with steps. Ends as `Watch` does,
+    /// and takes its place.
+    AwaitStep {
+        /// A number that the sender chooses, to match the answer.
+        seq: Sequence,
+        /// How long to wait, and for how long an answer may hold the job.
+        time: WatchTime,
+    },
+    /// The newest checkpoint of the job. Only to who said [`ToAgent::Hints`], after it and whenever there is another.
+    Newest(Newest),
 }

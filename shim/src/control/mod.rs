@@ -35,12 +35,12 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use attach::Attaching;
 use quiesce::Manner;
 use usage::Told;
-use watch::Watch;
+use watch::{Awaited, Watch};
 
 use crate::interpose::{bypass, export_table, guard};
 use crate::relaxed::Relaxed;
 use crate::table::real;
-use crate::{abi, exit, gate, link, log, mode, ranks, registry, unsupported};
+use crate::{abi, exit, gate, hints, link, log, mode, ranks, registry, unsupported};
 
 /// How often the path is looked at while the job runs without an agent.
 const LOOK_RUNNING: Duration = Duration::from_secs(1);
@@ -276,6 +276,11 @@ impl Control {
         {
             return end;
         }
+        for said in hints::greeting() {
+            if let Err(end) = say(socket, &said) {
+                return end;
+            }
+        }
         let mut ticked = Instant::now();
         loop {
             // Also where somebody has something to say all the time.
@@ -364,7 +369,15 @@ impl Control {
                 return self.quiesce(socket, seq, timeout, manner).err();
             }
             ToShim::Watch { seq, time } => {
-                self.begin_watch(seq, time);
+                self.begin_watch(seq, time, Awaited::Wait);
+                return None;
+            }
+            ToShim::AwaitStep { seq, time } => {
+                self.begin_watch(seq, time, Awaited::Step);
+                return None;
+            }
+            ToShim::Newest(newest) => {
+                hints::newest(newest);
                 return None;
             }
             ToShim::Resume { seq } => {

@@ -17,7 +17,9 @@ use crate::interpose::bypass;
 use crate::registry::{self, Origin};
 use crate::table::real;
 use crate::unsupported::{self, Reason};
-use crate::{abi, capture, context, driver, gate, instances, link, log, memory, mode, ranks};
+use crate::{
+    abi, capture, context, driver, gate, hints, instances, link, log, memory, mode, ranks,
+};
 
 /// How long the gate is watched without sleeping: calls in flight are usually a matter of microseconds.
 const SPIN: Duration = Duration::from_micros(200);
@@ -110,6 +112,9 @@ impl Control {
 
     /// Why a quiesce would come to nothing, as far as that is known without closing the gate.
     fn hopeless(&self, timeout: Duration, manner: Manner) -> Option<Refusal> {
+        if hints::in_section() {
+            return Some(Refusal::Section);
+        }
         if capture::any() {
             return Some(Refusal::Capturing);
         }
@@ -151,6 +156,8 @@ impl Control {
         if !gate::close() {
             return Err(cannot_tell());
         }
+        // Who has ended a step waits at the gate from here on, or continues to the cut.
+        hints::forget();
         let end = start + timeout;
         let hold = match manner {
             Manner::InTurns(hold) => hold,
@@ -182,6 +189,10 @@ impl Control {
             // A call that had passed the gate was counted too late for the others to hear of it.
             return Err(Refusal::Timeout.into());
         }
+        if hints::in_section() {
+            // It was begun before the gate was closed.
+            return Err(Refusal::Section.into());
+        }
         let sync_ns = start.elapsed().saturating_sub(gate_ns);
         memory::plain::free_deferred_while_closed();
 
@@ -189,6 +200,9 @@ impl Control {
         let bytes = memory::native::reserved_bytes(self.devices.len() as i32);
         if bytes > 0 {
             say(socket, &ToAgent::Native { seq, bytes }).map_err(Stop::End)?;
+        }
+        if let Some(step) = hints::step() {
+            say(socket, &ToAgent::Step { seq, step }).map_err(Stop::End)?;
         }
         send_table(socket, seq)?;
         Ok(QuiesceFacts {
@@ -355,7 +369,7 @@ impl Control {
             }
             Ok(Some((ToShim::Settle { seq }, _))) => Ok(Some((seq, News::Settle))),
             // The gate is this try's.
-            Ok(Some((ToShim::Watch { .. }, _))) => Ok(None),
+            Ok(Some((ToShim::Watch { .. } | ToShim::AwaitStep { .. }, _))) => Ok(None),
             Ok(Some((
                 ToShim::Quiesce { seq, .. }
                 | ToShim::QuiesceInTurns { seq, .. }

@@ -5,6 +5,9 @@
 //! answer, for no longer than the agent said. Otherwise the job continues, and the next glance is a while away: it is likely to
 //! be at another of the job's waits. A job that has the next step queued when it waits for this one is never idle, and needs a
 //! longer one: glances grow, from a few ms to what the agent allows, and so do the pauses between them.
+//!
+//! Where the program tells its steps ([`hints`]), the agent may want the end of one instead. The thread that ends it stays, with the gate open,
+//! until the GPU has done what it was given, which loses no time of the GPU's; then the gate is closed, and the job is idle.
 
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -12,7 +15,7 @@ use std::time::{Duration, Instant};
 use phos_protocol::shim::{Sequence, ToAgent, WatchTime};
 
 use super::{Control, End, Phase, millis, say, synchronizer};
-use crate::{abi, capture, context, gate, moment};
+use crate::{abi, capture, context, gate, hints, moment};
 
 /// How often it is looked whether the job has waited.
 pub const LOOK: Duration = Duration::from_millis(2);
@@ -27,10 +30,23 @@ const ENTER: Duration = Duration::from_millis(10);
 /// Between looks whether calls have left.
 const STEP: Duration = Duration::from_micros(100);
 
+/// How long a thread that has ended a step stays for the GPU to become idle, at most. A job with more work queued is asked in another way.
+const STEP_ENDS: Duration = Duration::from_secs(1);
+
+/// What the agent waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Awaited {
+    /// The job waits for its work by itself.
+    Wait,
+    /// The program says that a step has ended.
+    Step,
+}
+
 /// See [`ToShim::Watch`](phos_protocol::shim::ToShim::Watch).
 #[derive(Debug, Clone, Copy)]
 pub struct Watch {
     seq: Sequence,
+    awaited: Awaited,
     /// When the watch ends without an answer.
     until: Instant,
     /// The longest that one glance may last.
@@ -61,12 +77,14 @@ enum State {
     Wanted,
     /// One was looked at, and there was work left. The next, from then on.
     Later(Instant),
+    /// A step has ended, and its work is waited for until then.
+    Draining(Instant),
     /// The agent knows, and the gate is closed.
     Told,
 }
 
 impl Control {
-    pub(super) fn begin_watch(&mut self, seq: Sequence, time: WatchTime) {
+    pub(super) fn begin_watch(&mut self, seq: Sequence, time: WatchTime, awaited: Awaited) {
         if self.phase != Phase::Running {
             return;
         }
@@ -76,13 +94,17 @@ impl Control {
         }
         self.watch = Some(Watch {
             seq,
+            awaited,
             until: Instant::now() + millis(time.for_ms),
             longest: millis(time.glance_ms),
             answer: millis(time.answer_ms),
             glances: 0,
             state: State::Wanted,
         });
-        moment::want();
+        match awaited {
+            Awaited::Wait => moment::want(),
+            Awaited::Step => hints::want(),
+        }
     }
 
     /// Tells the agent when the job has waited for all its work, once, and ends a watch whose time is over.
@@ -92,6 +114,27 @@ impl Control {
         };
         let now = Instant::now();
         match watch.state {
+            State::Wanted if watch.awaited == Awaited::Step => {
+                // What an earlier attempt gave up waiting for has to end first.
+                let can_drain = || !capture::any() && !synchronizer::is_busy();
+                if hints::is_reached() {
+                    if !can_drain() || synchronizer::begin(context::live()).is_err() {
+                        return self.step_has_ended(socket);
+                    }
+                    watch.state = State::Draining(now + STEP_ENDS);
+                }
+            }
+            State::Draining(until) => {
+                let outcome = synchronizer::outcome(Duration::ZERO);
+                if outcome == Some(abi::SUCCESS) && glance(watch.longest) {
+                    watch.state = State::Told;
+                    watch.until = Instant::now() + watch.answer;
+                    return say(socket, &ToAgent::Moment { seq: watch.seq });
+                }
+                if outcome.is_some() || now >= until {
+                    return self.step_has_ended(socket);
+                }
+            }
             State::Wanted if moment::is_reached() => {
                 if glance(watch.glance()) {
                     watch.state = State::Told;
@@ -113,6 +156,13 @@ impl Control {
         Ok(())
     }
 
+    /// A step has ended, and the GPU has work: another thread's, or more than ends soon. The attempt begins without a pause of the job's.
+    fn step_has_ended(&mut self, socket: &OwnedFd) -> Result<(), End> {
+        let seq = self.watch.map(|watch| watch.seq);
+        self.end_watch();
+        seq.map_or(Ok(()), |seq| say(socket, &ToAgent::Moment { seq }))
+    }
+
     /// Whether the agent was to be told when the job waits, whatever came of it.
     pub(super) fn is_watched(&self) -> bool {
         self.watch.is_some()
@@ -126,8 +176,12 @@ impl Control {
     /// No more of it; the gate is as the phase wants it.
     pub(super) fn end_watch(&mut self) {
         let closed = self.has_waited();
-        self.watch = None;
+        let draining = self.watch.take().is_some_and(|w| matches!(w.state, State::Draining(_)));
+        if draining && synchronizer::is_busy() {
+            synchronizer::cancel();
+        }
         moment::forget();
+        hints::forget();
         if closed && self.phase == Phase::Running {
             gate::open();
         }
@@ -140,6 +194,7 @@ fn glance(length: Duration) -> bool {
     let closed = gate::close();
     // Who has waited is held by the gate from here on, if by anything.
     moment::forget();
+    hints::forget();
     let idle = closed && calls_left(until) && !capture::any() && contexts_idle(until);
     if !idle {
         gate::open();
@@ -188,6 +243,7 @@ mod tests {
         let now = Instant::now();
         let mut watch = Watch {
             seq: 1,
+            awaited: Awaited::Wait,
             until: now,
             longest: ms(60),
             answer: ms(100),

@@ -68,11 +68,14 @@ pub(super) fn describe_checkpoint(report: &CheckpointReport) -> String {
         number: CheckpointNumber(report.id),
     };
     format!(
-        "checkpoint {id}{}: stop {:.0} ms, {} of {} changed, {} copied, {} stored, {:.1} s",
+        "checkpoint {id}{}{}: stop {:.0} ms, {} of {} changed, {} copied, {} stored, {:.1} s",
         match report.durability {
             Some(durability) => format!(" ({})", place(durability)),
             None => String::new(),
         },
+        report
+            .step
+            .map_or_else(String::new, |step| format!(" at step {step}")),
         report.stop_ms,
         human(report.changed_bytes),
         human(report.total_bytes),

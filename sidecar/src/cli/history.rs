@@ -203,7 +203,7 @@ pub(super) fn describe(job: &Job, m: &Manifest, damage: Option<String>) -> serde
     json!({
         "job": m.job, "id": m.number, "epoch": m.epoch, "created_ms": m.created,
         "durability": job.durability(),
-        "trigger": m.body.trigger, "phos_version": m.body.phos_version,
+        "trigger": m.body.trigger, "step": engine::step_of(m), "phos_version": m.body.phos_version,
         "architecture": m.body.architecture, "driver": m.body.driver_version,
         "command": engine::command_of(m),
         "gpus": m.body.gpus.iter().map(|g| json!({
@@ -244,6 +244,9 @@ fn print_manifest(job: &Job, m: &Manifest) {
         m.number, m.job, m.epoch
     );
     println!("taken        {} ({})", time(m.created.0), m.body.trigger);
+    if let Some(step) = engine::step_of(m) {
+        println!("step         {step}");
+    }
     println!(
         "where        {}",
         match job.durability() {

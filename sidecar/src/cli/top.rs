@@ -434,6 +434,7 @@ mod tests {
             trigger: "interval".into(),
             taken_ms: id * 60_000,
             held_at_ms: id * 60_000,
+            step: None,
             stop_ms: 100.0 * id as f64,
             parts_ms: BTreeMap::new(),
             rates: BTreeMap::new(),

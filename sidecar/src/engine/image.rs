@@ -23,6 +23,14 @@ use serde::{Deserialize, Serialize};
 /// Version of [`Extra`]. A reader refuses newer ones.
 const EXTRA_VERSION: u32 = 2;
 
+/// The figure of a manifest that is the last step before the checkpoint, where the program told its steps.
+pub(super) const STEP: &str = "step";
+
+/// The last step before a checkpoint, if the program told its steps.
+pub(super) fn step(manifest: &Manifest) -> Option<u64> {
+    manifest.body.timings.figures.get(STEP).copied()
+}
+
 /// What the manifest carries for restores and the storage crate does not interpret.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Extra {

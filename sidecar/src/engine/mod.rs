@@ -51,6 +51,7 @@ use phos_policies::preemption::PreemptionPlan;
 use phos_policies::restart::Restarts;
 use phos_policies::schedule::{Schedule, Trigger};
 use phos_policies::tries::Habit;
+use phos_protocol::shim::Newest;
 use phos_shared::mask;
 use phos_storage::{Job, Manifest, PackCache, UnixMillis};
 use tokio::signal::unix::Signal;
@@ -106,6 +107,8 @@ struct Engine {
     restarts: Restarts,
     /// At what moments the job falls quiet.
     habit: Habit,
+    /// The newest checkpoint of the job's life, as its program is told.
+    newest: Option<Newest>,
     /// How long a checkpoint continues to try to have the job fall quiet.
     quiesce_timeout: Duration,
     /// The longest that one try may hold the job.
@@ -193,6 +196,11 @@ pub fn command_of(manifest: &Manifest) -> Option<Vec<String>> {
     image::Extra::parse(manifest)
         .ok()
         .map(|extra| mask::command(&extra.command))
+}
+
+/// The last step before a checkpoint, if the program told its steps.
+pub fn step_of(manifest: &Manifest) -> Option<u64> {
+    image::step(manifest)
 }
 
 /// Runs the sidecar until its job is over or it is told to end.

@@ -143,6 +143,7 @@ pub(super) async fn engine(config: Config) -> Result<Option<(Engine, Seen)>, Eng
         schedule,
         restarts: Restarts::new(config.restarts),
         habit: Habit::default(),
+        newest: None,
         quiesce_timeout: config.quiesce_timeout,
         hold_limit: config.hold_limit,
         interval,

@@ -322,6 +322,7 @@ mod tests {
             trigger: "interval".into(),
             taken_ms: at,
             held_at_ms: at - 2_000,
+            step: None,
             stop_ms: 500.0,
             parts_ms: BTreeMap::from([("criu".into(), 300.0), ("commit".into(), 9.0)]),
             rates: BTreeMap::new(),

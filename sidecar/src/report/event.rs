@@ -319,6 +319,7 @@ mod tests {
                 trigger: message(),
                 taken_ms: 2,
                 held_at_ms: 1,
+                step: None,
                 stop_ms: 0.5,
                 parts_ms: BTreeMap::new(),
                 rates: BTreeMap::new(),

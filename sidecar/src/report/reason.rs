@@ -10,6 +10,8 @@ pub enum FailureReason {
     NotQuiet,
     /// A stream capture was under way.
     Capturing,
+    /// The program had asked not to be checkpointed, by a hint.
+    Section,
     /// The job uses something that cannot be saved.
     Unsupported,
     /// Processes or files could not be saved.
@@ -32,9 +34,10 @@ pub enum FailureReason {
 
 impl FailureReason {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::NotQuiet,
         Self::Capturing,
+        Self::Section,
         Self::Unsupported,
         Self::Dump,
         Self::Gpu,
@@ -52,6 +55,7 @@ impl FailureReason {
         match self {
             Self::NotQuiet => "not-quiet",
             Self::Capturing => "capturing",
+            Self::Section => "section",
             Self::Unsupported => "unsupported",
             Self::Dump => "dump",
             Self::Gpu => "gpu",

@@ -27,6 +27,9 @@ pub struct CheckpointReport {
     /// When the stop began, in ms since 1970: the job's state is that of a moment later. 0: as above.
     #[serde(default)]
     pub held_at_ms: u64,
+    /// The last step before it, if the program tells its steps.
+    #[serde(default)]
+    pub step: Option<u64>,
     /// How long the job was held, in ms.
     pub stop_ms: f64,
     /// The stop's parts, and the steps outside it, in ms.

@@ -117,6 +117,10 @@ pub struct CudaProcess {
     pub communicates: bool,
     /// Its work in flight did not end in a try, once.
     pub busy: bool,
+    /// Whether its program uses hints.
+    pub hints: bool,
+    /// Whether its program tells its steps.
+    pub steps: bool,
     /// What is known of its end.
     pub end: End,
 }

@@ -23,6 +23,7 @@
 
 mod attempt;
 mod fence;
+mod hints;
 mod life;
 mod ranks;
 mod requests;
@@ -47,6 +48,7 @@ use phos_protocol::types::{GpuUuid, ProcessId};
 use self::attempt::Checkpoint;
 use self::life::{Decision, Kill};
 use self::ranks::Lost;
+use self::hints::Hints;
 use self::requests::{Notice, Watching};
 use self::restore::{Incoming, Restore};
 use self::run_directory::open_job_dir;
@@ -141,6 +143,8 @@ pub(super) struct Init {
     lost: Lost,
     /// Until the attempt begins that is to begin when a process waits for its work.
     watching: Option<Watching>,
+    /// What the job's program says of itself.
+    hints: Hints,
     /// The epoch in the store that the job's processes belong to; 0: no sidecar said.
     epoch: u64,
     decision: Decision,
@@ -249,6 +253,7 @@ impl Init {
             survey: Survey::default(),
             last_seq: 0,
             watching: None,
+            hints: Hints::default(),
             lost: Lost::default(),
             decision: Decision::default(),
             kill: Kill::default(),

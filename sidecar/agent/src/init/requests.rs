@@ -9,6 +9,7 @@ use phos_protocol::shim::{Sequence, ToShim, WatchTime};
 use phos_protocol::types::ProcessId;
 
 use super::Init;
+use super::hints::HintsTold;
 use crate::attempt::Input;
 use crate::channels::shims::{ConnectionId, CudaProcess};
 use crate::image::{ImageDirectory, Pages};
@@ -71,6 +72,7 @@ impl Init {
                     self.wait_for_decision();
                 }
                 self.tell_unsupported(Tell::WhatIs);
+                self.tell_hints(HintsTold::Anew);
             }
             ToAgent::Start => {
                 if self.job.state == JobState::Running || self.restore.is_some() {
@@ -110,6 +112,8 @@ impl Init {
                 self.watch_for_moment(seq, time)
             }
             ToAgent::Watch { .. } => self.end_watch(),
+            ToAgent::AwaitStep { seq, time } => self.await_step(seq, time),
+            ToAgent::Newest(newest) => self.newest_is(newest),
             ToAgent::Dump { seq } => self.attempt(Input::Dump { seq }),
             ToAgent::Attach { seq } => self.attempt(Input::Attach { seq }),
             ToAgent::Abandon { seq } => self.attempt(Input::Abandon { seq: Some(seq) }),

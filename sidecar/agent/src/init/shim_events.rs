@@ -13,6 +13,7 @@ use phos_protocol::types::{Allocation, AllocationKey, Device, GpuUuid, MemberId,
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::Init;
+use super::hints::HintsTold;
 use super::requests::Tell;
 use crate::attempt::Input;
 use crate::attempt::counts::position;
@@ -152,6 +153,17 @@ impl Init {
                 self.on_position(id, pid, seq, standing, &counts);
             }
             FromShim::Moment { seq } => self.on_moment(pid, seq),
+            FromShim::Hints { steps } => self.on_hints(id, pid, steps),
+            FromShim::Request => {
+                if self.hints.may_ask(Instant::now()) {
+                    tracing::debug!(pid, "the program asks for a checkpoint");
+                    self.sidecar.send(&ToSidecar::Request, &[]);
+                }
+            }
+            FromShim::Step { seq, step } => {
+                // The sidecar knows which of its attempts it belongs to.
+                self.sidecar.send(&ToSidecar::Step { seq, step }, &[]);
+            }
             FromShim::Usage(usage) => {
                 let Usage {
                     taken_over, native, ..
@@ -210,6 +222,18 @@ impl Init {
         }
     }
 
+    /// The program of a process uses hints: the sidecar is told what is new about that, and the process which checkpoint is the newest.
+    fn on_hints(&mut self, id: ConnectionId, pid: ProcessId, steps: bool) {
+        self.note(pid, |process| {
+            process.hints = true;
+            process.steps |= steps;
+        });
+        self.tell_hints(HintsTold::OnlyNews);
+        if let Some(newest) = self.hints.newest {
+            self.tell_shim(id, &ToShim::Newest(newest));
+        }
+    }
+
     /// Ends a connection on which somebody says what no shim says.
     fn disconnect(&mut self, id: ConnectionId, pid: ProcessId, what: &str) {
         if self.shims.lines.may(Instant::now()) {
@@ -260,6 +284,8 @@ impl Init {
                 watches: false,
                 communicates: false,
                 busy: false,
+                hints: false,
+                steps: false,
                 end,
             },
         );
@@ -451,7 +477,7 @@ fn in_plain_words(refusal: Refusal) -> Refusal {
             call: lines::plain(&call),
             result,
         },
-        Refusal::Timeout | Refusal::Capturing | Refusal::Slow { .. } => refusal,
+        Refusal::Timeout | Refusal::Capturing | Refusal::Slow { .. } | Refusal::Section => refusal,
     }
 }
 

@@ -232,7 +232,10 @@ impl Session<'_> {
             self.engine.status.state("running");
         }
         match outcome {
-            Ok(stored) => self.engine.committed(stored),
+            Ok(stored) => {
+                self.engine.committed(stored);
+                self.tell_newest()?;
+            }
             Err(failed) => self.failed(failed)?,
         }
         if let Some(seq) = self.attempt.storing.take() {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use phos_gpu::GpuError;
 use phos_policies::schedule::{Event, FailureKind, Trigger};
 use phos_protocol::agent::AttemptError;
-use phos_protocol::shim::Refusal;
+use phos_protocol::shim::{Newest, Refusal};
 use phos_protocol::types::GpuUuid;
 use phos_storage::{CheckpointNumber, CommitError, JobError, UnixMillis};
 
@@ -307,6 +307,12 @@ impl Engine {
             measured,
         } = stored;
         self.tiers.newest = created;
+        self.newest = Some(Newest {
+            number: report.id,
+            unix_ms: created.0,
+            step: report.step,
+            in_store: tier == Tier::Remote,
+        });
         tracing::info!(
             id = %CheckpointId { tier, number: CheckpointNumber(report.id) },
             trigger = report.trigger,
@@ -432,6 +438,7 @@ pub(super) fn reason_of(error: &AttemptError) -> FailureReason {
         AttemptError::Shim { refusal, .. } => match refusal {
             Refusal::Timeout | Refusal::Slow { .. } => FailureReason::NotQuiet,
             Refusal::Capturing => FailureReason::Capturing,
+            Refusal::Section => FailureReason::Section,
             Refusal::Unsupported(_) | Refusal::Other(_) => FailureReason::Unsupported,
             Refusal::Driver { .. } => FailureReason::Gpu,
         },

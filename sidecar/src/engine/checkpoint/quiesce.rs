@@ -30,7 +30,8 @@ fn answer_of(error: &AttemptError) -> Option<Answer> {
     match error {
         AttemptError::Shim { refusal, .. } => match refusal {
             Refusal::Timeout => Some(Answer::Busy),
-            Refusal::Capturing => Some(Answer::Capturing),
+            // Both end without anything having been held.
+            Refusal::Capturing | Refusal::Section => Some(Answer::Capturing),
             Refusal::Slow { needs_ms } => {
                 Some(Answer::Deep(Duration::from_millis((*needs_ms).into())))
             }
@@ -59,9 +60,14 @@ impl Session<'_> {
             None => Haste::No,
         };
         let mut tries = Tries::new(config, self.engine.habit, haste, self.engine.now());
+        let mut at_step = self.step_ends(&tries, haste).await?;
         loop {
             let current = tries.current();
-            let moment = self.run_on(current, &tries).await?;
+            let has_step = std::mem::take(&mut at_step);
+            let moment = match has_step {
+                true => Moment::HavingWaited,
+                false => self.run_on(current, &tries).await?,
+            };
             let began = Instant::now();
             self.attempt.held_since = Some(began);
             let hold = tries.bound(moment);
@@ -80,7 +86,8 @@ impl Session<'_> {
                     None => return Err(Cause::Agent(e)),
                 },
                 outcome => {
-                    if outcome.is_ok() {
+                    // The end of a step is waited for in any case.
+                    if outcome.is_ok() && !has_step {
                         tries.succeeded(moment, &mut self.engine.habit);
                     }
                     return outcome;
@@ -111,6 +118,30 @@ impl Session<'_> {
                 Next::GiveUp => return Err(Cause::Unquiet(error.to_string())),
             }
         }
+    }
+
+    /// Where the program tells its steps, waits for the end of one, though not for long: whether it came.
+    async fn step_ends(&mut self, tries: &Tries, haste: Haste) -> Result<bool, Cause> {
+        if !self.has_steps || haste == Haste::Yes {
+            return Ok(false);
+        }
+        let interval = self.engine.interval.current();
+        let at_most = phos_policies::schedule::wait_for_step(interval);
+        let seq = self.attempt.seq;
+        let time = WatchTime {
+            for_ms: millis(at_most),
+            glance_ms: millis(tries.glance()),
+            answer_ms: millis(tries.answer()),
+        };
+        self.link.send(&ToAgent::AwaitStep { seq, time })?;
+        let moment = self
+            .until_moment(Some(seq), at_most + tries.glance() * 2)
+            .await;
+        if !matches!(moment, Ok(Moment::HavingWaited)) {
+            let time = WatchTime::OVER;
+            self.link.send(&ToAgent::Watch { seq, time })?;
+        }
+        Ok(moment? == Moment::HavingWaited)
     }
 
     /// Lets the job run before a try; ends early when somebody wants an end.
@@ -193,6 +224,7 @@ impl Session<'_> {
         })?;
         let mut table = Table::default();
         let mut bad = None;
+        let mut last_step = None;
         let outcome = self
             .answer(timeout + MARGIN, |message, fds| match message {
                 ToSidecar::Quiesced { seq: s, outcome } if s == seq => Ok(Some(outcome)),
@@ -205,9 +237,15 @@ impl Session<'_> {
                         entries: Vec::new(),
                     })
                 }
+                ToSidecar::Step { seq: s, step } if s == seq => {
+                    // Ranks may differ by one; what the slowest has done is done.
+                    last_step = Some(last_step.map_or(step, |least: u64| least.min(step)));
+                    Err(ToSidecar::Step { seq: s, step })
+                }
                 other => Err(other),
             })
             .await?;
+        self.attempt.step = last_step;
         match (outcome, bad) {
             (Some(Err(e)), _) => Err(Cause::Agent(e)),
             (_, Some(e)) => Err(Cause::Table(e)),

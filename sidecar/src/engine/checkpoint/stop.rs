@@ -177,6 +177,7 @@ impl Session<'_> {
                 cpu_image,
             },
             seq,
+            step: self.attempt.step,
             tier,
             newest: self.engine.tiers.newest,
         })

@@ -56,6 +56,8 @@ pub(super) struct Work {
     pub(super) tried: Duration,
     pub(super) measured: Measured,
     pub(super) seq: u64,
+    /// The last step before it, if the program tells steps.
+    pub(super) step: Option<u64>,
     pub(super) tier: Tier,
     pub(super) durability: Durability,
     /// It becomes visible after that.
@@ -105,6 +107,7 @@ impl Work {
             tried: _,
             measured,
             seq,
+            step,
             tier,
             durability,
             newest,
@@ -123,7 +126,7 @@ impl Work {
             cpu_features: cpu::features().into_iter().collect(),
             memory: &memory,
             cpu_image,
-            timings: timings(stop, &parts, changed, &control),
+            timings: timings(stop, &parts, changed, step, &control),
         })
         .map_err(Cause::Manifest)?;
         drop(memory);
@@ -149,6 +152,7 @@ impl Work {
                 trigger: trigger.as_str().into(),
                 taken_ms: commit.manifest.created.0,
                 held_at_ms: held_at.0,
+                step,
                 stop_ms: ms(stop),
                 parts_ms: parts,
                 rates,
@@ -223,17 +227,28 @@ async fn gather(
     }
 }
 
-fn timings(stop: Duration, parts: &PartsMs, changed: u64, control: &Control) -> Timings {
+fn timings(
+    stop: Duration,
+    parts: &PartsMs,
+    changed: u64,
+    step: Option<u64>,
+    control: &Control,
+) -> Timings {
+    let step = step.map(|step| (image::STEP.to_owned(), step));
     Timings {
         stop_us: stop.as_micros() as u64,
         phases_us: parts
             .iter()
             .map(|(name, ms)| (name.clone(), (ms * 1e3) as u64))
             .collect(),
-        figures: BTreeMap::from([
-            ("changed_bytes".into(), changed),
-            ("copied_bytes".into(), control.copied()),
-        ]),
+        figures: BTreeMap::from_iter(
+            [
+                ("changed_bytes".into(), changed),
+                ("copied_bytes".into(), control.copied()),
+            ]
+            .into_iter()
+            .chain(step),
+        ),
     }
 }
 

@@ -134,7 +134,10 @@ impl Session<'_> {
                 Wake::Demand => self.engine.schedule.on(Event::Requested, self.engine.now()),
                 Wake::Notice(notice) => self.noticed(notice),
                 Wake::Checkpoint(outcome) => self.checkpoint_ended(outcome)?,
-                Wake::Copied(outcome) => self.engine.copy_ended(outcome)?,
+                Wake::Copied(outcome) => {
+                    self.engine.copy_ended(outcome)?;
+                    self.tell_newest()?;
+                }
                 Wake::Stop => return Ok(SessionEnd::Over),
                 Wake::Lost(e) => return Err(EngineError::Job(e).into()),
             }

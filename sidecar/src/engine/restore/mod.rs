@@ -46,6 +46,7 @@ use std::time::{Duration, Instant};
 use phos_gpu::DeviceMemory;
 use phos_policies::restart::Decision;
 use phos_protocol::agent::RestoreTimes;
+use phos_protocol::shim::Newest;
 use phos_protocol::types::{AllocationKey, GpuUuid};
 use phos_storage::{JobError, Manifest, PackCache, Reader, UnixMillis};
 
@@ -56,7 +57,7 @@ use self::fill::{FillTimes, Target, fill};
 use self::hand_over::aliases;
 use self::select::{Found, Order, has_moved, newest, note_damage};
 use super::Tier;
-use super::image::Image;
+use super::image::{self, Image};
 use super::memory::registry::Held;
 use super::progress::Progress;
 use super::session::{Session, Stop};
@@ -299,6 +300,13 @@ impl Session<'_> {
             {
                 Ok(restored) => {
                     let taken = found.manifest.created;
+                    self.engine.newest = Some(Newest {
+                        number: id.number.0,
+                        unix_ms: taken.0,
+                        step: image::step(&found.manifest),
+                        in_store: id.tier == Tier::Remote,
+                    });
+                    self.tell_newest()?;
                     self.resumed((id, taken), restored, began.elapsed(), occasion);
                     return Ok(Ok(()));
                 }

@@ -3,7 +3,9 @@
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
+use phos_policies::schedule::Event as Scheduled;
 use phos_protocol::agent::{ToAgent, ToSidecar};
+use phos_protocol::shim::Newest;
 
 use super::link::{LinkError, Packet};
 use super::{Ended, Session, Stop, WaitError};
@@ -62,14 +64,41 @@ impl Session<'_> {
                 });
             }
             ToSidecar::Freed { keys } => self.registry.remove(&keys),
+            ToSidecar::Hints { steps } => {
+                tracing::info!(steps, "the program uses hints");
+                self.has_hints = true;
+                self.has_steps |= steps;
+                self.tell_newest()?;
+            }
+            ToSidecar::Request => {
+                let now = self.engine.now();
+                self.engine.schedule.on(Scheduled::Requested, now);
+            }
             // The rest of an attempt that was given up.
             ToSidecar::Resumed { .. }
             | ToSidecar::Table { .. }
             | ToSidecar::ControlSaved { .. } => {}
-            ToSidecar::Quiesced { .. } | ToSidecar::Dumped { .. } | ToSidecar::Moment { .. } => {}
+            ToSidecar::Quiesced { .. }
+            | ToSidecar::Dumped { .. }
+            | ToSidecar::Moment { .. }
+            | ToSidecar::Step { .. } => {}
             other => return Ok(Some(other)),
         }
         Ok(None)
+    }
+
+    /// Tells the job's program which checkpoint is the newest, if it uses hints; number 0: there is none yet.
+    pub(in crate::engine) fn tell_newest(&self) -> Result<(), LinkError> {
+        if !self.has_hints {
+            return Ok(());
+        }
+        let newest = self.engine.newest.unwrap_or(Newest {
+            number: 0,
+            unix_ms: 0,
+            step: None,
+            in_store: false,
+        });
+        self.link.send(&ToAgent::Newest(newest))
     }
 
     /// Waits for the message that `accept` takes; everything else is dealt with meanwhile. Ends early

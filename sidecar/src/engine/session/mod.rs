@@ -103,6 +103,8 @@ pub(in crate::engine) struct Attempt {
     pub(in crate::engine) held_since: Option<Instant>,
     /// How long the attempt held the job before that.
     pub(in crate::engine) held_for: Duration,
+    /// The last step before it, if the program tells steps.
+    pub(in crate::engine) step: Option<u64>,
 }
 
 /// One connection to the agent and what is known over it: see the module's documentation.
@@ -123,6 +125,10 @@ pub(in crate::engine) struct Session<'e> {
     pub(in crate::engine) termination: Option<Termination>,
     /// Whether the job runs, as far as the agent said.
     pub(in crate::engine) running: bool,
+    /// Whether the job's program uses hints, and is told of checkpoints.
+    pub(in crate::engine) has_hints: bool,
+    /// Whether it tells its steps.
+    pub(in crate::engine) has_steps: bool,
 }
 
 impl<'e> Session<'e> {
@@ -142,6 +148,8 @@ impl<'e> Session<'e> {
             ended: None,
             termination: None,
             running: false,
+            has_hints: false,
+            has_steps: false,
         };
         session.link.send(&ToAgent::Hello {
             version: env!("CARGO_PKG_VERSION").into(),

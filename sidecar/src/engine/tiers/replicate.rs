@@ -248,6 +248,13 @@ impl Engine {
             status.remote = Some(report.clone());
             status.remote_failure = None;
         }
+        if let Some(newest) = &mut self.newest
+            && !newest.in_store
+            && newest.number == copied.local.0
+        {
+            newest.number = copied.number.0;
+            newest.in_store = true;
+        }
         self.happened(Event::CheckpointCopied(report));
         self.remember();
         let collector = &mut self.tiers.remote_collector;

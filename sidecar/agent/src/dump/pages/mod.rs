@@ -31,7 +31,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use self::copy::Source;
 use self::kernel::Target;
@@ -79,6 +79,8 @@ pub struct Taken {
     pub bytes: u64,
     /// Pieces that they were copied in.
     pub pieces: usize,
+    /// How long it took to find out what there is to copy, and to take the space for it.
+    pub found_in: Duration,
 }
 
 /// Copies what CRIU left out of the image in this directory. These processes stand still, and CRIU has left them.
@@ -101,6 +103,7 @@ pub fn take(images: &Path, processes: &[u32], bounds: Bounds<'_>) -> io::Result<
     tracing::debug!(
         bytes = taken.bytes,
         pieces = taken.pieces,
+        found_ms = taken.found_in.as_millis() as u64,
         ms = began.elapsed().as_millis() as u64,
         "memory copied"
     );
@@ -112,6 +115,7 @@ fn at(path: &Path) -> impl Fn(io::Error) -> io::Error + '_ {
 }
 
 fn all(images: &Path, processes: &[u32], bounds: Bounds<'_>) -> io::Result<Taken> {
+    let began = Instant::now();
     let found = memory::areas(images)?;
     let mut work = Work::default();
     for (pid, areas) in &found {
@@ -143,6 +147,7 @@ fn all(images: &Path, processes: &[u32], bounds: Bounds<'_>) -> io::Result<Taken
         maps,
     } = work;
     let bytes = pieces.iter().map(|piece| piece.length).sum();
+    let found_in = began.elapsed();
     copy::copy(&sources, &targets, &pieces, &|| bounds.check())?;
     for (path, map) in maps {
         map.write(&path).map_err(at(&path))?;
@@ -150,6 +155,7 @@ fn all(images: &Path, processes: &[u32], bounds: Bounds<'_>) -> io::Result<Taken
     Ok(Taken {
         bytes,
         pieces: pieces.len(),
+        found_in,
     })
 }
 

@@ -1,0 +1,303 @@
+//! What a program may tell phos-ft of itself, if it likes: the functions of `shim/include/phos_ft.h`.
+//!
+//! | function | effect |
+//! |---|---|
+//! | [`phos_ft_step`] | a step of training has ended: the place for a checkpoint |
+//! | [`phos_ft_no_checkpoint`] | no checkpoint from here to the end of the section |
+//! | [`phos_ft_checkpoint`] | a checkpoint as soon as can be |
+//! | [`phos_ft_last`] | the newest checkpoint |
+//!
+//! # Rules
+//!
+//! * Nothing depends on hints: a program that says wrong ones, or stops saying any, is checkpointed as one that says none.
+//! * Where nobody waits for a step, telling one costs a few stores. Where somebody does, the thread stays in [`phos_ft_step`] until the control thread has
+//!   had a look ([`LINGER`] at most if it has none), outside the gate; then it waits at the gate.
+//! * The end of a step is told in the order in which steps end; only the last number is kept.
+//!
+//! | state | a thread that ends a step | the control thread |
+//! |---|---|---|
+//! | [`IDLE`] | passes | |
+//! | [`WANTED`] | makes it [`REACHED`], stays | looks every few ms |
+//! | [`REACHED`] | passes | waits for the GPU, closes the gate, then makes it [`IDLE`] |
+
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use phos_protocol::shim::{Newest, ToAgent};
+use rustix::thread::futex;
+use rustix::time::Timespec;
+
+use crate::sync::{lock, wait};
+use crate::{gate, link, mode};
+
+/// How long a thread stays whose step nobody takes up. The control thread ends its stay, whatever it finds; this is for one that cannot.
+const LINGER: Duration = Duration::from_secs(2);
+/// How long the first question for the newest checkpoint waits for the agent.
+const ANSWER: Duration = Duration::from_secs(1);
+
+const IDLE: u32 = 0;
+const WANTED: u32 = 1;
+const REACHED: u32 = 2;
+
+static STATE: AtomicU32 = AtomicU32::new(IDLE);
+
+/// Whether the program has used any of the functions.
+static USED: AtomicBool = AtomicBool::new(false);
+/// Whether it tells steps.
+static STEPS: AtomicBool = AtomicBool::new(false);
+/// The number of the last step.
+static STEP: AtomicU64 = AtomicU64::new(0);
+/// Sections that were begun and not ended.
+static SECTIONS: AtomicI64 = AtomicI64::new(0);
+/// A checkpoint was asked for when no agent was connected.
+static ASKED: AtomicBool = AtomicBool::new(false);
+
+static NEWEST: Mutex<Told> = Mutex::new(Told {
+    heard: false,
+    newest: None,
+});
+static CHANGED: Condvar = Condvar::new();
+
+/// What the agent has said of the newest checkpoint.
+struct Told {
+    /// It has answered, if only that there is none.
+    heard: bool,
+    newest: Option<Newest>,
+}
+
+/// What the functions answer in a process that phos-ft does not look after.
+const ABSENT: c_int = -1;
+
+/// The newest checkpoint as the program gets it: `struct phos_ft_checkpoint` of `phos_ft.h`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Checkpoint {
+    /// The size of the structure that the program knows, in bytes. Only so much is written.
+    size: usize,
+    number: u64,
+    unix_ms: u64,
+    /// -1: no step was told before it.
+    step: i64,
+    in_store: c_int,
+}
+
+/// Notes that the program uses hints, and tells the agent the first time.
+fn note_use(steps: bool) {
+    let new = !USED.swap(true, Ordering::AcqRel);
+    let new = (steps && !STEPS.swap(true, Ordering::AcqRel)) || new;
+    if new {
+        link::tell_hints(&said());
+    }
+}
+
+fn said() -> ToAgent {
+    ToAgent::Hints {
+        steps: STEPS.load(Ordering::Acquire),
+    }
+}
+
+/// What an agent is told that has just connected.
+pub fn greeting() -> impl Iterator<Item = ToAgent> {
+    let used = USED.load(Ordering::Acquire).then(said);
+    let asked = ASKED.swap(false, Ordering::AcqRel);
+    used.into_iter().chain(asked.then_some(ToAgent::Request))
+}
+
+/// The last step that the program told, if it tells steps.
+pub fn step() -> Option<u64> {
+    STEPS
+        .load(Ordering::Acquire)
+        .then(|| STEP.load(Ordering::Acquire))
+}
+
+/// Whether the program is in a section without checkpoints. With the gate closed the answer stays true.
+pub fn in_section() -> bool {
+    SECTIONS.load(Ordering::Acquire) > 0
+}
+
+/// The agent has said what the newest checkpoint is (control thread).
+pub fn newest(newest: Newest) {
+    let mut told = lock(&NEWEST);
+    told.heard = true;
+    if newest.number != 0 {
+        told.newest = Some(newest);
+    }
+    drop(told);
+    CHANGED.notify_all();
+}
+
+/// The next step that ends is one to be told of.
+pub fn want() {
+    STATE.store(WANTED, Ordering::SeqCst);
+}
+
+/// Whether one has ended since [`want`].
+pub fn is_reached() -> bool {
+    STATE.load(Ordering::SeqCst) == REACHED
+}
+
+/// Nobody waits for a step any more: a thread that stays continues, to the gate or past it.
+pub fn forget() {
+    if STATE.swap(IDLE, Ordering::SeqCst) == REACHED {
+        // It can fail only for a bad address.
+        let _ = futex::wake(&STATE, futex::Flags::PRIVATE, u32::MAX >> 1);
+    }
+}
+
+/// Resets the state in a forked child, which is asked nothing.
+pub fn reset_in_child() {
+    STATE.store(IDLE, Ordering::SeqCst);
+    USED.store(false, Ordering::SeqCst);
+    STEPS.store(false, Ordering::SeqCst);
+    SECTIONS.store(0, Ordering::SeqCst);
+}
+
+fn linger() {
+    // Inside a call of the driver's (a host function, say): the GPU's work does not end before this returns.
+    if gate::is_inside() {
+        return;
+    }
+    if STATE
+        .compare_exchange(WANTED, REACHED, Ordering::SeqCst, Ordering::SeqCst)
+        .is_err()
+    {
+        return;
+    }
+    let begun = Instant::now();
+    while STATE.load(Ordering::SeqCst) == REACHED {
+        let Some(left) = LINGER.checked_sub(begun.elapsed()) else {
+            return;
+        };
+        let left = Timespec {
+            tv_sec: left.as_secs() as i64,
+            tv_nsec: left.subsec_nanos().into(),
+        };
+        // Interrupted, spurious or late: the loop looks again.
+        let _ = futex::wait(&STATE, futex::Flags::PRIVATE, REACHED, Some(&left));
+    }
+}
+
+/// See `phos_ft.h`.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub extern "C" fn phos_ft_step(step: u64) -> c_int {
+    if !mode::active() {
+        return ABSENT;
+    }
+    STEP.store(step, Ordering::Release);
+    note_use(true);
+    if STATE.load(Ordering::Relaxed) == WANTED {
+        linger();
+        // A checkpoint is to find the program here, and not on its way to its next call.
+        drop(gate::enter());
+    }
+    0
+}
+
+/// See `phos_ft.h`.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub extern "C" fn phos_ft_no_checkpoint(begins: c_int) -> c_int {
+    if begins == 0 {
+        // One that ends more than it began is told so, and changes nothing.
+        let ends = |n: i64| (n > 0).then(|| n - 1);
+        let ended = SECTIONS.fetch_update(Ordering::AcqRel, Ordering::Acquire, ends);
+        return match ended {
+            _ if !mode::active() => ABSENT,
+            Ok(_) => 0,
+            Err(_) => 1,
+        };
+    }
+    // Inside the gate: who has seen no section with the gate closed finds none until it opens.
+    let inside = mode::active().then(gate::enter);
+    SECTIONS.fetch_add(1, Ordering::AcqRel);
+    let active = inside.is_some();
+    drop(inside);
+    if !active {
+        return ABSENT;
+    }
+    note_use(false);
+    0
+}
+
+/// See `phos_ft.h`.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub extern "C" fn phos_ft_checkpoint() -> c_int {
+    if !mode::active() {
+        return ABSENT;
+    }
+    note_use(false);
+    if !link::tell_hints(&ToAgent::Request) {
+        ASKED.store(true, Ordering::Release);
+    }
+    0
+}
+
+/// See `phos_ft.h`.
+///
+/// # Safety
+/// `last` points to a `struct phos_ft_checkpoint` whose `size` is set.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn phos_ft_last(last: *mut Checkpoint) -> c_int {
+    if !mode::active() || last.is_null() {
+        return ABSENT;
+    }
+    note_use(false);
+    let until = Instant::now() + ANSWER;
+    let mut told = lock(&NEWEST);
+    while !told.heard && link::is_connected() {
+        let Some(left) = until.checked_duration_since(Instant::now()) else {
+            break;
+        };
+        told = wait(&CHANGED, told, left);
+    }
+    // The first question waits, and no other.
+    told.heard = true;
+    let Some(newest) = told.newest else {
+        return 0;
+    };
+    drop(told);
+    let found = Checkpoint {
+        size: 0,
+        number: newest.number,
+        unix_ms: newest.unix_ms,
+        step: newest
+            .step
+            .and_then(|step| i64::try_from(step).ok())
+            .unwrap_or(-1),
+        in_store: newest.in_store.into(),
+    };
+    // SAFETY: the caller's promise: `size` is set, and as many bytes are there, of which no more are written than this structure has.
+    unsafe {
+        let size = (*last).size;
+        let length = size.min(size_of::<Checkpoint>());
+        let from = (&raw const found).cast::<u8>();
+        std::ptr::copy_nonoverlapping(from, last.cast::<u8>(), length);
+        if length >= size_of::<usize>() {
+            (*last).size = size;
+        }
+    }
+    1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn in_a_process_that_is_not_looked_after_hints_do_nothing() {
+        assert_eq!(phos_ft_step(3), ABSENT);
+        assert_eq!(phos_ft_checkpoint(), ABSENT);
+        // SAFETY: no structure is what is tested.
+        assert_eq!(unsafe { phos_ft_last(std::ptr::null_mut()) }, ABSENT);
+        assert_eq!((step(), greeting().count()), (None, 0));
+    }
+
+    #[test]
+    fn sections_nest_and_count_before_cuda_is_used() {
+        for (begins, then) in [(0, false), (1, true), (1, true), (0, true), (0, false)] {
+            assert_eq!(phos_ft_no_checkpoint(begins), ABSENT);
+            assert_eq!(in_section(), then);
+        }
+    }
+}
