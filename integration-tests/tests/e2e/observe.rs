@@ -5,14 +5,18 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::trace::v1::Span;
 use phos_integration_tests::scenario::{
     LIMIT, checkpoint, disturbed, kill_job_and_wait, last_step, wait_step,
 };
 use phos_integration_tests::{JobSpec, World, bin_dir, kill_all, processes_with, wait_for};
 use rustix::process::{Pid, Signal, kill_process};
+use prost::Message as _;
 use serde_json::Value;
 
 /// A port that nobody has at present.
@@ -628,4 +632,112 @@ fn top_on_a_terminal() -> Result<()> {
         ensure!(text.contains("ended 0"), "{text:?}");
         Ok(())
     })
+}
+
+/// A collector of traces: what it was sent so far.
+struct Collector {
+    address: SocketAddr,
+    taken: Arc<Mutex<Vec<ExportTraceServiceRequest>>>,
+}
+
+impl Collector {
+    fn start() -> Result<Collector> {
+        let listener = TcpListener::bind(("127.0.0.1", 0))?;
+        let address = listener.local_addr()?;
+        let taken = Arc::new(Mutex::new(Vec::new()));
+        let into = Arc::clone(&taken);
+        // It ends with the test's process.
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let _ = Collector::take(stream, &into);
+            }
+        });
+        Ok(Collector { address, taken })
+    }
+
+    /// Takes what comes over one connection.
+    fn take(stream: TcpStream, into: &Mutex<Vec<ExportTraceServiceRequest>>) -> Result<()> {
+        let mut reader = BufReader::new(stream);
+        loop {
+            let (mut line, mut length) = (String::new(), 0);
+            if reader.read_line(&mut line)? == 0 {
+                return Ok(());
+            }
+            ensure!(line.starts_with("POST /v1/traces "), "{line}");
+            loop {
+                line.clear();
+                reader.read_line(&mut line)?;
+                let header = line.trim().to_lowercase();
+                if header.is_empty() {
+                    break;
+                }
+                if let Some(said) = header.strip_prefix("content-length:") {
+                    length = said.trim().parse()?;
+                }
+            }
+            let mut body = vec![0; length];
+            reader.read_exact(&mut body)?;
+            let request = ExportTraceServiceRequest::decode(body.as_slice())?;
+            into.lock().map_err(|_| anyhow::anyhow!("poisoned"))?.push(request);
+            let answer = "HTTP/1.1 200 OK\r\nContent-Type: application/x-protobuf\r\nContent-Length: 0\r\n\r\n";
+            reader.get_mut().write_all(answer.as_bytes())?;
+        }
+    }
+
+    fn spans(&self) -> Vec<Span> {
+        let taken = self.taken.lock().map(|taken| taken.clone());
+        let resources = taken.unwrap_or_default().into_iter();
+        let resources = resources.flat_map(|request| request.resource_spans);
+        let scopes = resources.flat_map(|resource| resource.scope_spans);
+        scopes.flat_map(|scope| scope.spans).collect()
+    }
+}
+
+/// Checkpoints and resumes are traces with their phases, for a collector that listens; one that does not costs nothing.
+#[test]
+fn checkpoints_and_resumes_are_traced() -> Result<()> {
+    let collector = Collector::start()?;
+    let world = World::simulated(1, 256)?;
+    let endpoint = format!("http://{}", collector.address);
+    let spec = spec().with_phos(&["--otlp-endpoint", &endpoint]);
+    disturbed(&world, &spec, |world, phos| {
+        checkpoint(world, phos)?;
+        kill_job_and_wait(world, phos)?;
+        checkpoint(world, phos).map(drop)
+    })?;
+    // The sidecar has ended, and sent what was left.
+    let spans = collector.spans();
+    let named = |name: &str| spans.iter().filter(|span| span.name == name).collect::<Vec<_>>();
+    let checkpoints = named("checkpoint");
+    ensure!(checkpoints.len() >= 2, "{spans:?}");
+    ensure!(named("resume").len() == 1, "{spans:?}");
+    for span in checkpoints {
+        ensure!(span.parent_span_id.is_empty(), "{span:?}");
+        let within = |parent: &Span| {
+            let of_it = |span: &&Span| {
+                span.trace_id == parent.trace_id && span.parent_span_id == parent.span_id
+            };
+            spans.iter().filter(of_it).collect::<Vec<_>>()
+        };
+        let stop = within(span).into_iter().find(|part| part.name == "stop");
+        let stop = stop.with_context(|| format!("no stop in {spans:?}"))?;
+        let phases = within(stop);
+        for name in ["quiesce", "name", "criu", "control_checkpoint", "attach"] {
+            ensure!(phases.iter().any(|phase| phase.name == name), "no {name} in {phases:?}");
+        }
+        for phase in phases {
+            ensure!(phase.start_time_unix_nano >= stop.start_time_unix_nano, "{phase:?}");
+            ensure!(phase.end_time_unix_nano >= phase.start_time_unix_nano, "{phase:?}");
+        }
+    }
+    Ok(())
+}
+
+/// Nobody takes the traces: the job and the end of phos-ft do not wait for that.
+#[test]
+fn a_collector_that_is_away() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let endpoint = format!("http://{}", free_port()?);
+    let spec = spec().with_phos(&["--otlp-endpoint", &endpoint]);
+    disturbed(&world, &spec, |world, phos| checkpoint(world, phos).map(drop))
 }

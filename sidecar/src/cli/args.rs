@@ -15,6 +15,7 @@ use phos_storage::{JobName, Key, StoreOptions};
 use super::exit;
 use crate::engine::{self, CheckpointId, Interval, Start};
 use crate::observe::listen::Endpoint;
+use crate::observe::traces;
 use crate::preemption::Cloud;
 use crate::size;
 
@@ -363,6 +364,10 @@ pub struct SidecarArgs {
     /// input. One call at a time, of up to 30 seconds; the job never waits for it, and the sidecar only at its end, for 5 seconds.
     #[arg(long, help_heading = OBSERVE, value_name = "PROGRAM", env = "PHOS_ON_EVENT")]
     pub on_event: Option<PathBuf>,
+    /// Send a trace of each checkpoint, with its phases, and of each resume to the collector of OpenTelemetry's at this address, by OTLP over HTTP: such as
+    /// http://127.0.0.1:4318. The variables OTEL_EXPORTER_OTLP_HEADERS, OTEL_RESOURCE_ATTRIBUTES and OTEL_SERVICE_NAME have their usual effect.
+    #[arg(long, help_heading = OBSERVE, value_name = "URL", env = "PHOS_OTLP_ENDPOINT", value_parser = traces::endpoint)]
+    pub otlp_endpoint: Option<String>,
     /// How often a crashed job is brought back within the window before phos-ft gives up.
     #[arg(long, help_heading = RESUME, default_value_t = 5, value_name = "N")]
     pub max_restarts: u32,

@@ -271,6 +271,7 @@ fn run_sidecar(common: &Common, sidecar: &SidecarArgs) -> u8 {
         observe: observe::Config {
             metrics: sidecar.metrics.clone(),
             on_event: sidecar.on_event.clone(),
+            otlp_endpoint: sidecar.otlp_endpoint.clone(),
         },
         s3: common.s3.options(),
         host_cache: sidecar.host_cache,

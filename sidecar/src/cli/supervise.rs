@@ -242,6 +242,9 @@ fn sidecar_command(common: &Common, sidecar: &SidecarArgs) -> Command {
     if let Some(program) = &sidecar.on_event {
         command.arg("--on-event").arg(program);
     }
+    if let Some(endpoint) = &sidecar.otlp_endpoint {
+        command.arg("--otlp-endpoint").arg(endpoint);
+    }
     if let Some(file) = &sidecar.preemption_file {
         command.arg("--preemption-file").arg(file);
     }

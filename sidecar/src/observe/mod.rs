@@ -5,6 +5,7 @@
 //! | [`figures`] | which figures there are |
 //! | [`metrics`] | how they follow from what happened |
 //! | [`hook`] | when a program of the user's is called |
+//! | [`traces`] | what a collector of traces hears |
 //! | [`listen`] | where it is served, and to whom |
 //! | [`routes`] | what is served under which path |
 //!
@@ -21,6 +22,7 @@ mod hook;
 pub mod listen;
 pub mod metrics;
 mod routes;
+pub mod traces;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -39,6 +41,8 @@ pub struct Config {
     pub metrics: Option<Endpoint>,
     /// A program that is called for each event.
     pub on_event: Option<PathBuf>,
+    /// The address at which a collector takes traces.
+    pub otlp_endpoint: Option<String>,
 }
 
 /// Serves until it is dropped.
@@ -46,11 +50,16 @@ pub struct Config {
 pub(crate) struct Observers {
     _served: JoinSet<()>,
     hook: Option<JoinHandle<()>>,
+    traces: Option<JoinHandle<()>>,
 }
 
 impl Observers {
     /// The journal is at its end: waits a moment for the program that is still to hear of what happened.
     pub(crate) async fn settle(mut self) {
+        if let Some(traces) = self.traces.take() {
+            // It says itself what it could not send.
+            let _ = tokio::time::timeout(2 * traces::LAST_SPANS, traces).await;
+        }
         let Some(hook) = &mut self.hook else { return };
         let told = tokio::time::timeout(hook::LAST_CALLS, &mut *hook).await;
         if told.is_err() {
@@ -64,8 +73,8 @@ impl Observers {
 
 impl Drop for Observers {
     fn drop(&mut self) {
-        if let Some(hook) = &self.hook {
-            hook.abort();
+        for task in [&self.hook, &self.traces].into_iter().flatten() {
+            task.abort();
         }
     }
 }
@@ -89,8 +98,12 @@ pub(crate) fn serve(
     let hook = config
         .on_event
         .map(|program| tokio::spawn(hook::follow(program, status.clone(), after)));
+    let traces = config
+        .otlp_endpoint
+        .map(|endpoint| tokio::spawn(traces::follow(endpoint, status.clone(), after)));
     Observers {
         _served: tasks,
         hook,
+        traces,
     }
 }
