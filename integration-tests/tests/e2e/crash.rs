@@ -3,11 +3,13 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::process::{ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use phos_integration_tests::scenario::{
-    LIMIT, checkpoint, disturbed, finish, kill_job_and_wait, last_step, wait_said, wait_step,
+    LIMIT, checkpoint, disturbed, finish, finished, kill_job_and_wait, last_step, wait_said,
+    wait_step,
 };
 use phos_integration_tests::{Event, JobSpec, PhosFt, World, kill_all, processes_with, wait_for};
 use rand::{RngExt, SeedableRng};
@@ -88,6 +90,39 @@ mod in_full {
     fn kill_9_at_random_times_seeds_20_to_29() -> Result<()> {
         kill_9_at_random_times(20..30)
     }
+}
+
+/// Two jobs on one machine keep their TCP connections, in one network: what one does when it was killed, and is resumed, leaves alone what
+/// holds back the other one's connections while that is dumped.
+#[test]
+fn checkpoints_beside_a_job_that_is_killed_again_and_again() -> Result<()> {
+    let (world, beside) = (World::simulated(1, 256)?, World::simulated(1, 256)?);
+    let spec = JobSpec {
+        steps: 100_000,
+        interval: "never".into(),
+        ..with_trainer(&["--tcp", "--step-ms", "5"])
+    }
+    .with_phos(&["--max-restarts", "1000"]);
+    let mut other = beside.start(&spec)?;
+    checkpoint(&beside, &other)?;
+    disturbed(&world, &spec, |world, phos| {
+        checkpoint(world, phos)?;
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let kills = scope.spawn(|| -> Result<()> {
+                while !done.load(Ordering::Acquire) {
+                    kill_job_and_wait(&beside, &other)?;
+                }
+                Ok(())
+            });
+            // None of them fails.
+            let taken = (0..15).try_for_each(|_| world.json(&["checkpoint"]).map(drop));
+            done.store(true, Ordering::Release);
+            kills.join().map_err(|_| anyhow::anyhow!("it panicked"))??;
+            taken
+        })
+    })?;
+    finished(&beside, &mut other, &spec)
 }
 
 /// The job's processes exist before CRIU, the driver and the shim are done with them.

@@ -15,8 +15,8 @@ use phos_integration_tests::scenario::{
     LIMIT, checkpoint, disturbed, kill_job_and_wait, last_step, wait_step,
 };
 use phos_integration_tests::{JobSpec, World, bin_dir, kill_all, processes_with, wait_for};
-use rustix::process::{Pid, Signal, kill_process};
 use prost::Message as _;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// A port that nobody has at present.
@@ -678,7 +678,9 @@ impl Collector {
             let mut body = vec![0; length];
             reader.read_exact(&mut body)?;
             let request = ExportTraceServiceRequest::decode(body.as_slice())?;
-            into.lock().map_err(|_| anyhow::anyhow!("poisoned"))?.push(request);
+            into.lock()
+                .map_err(|_| anyhow::anyhow!("poisoned"))?
+                .push(request);
             let answer = "HTTP/1.1 200 OK\r\nContent-Type: application/x-protobuf\r\nContent-Length: 0\r\n\r\n";
             reader.get_mut().write_all(answer.as_bytes())?;
         }
@@ -707,7 +709,12 @@ fn checkpoints_and_resumes_are_traced() -> Result<()> {
     })?;
     // The sidecar has ended, and sent what was left.
     let spans = collector.spans();
-    let named = |name: &str| spans.iter().filter(|span| span.name == name).collect::<Vec<_>>();
+    let named = |name: &str| {
+        spans
+            .iter()
+            .filter(|span| span.name == name)
+            .collect::<Vec<_>>()
+    };
     let checkpoints = named("checkpoint");
     ensure!(checkpoints.len() >= 2, "{spans:?}");
     ensure!(named("resume").len() == 1, "{spans:?}");
@@ -723,11 +730,20 @@ fn checkpoints_and_resumes_are_traced() -> Result<()> {
         let stop = stop.with_context(|| format!("no stop in {spans:?}"))?;
         let phases = within(stop);
         for name in ["quiesce", "name", "criu", "control_checkpoint", "attach"] {
-            ensure!(phases.iter().any(|phase| phase.name == name), "no {name} in {phases:?}");
+            ensure!(
+                phases.iter().any(|phase| phase.name == name),
+                "no {name} in {phases:?}"
+            );
         }
         for phase in phases {
-            ensure!(phase.start_time_unix_nano >= stop.start_time_unix_nano, "{phase:?}");
-            ensure!(phase.end_time_unix_nano >= phase.start_time_unix_nano, "{phase:?}");
+            ensure!(
+                phase.start_time_unix_nano >= stop.start_time_unix_nano,
+                "{phase:?}"
+            );
+            ensure!(
+                phase.end_time_unix_nano >= phase.start_time_unix_nano,
+                "{phase:?}"
+            );
         }
     }
     Ok(())
@@ -739,5 +755,7 @@ fn a_collector_that_is_away() -> Result<()> {
     let world = World::simulated(1, 256)?;
     let endpoint = format!("http://{}", free_port()?);
     let spec = spec().with_phos(&["--otlp-endpoint", &endpoint]);
-    disturbed(&world, &spec, |world, phos| checkpoint(world, phos).map(drop))
+    disturbed(&world, &spec, |world, phos| {
+        checkpoint(world, phos).map(drop)
+    })
 }

@@ -33,6 +33,10 @@
 //! CRIU restores what the job had by paths, as root. Where the job is another user's, these calls are made with that user's rights:
 //! [`user`].
 //!
+//! # Runs
+//!
+//! What CRIU leaves in the firewall when it is killed is named so that it can be told whose it is: [`run`].
+//!
 //! # Rules
 //!
 //! * But for that, every call goes to the kernel first, as it is. Only refusals are answered otherwise: that (`EPERM`) of a `prlimit64` that reads, that
@@ -48,6 +52,7 @@
 // The standard library is left out of what does not unwind: a release, and what the Makefile builds for tests (`CRIU_PRELOAD`).
 #![cfg_attr(all(not(test), panic = "abort"), no_std)]
 
+mod run;
 mod user;
 
 use core::ffi::{CStr, c_int, c_long};

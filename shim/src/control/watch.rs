@@ -176,7 +176,10 @@ impl Control {
     /// No more of it; the gate is as the phase wants it.
     pub(super) fn end_watch(&mut self) {
         let closed = self.has_waited();
-        let draining = self.watch.take().is_some_and(|w| matches!(w.state, State::Draining(_)));
+        let draining = self
+            .watch
+            .take()
+            .is_some_and(|w| matches!(w.state, State::Draining(_)));
         if draining && synchronizer::is_busy() {
             synchronizer::cancel();
         }

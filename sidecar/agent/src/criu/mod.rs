@@ -34,6 +34,7 @@ use crate::config::AgentConfig;
 use crate::image::{CRIU_DIR, Connections, ImageDirectory};
 use crate::job::namespace;
 use crate::job::spawn;
+use crate::network::netlock::Locks;
 use crate::user::JobUser;
 
 /// The oldest version that works on the kernels we support.
@@ -178,18 +179,21 @@ struct Preload<'a> {
     library: PathBuf,
     content: Content,
     user: Option<&'a JobUser>,
+    locks: Option<Locks>,
 }
 
 /// What is preloaded into a CRIU that dumps processes of these users. None: nothing has to be, or it is not installed, and CRIU
 /// fails and says so.
-fn preload(users: Users, content: Content) -> Option<Preload<'static>> {
+fn preload(users: Users, content: Content, locks: Option<Locks>) -> Option<Preload<'static>> {
     let asks_for_limits = users == Users::Others && !namespace::may_ask_for_limits();
-    let is_needed = asks_for_limits || namespace::is_filtered() || content == Content::Left;
+    let is_needed =
+        asks_for_limits || namespace::is_filtered() || content == Content::Left || locks.is_some();
     let library = is_needed.then(preload_library).flatten()?;
     Some(Preload {
         library,
         content,
         user: None,
+        locks,
     })
 }
 
@@ -202,6 +206,7 @@ fn preload_for(user: &JobUser) -> Result<Preload<'_>, CriuError> {
         library: preload_library().ok_or(CriuError::Library)?,
         content: Content::Copied,
         user: Some(user),
+        locks: None,
     })
 }
 
@@ -214,6 +219,9 @@ impl Preload<'_> {
         if self.content == Content::Left {
             command.env("PHOS_PAGES", "left");
         }
+        if let Some(locks) = self.locks {
+            command.env("PHOS_CRIU_RUN", locks.in_digits());
+        }
         if let Some(user) = self.user {
             command.env("PHOS_JOB_USER", user.in_numbers());
         }
@@ -224,7 +232,7 @@ impl Preload<'_> {
 pub fn self_check(program: &Path) -> Command {
     let mut command = command(program);
     command.arg("check");
-    if let Some(preload) = preload(Users::Own, Content::Copied) {
+    if let Some(preload) = preload(Users::Own, Content::Copied, None) {
         preload.load_into(&mut command);
     }
     command
@@ -347,6 +355,8 @@ pub struct DumpOptions {
     pub users: Users,
     /// Who copies the content of the tree's memory.
     pub content: Content,
+    /// What the table in the firewall is named by that holds connections back.
+    pub locks: Locks,
 }
 
 impl Criu {
@@ -369,7 +379,8 @@ impl Criu {
             what: "write CRIU's settings",
             cause,
         })?;
-        let preload = preload(options.users, options.content);
+        let locks = (options.connections == Connections::Kept).then_some(options.locks);
+        let preload = preload(options.users, options.content, locks);
         let worker = Worker::start(&self.program, &[], preload.as_ref(), None)?;
         let request = proto::Request {
             r#type: proto::RequestType::Dump.into(),
@@ -423,7 +434,7 @@ impl Criu {
         let images = open_criu_dir(image)?;
         let preload = match user {
             Some(user) => Some(preload_for(user)?),
-            None => preload(Users::Own, Content::Copied),
+            None => preload(Users::Own, Content::Copied, None),
         };
         let worker = Worker::start(&self.program, &inherited, preload.as_ref(), None)?;
         let request = proto::Request {

@@ -14,7 +14,6 @@ mod description;
 mod pages;
 mod plan;
 
-use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::channel;
@@ -35,7 +34,7 @@ use crate::criu::{self, Content, DumpOptions, Users};
 use crate::files::linked;
 use crate::image::{CRIU_DIR, Connections};
 use crate::job::signals;
-use crate::network::netlock;
+use crate::network::netlock::Locks;
 use crate::survey::devices;
 use crate::survey::room::{self, Need};
 use crate::survey::{self, Lasting, newcomer};
@@ -327,11 +326,7 @@ fn run_criu(
         } else {
             Content::Copied
         },
-    };
-    let locks = if is_kept {
-        netlock::tables()
-    } else {
-        BTreeSet::new()
+        locks: Locks::of(&plan.job_dir),
     };
     let turn = linked::Turn::to_dump(processes);
     linked::clean(processes, SystemTime::now());
@@ -345,7 +340,7 @@ fn run_criu(
     drop(turn);
     let mut lost = None;
     if is_kept && dumped.is_err() {
-        netlock::delete_stale(&locks);
+        options.locks.delete_stale();
         if tree::tcp_in_repair(processes) {
             lost = Some("CRIU was killed while it held the job's TCP connections".into());
         }

@@ -46,9 +46,9 @@ use phos_protocol::shim::Sequence;
 use phos_protocol::types::{GpuUuid, ProcessId};
 
 use self::attempt::Checkpoint;
+use self::hints::Hints;
 use self::life::{Decision, Kill};
 use self::ranks::Lost;
-use self::hints::Hints;
 use self::requests::{Notice, Watching};
 use self::restore::{Incoming, Restore};
 use self::run_directory::open_job_dir;

@@ -9,6 +9,8 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use crate::network::netlink::{ACK, DUMP, Netlink, REQUEST, message};
 
@@ -25,31 +27,73 @@ const INET: u8 = 1;
 /// The prefix of the names of CRIU's tables.
 const PREFIX: &str = "CRIU-";
 
+/// What the names of the tables of one job's dumps begin with.
+///
+/// A table is named after the identifier of CRIU's run, of which the agent gives the first half (`shim/criu-preload/src/run.rs`). So the agent that cleans up,
+/// which may be another than the one that began the dump, knows its own, and leaves those of dumps of other jobs that are under way alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Locks([u8; 8]);
+
+impl Locks {
+    /// Those of the job with this directory on this machine.
+    pub fn of(job_dir: &Path) -> Locks {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(job_dir.as_os_str().as_bytes());
+        // Containers may have different directories by the same name, and share a network.
+        if let Ok(found) = rustix::fs::stat(job_dir) {
+            hasher.update(&found.st_dev.to_le_bytes());
+            hasher.update(&found.st_ino.to_le_bytes());
+        }
+        let digest = hasher.finalize();
+        let mut bytes = [0; 8];
+        for (byte, from) in bytes.iter_mut().zip(digest.as_bytes()) {
+            *byte = *from;
+        }
+        Locks(bytes)
+    }
+
+    /// As the library that CRIU gets is told: sixteen digits.
+    pub fn in_digits(self) -> String {
+        format!("{:016x}", u64::from_be_bytes(self.0))
+    }
+
+    /// Whether a table by that name is of this job. As much of it stands in the name as four groups of an identifier have.
+    fn are_of(self, table: &str) -> bool {
+        let digits = self.in_digits();
+        let groups = [digits.get(..8), digits.get(8..12), digits.get(12..)];
+        let own = groups.map(Option::unwrap_or_default).join("-");
+        (table.strip_prefix(PREFIX)).is_some_and(|id| {
+            id.strip_prefix(&own)
+                .is_some_and(|rest| rest.starts_with('-'))
+        })
+    }
+
+    /// Deletes what dumps of this job have left: none is under way.
+    pub fn delete_stale(self) {
+        for table in tables().iter().filter(|table| self.are_of(table)) {
+            match delete(table) {
+                Ok(()) => tracing::warn!(
+                    table,
+                    "deleted what a CRIU that died left in the firewall: it held the job's TCP connections back"
+                ),
+                Err(e) => tracing::error!(
+                    table,
+                    cause = %e,
+                    "cannot delete what a CRIU that died left in the firewall: it holds TCP connections of the job back. Delete \
+                     it: nft delete table inet {table}"
+                ),
+            }
+        }
+    }
+}
+
 /// The names of CRIU's tables that the firewall has.
-pub fn tables() -> BTreeSet<String> {
+fn tables() -> BTreeSet<String> {
     list().unwrap_or_else(|e| {
         // A kernel without nftables has none.
         tracing::debug!(cause = %e, "cannot list firewall tables");
         BTreeSet::new()
     })
-}
-
-/// Deletes the tables that are not in `keep`.
-pub fn delete_stale(keep: &BTreeSet<String>) {
-    for table in tables().difference(keep) {
-        match delete(table) {
-            Ok(()) => tracing::warn!(
-                table,
-                "deleted what a CRIU that died left in the firewall: it held the job's TCP connections back"
-            ),
-            Err(e) => tracing::error!(
-                table,
-                cause = %e,
-                "cannot delete what a CRIU that died left in the firewall: it holds TCP connections of the job back. Delete \
-                 it: nft delete table inet {table}"
-            ),
-        }
-    }
 }
 
 /// `nfgenmsg`: family, version 0, resource.
@@ -116,24 +160,40 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_there_before_is_kept() {
+    fn a_job_knows_its_tables() {
+        let locks = Locks([0xda, 0x4a, 0xd8, 0x95, 0x26, 0xf6, 0x46, 0x03]);
+        assert_eq!(locks.in_digits(), "da4ad89526f64603");
+        assert!(locks.are_of("CRIU-da4ad895-26f6-4603-b8"));
+        for other in [
+            "CRIU-da4ad895-26f6-4604-b8",
+            "CRIU-da4ad895-26f6-46031",
+            "CRIU-1",
+            "da4ad895-26f6-4603-b8",
+        ] {
+            assert!(!locks.are_of(other), "{other}");
+        }
+        let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        assert_eq!(Locks::of(one.path()), Locks::of(one.path()));
+        assert_ne!(Locks::of(one.path()), Locks::of(other.path()));
+    }
+
+    #[test]
+    fn what_another_job_needs_is_kept() {
         // A network namespace of the thread's own, so that nobody's tables are met.
         std::thread::spawn(|| {
             // SAFETY: an integer; only this thread changes its namespace.
             let own = unsafe { libc::unshare(libc::CLONE_NEWNET) } == 0;
-            if !own || change(NEW_TABLE, "CRIU-1").is_err() {
+            let locks = Locks([7; 8]);
+            let (theirs, ours) = ("CRIU-08080808-0808-0808-08", "CRIU-07070707-0707-0707-1f");
+            if !own || change(NEW_TABLE, theirs).is_err() {
                 eprintln!("skipped: needs root and a kernel with nftables");
                 return;
             }
-            let before = tables();
-            assert_eq!(before, BTreeSet::from(["CRIU-1".to_owned()]));
-            change(NEW_TABLE, "CRIU-2").unwrap();
+            change(NEW_TABLE, ours).unwrap();
             change(NEW_TABLE, "mine").unwrap();
             assert_eq!(tables().len(), 2);
-            delete_stale(&before);
-            assert_eq!(tables(), before);
-            delete_stale(&BTreeSet::new());
-            assert!(tables().is_empty());
+            locks.delete_stale();
+            assert_eq!(tables(), BTreeSet::from([theirs.to_owned()]));
             // Not CRIU's: it is still there.
             delete("mine").unwrap();
             assert!(delete("mine").is_err());

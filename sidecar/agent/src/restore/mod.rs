@@ -31,7 +31,7 @@ use crate::job::spawn;
 use crate::job::stdio::JobEnds;
 use crate::network::addresses;
 use crate::network::lingering;
-use crate::network::netlock;
+use crate::network::netlock::Locks;
 use crate::tree;
 use crate::user::JobUser;
 
@@ -178,9 +178,8 @@ pub fn revive(plan: RevivePlan) -> Result<(ProcessId, RestoreTimes), ReviveError
     }
     lingering::destroy(&image.listening);
     if image.tcp_kept {
-        // Of a dump or a restore that was killed. Those of another job's dump under way in this network namespace may be
-        // among them: its connections are inside a tree that stands still.
-        netlock::delete_stale(&BTreeSet::new());
+        // Of a dump that was killed, and its agent with it.
+        Locks::of(&plan.job_dir).delete_stale();
     }
     times.files_ns = ns(began);
     failpoint::reach(Point::AgentMidRestore);
