@@ -66,6 +66,7 @@ lint-sources: # all of that but clippy
 	scripts/ptx.sh --check
 	.build/venv/bin/python shim/generate/generate.py --check
 	python3 integration-tests/gpu/performance.py --check
+	scripts/drawings.py --check
 	$(CARGO) fmt --all --check
 	# fuzz/ is a workspace of its own, which no other target builds.
 	$(CARGO) update --workspace --locked --quiet --manifest-path fuzz/Cargo.toml
@@ -74,6 +75,7 @@ lint-sources: # all of that but clippy
 	scripts/agent-check.sh
 	shellcheck -x scripts/*.sh scripts/cc docker/entrypoint integration-tests/slurm-site.sh integration-tests/installed.sh .ci/run
 	scripts/docker-check.sh
+	scripts/site.sh --check
 	scripts/security-check.sh
 	scripts/mutants.sh --check
 
@@ -103,7 +105,10 @@ site: ## the documentation as a site in .build/site
 screenshots: programs ## pictures of the page in docs/screenshots, taken of a job on the simulated GPU (as root)
 	scripts/browser.sh
 	mkdir -p docs/screenshots
-	PHOS_SCREENSHOTS=$(CURDIR)/docs/screenshots scripts/in-memory.sh $(CARGO) nextest run --locked -p phos-integration-tests --profile e2e -E 'test(/^page::/)'
+	PHOS_SCREENSHOTS=$(CURDIR)/docs/screenshots scripts/in-memory.sh $(CARGO) nextest run --locked -p phos-integration-tests --profile e2e -E 'test(/^page::/) | test(top_on_a_terminal)'
+	.build/venv/bin/pip install --quiet pyte==0.8.2
+	.build/venv/bin/python scripts/terminal-picture.py docs/screenshots/top.ansi docs/screenshots/top.svg
+	rm docs/screenshots/top.ansi
 
 docker: images ## end-to-end tests with docker compose, its demo among them (as root)
 	$(CARGO) nextest run --workspace --locked --profile docker

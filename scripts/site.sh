@@ -1,14 +1,20 @@
 #!/usr/bin/env bash
 # Makes a site of docs/ in .build/site: its pages as they are, README.md and SECURITY.md with them, and what phos-ft says of its commands.
 #   scripts/site.sh [PROFILE]     phos-ft of target/PROFILE (default: debug), built before
+#   scripts/site.sh --check       only whether each page is in the summary, and each link leads somewhere; needs nothing that is built
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 die() { printf 'site: error: %s\n' "$*" >&2; exit 1; }
+check=
+[[ ${1:-} != --check ]] || check=yes
 program=${CARGO_TARGET_DIR:-$root/target}/${1:-debug}/phos-ft
-[[ -x $program ]] || die "$program is not there: build it first (make site does)"
-command -v mdbook >/dev/null || die "no mdbook: scripts/setup.sh --site installs it"
+if [[ -z $check ]]; then
+    [[ -x $program ]] || die "$program is not there: build it first (make site does)"
+    command -v mdbook >/dev/null || die "no mdbook: scripts/setup.sh --site installs it"
+fi
 
+mkdir -p .build
 work=$(mktemp -d .build/site.XXXXXX)
 trap 'rm -rf "$work"' EXIT
 cp -r docs/. "$work/"
@@ -26,14 +32,15 @@ export COLUMNS=110
 # shellcheck disable=SC2016
 help_of() { printf '\n## phos-ft %s\n\n```text\n%s\n```\n' "$1" "$("$program" "$@" --help)"; }
 # shellcheck disable=SC2016
-{
+commands() {
     printf '# Commands, flags and exit codes\n\nWhat `phos-ft --help` and `phos-ft COMMAND --help` say.\n\n## phos-ft\n\n```text\n%s\n```\n' "$("$program" --help)"
     # Each command stands in two columns, the first of which is its name.
     for command in $("$program" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z-]*\) .*/\1/p'); do
         [[ $command == help ]] || help_of "$command"
     done
-} >"$work/commands.md"
-[[ $(grep -c '^## ' "$work/commands.md") -gt 10 ]] || die "what phos-ft says of its commands is not understood"
+}
+if [[ -n $check ]]; then : >"$work/commands.md"; else commands >"$work/commands.md"; fi
+[[ -n $check || $(grep -c '^## ' "$work/commands.md") -gt 10 ]] || die "what phos-ft says of its commands is not understood"
 
 # A page that is linked to and is not there is a mistake.
 missing=$(cd "$work" && grep -roP '\]\(\K(?!https?:|#)[^)#]+' --include='*.md' . | while IFS=: read -r page link; do
@@ -43,6 +50,13 @@ done)
 missing=$(grep -vP 'leads to (\.\./)*(docker|integration-tests|scripts|sidecar|shim|storage|policies|fuzz)/' <<<"$missing" || true)
 [[ -z $missing ]] || die "pages that are not there:
 $missing"
+
+# So is a page that nobody finds.
+lost=$(cd "$work" && for page in *.md; do
+    [[ $page == SUMMARY.md ]] || grep -qF "($page)" SUMMARY.md || echo "$page"
+done)
+[[ -z $lost ]] || die "pages that are not in docs/SUMMARY.md: $lost"
+[[ -z $check ]] || exit 0
 
 mdbook build --dest-dir "$root/.build/site" "$work" >&2
 printf 'site: %s, %s pages\n' .build/site "$(find .build/site -name '*.html' | wc -l)" >&2

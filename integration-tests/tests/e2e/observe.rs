@@ -593,7 +593,11 @@ fn rules_for_alerts() -> Result<()> {
 fn top_on_a_terminal() -> Result<()> {
     let world = World::simulated(1, 256)?;
     disturbed(&world, &spec(), |world, phos| {
-        checkpoint(world, phos)?;
+        let picture = std::env::var_os("PHOS_SCREENSHOTS");
+        let checkpoints = if picture.is_some() { 14 } else { 1 };
+        for _ in 0..checkpoints {
+            checkpoint(world, phos)?;
+        }
         let elsewhere = world.run(&["top"])?;
         let said = String::from_utf8_lossy(&elsewhere.stderr).into_owned();
         ensure!(elsewhere.status.code() == Some(64), "{elsewhere:?}");
@@ -616,13 +620,19 @@ fn top_on_a_terminal() -> Result<()> {
         let mut keys = child.stdin.take().context("no input")?;
         let (mut text, mut part) = (String::new(), [0; 4096]);
         // Words, as spaces are not drawn where there was nothing.
-        while !["protected:", "stops:", "on-demand"]
-            .iter()
-            .all(|word| text.contains(word))
+        // In the table, and among the events.
+        while text.matches("on-demand").count() < 2 * checkpoints
+            || !["protected:", "stops:"]
+                .iter()
+                .all(|word| text.contains(word))
         {
             let read = out.read(&mut part)?;
             ensure!(read > 0, "it ended: {text}");
             text.push_str(&String::from_utf8_lossy(&part[..read]));
+        }
+        // What stands on the terminal now, for `make screenshots`.
+        if let Some(folder) = picture {
+            std::fs::write(PathBuf::from(folder).join("top.ansi"), &text)?;
         }
         keys.write_all(b"q")?;
         out.read_to_string(&mut text)?;
@@ -757,5 +767,54 @@ fn a_collector_that_is_away() -> Result<()> {
     let spec = spec().with_phos(&["--otlp-endpoint", &endpoint]);
     disturbed(&world, &spec, |world, phos| {
         checkpoint(world, phos).map(drop)
+    })
+}
+
+/// What commands print as JSON is what `docs/schemas` says, and all of it.
+#[test]
+fn json_is_as_its_schemas_say() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let spec = spec().with_trainer(&["--hints"]);
+    disturbed(&world, &spec, |world, phos| {
+        let into = world.path("printed");
+        std::fs::create_dir(&into)?;
+        let keep = |name: &str, args: &[&str]| -> Result<Value> {
+            let out = world.run(&[args, &["--json"]].concat())?;
+            ensure!(out.status.success(), "{args:?}: {out:?}");
+            std::fs::write(into.join(format!("{name}.json")), &out.stdout)?;
+            Ok(serde_json::from_slice(&out.stdout)?)
+        };
+        wait_step(world, phos, 5)?;
+        let first = keep("checkpoint", &["checkpoint"])?["id"].to_string();
+        let second = keep("checkpoint.2", &["checkpoint"])?["id"].to_string();
+        kill_job_and_wait(world, phos)?;
+        for name in ["status", "list", "verify", "doctor", "config"] {
+            // Not all of a test's machine is fit for jobs: `doctor` then ends with 1, and says why.
+            let out = world.run(&[name, "--json"])?;
+            std::fs::write(into.join(format!("{name}.json")), &out.stdout)?;
+        }
+        keep("show", &["show", &second])?;
+        keep("diff", &["diff", &first, &second])?;
+        keep("prune", &["prune", "--keep-last", "1", "--dry-run"])?;
+        let exported = world.path("exported").display().to_string();
+        keep("export", &["export", &second, &exported])?;
+        let mut init = std::process::Command::new(bin_dir().join("phos-ft"));
+        let store = format!("file://{}", world.path("new").display());
+        let out = init
+            .args(["init", "--dry-run", "--json", &store])
+            .output()?;
+        std::fs::write(into.join("init.json"), out.stdout)?;
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let checked = std::process::Command::new(root.join(".build/venv/bin/python"))
+            .arg(root.join("scripts/schemas.py"))
+            .arg(&into)
+            .output()
+            .context("the tests' Python, which scripts/setup.sh makes")?;
+        ensure!(
+            checked.status.success(),
+            "{}",
+            String::from_utf8_lossy(&checked.stderr)
+        );
+        Ok(())
     })
 }

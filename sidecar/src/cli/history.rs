@@ -1,5 +1,6 @@
 //! `phos-ft list`, `show` and the first half of `restore`: they show what the store has, and only read.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use phos_storage::{
@@ -10,9 +11,16 @@ use serde_json::json;
 
 use super::args::{Common, Output};
 use super::look::{Found, local_tier, open, open_checkpoint, open_if_there, print_json, time};
+use super::picture::Characters;
 use super::{exit, fail, runtime};
 use crate::engine::{self, CheckpointId, Tier};
+use crate::report::timeline;
 use crate::size::human;
+
+/// Characters of the bar beside the size of a checkpoint.
+const BAR: usize = 8;
+/// Characters of the time of a stop.
+const STRETCH: usize = 40;
 
 /// A checkpoint in a listing.
 #[derive(Serialize)]
@@ -114,11 +122,13 @@ pub(super) fn list(common: &Common, output: Output) -> u8 {
             return exit::OK;
         }
         println!(
-            "{:>6}  {:20}  {:>10}  {:>10}  {:>8}  {:6}  why",
-            "ID", "taken", "image", "stored", "stop", "where"
+            "{:>6}  {:20}  {:>10}  {:>10}  {:8}  {:>8}  {:6}  why",
+            "ID", "taken", "image", "stored", "", "stop", "where"
         );
+        let stored = listing.checkpoints.iter().map(|c| c.summary.stored_bytes);
+        let most = stored.max().unwrap_or_default();
         for c in &listing.checkpoints {
-            print_row(c);
+            print_row(c, most);
         }
         for d in &listing.damaged {
             println!("{:>6}  DAMAGED: {}", d.id, d.damage.reason);
@@ -127,13 +137,15 @@ pub(super) fn list(common: &Common, output: Output) -> u8 {
     })
 }
 
-fn print_row(Row { id, summary: c }: &Row) {
+/// `most`: the bytes of the one that grew the store most, which has the longest bar.
+fn print_row(Row { id, summary: c }: &Row, most: u64) {
     println!(
-        "{:>6}  {:20}  {:>10}  {:>10}  {:>5} ms  {:6}  {}{}",
+        "{:>6}  {:20}  {:>10}  {:>10}  {}  {:>5} ms  {:6}  {}{}",
         id,
         time(c.created.0),
         human(c.image_bytes),
         human(c.stored_bytes),
+        Characters::of_output().bar(c.stored_bytes, most, BAR),
         c.stop_us / 1000,
         place(c.durability),
         c.trigger,
@@ -294,11 +306,30 @@ fn print_manifest(job: &Job, m: &Manifest) {
         );
     }
     println!("stop         {} ms", m.body.timings.stop_us / 1000);
-    for (name, us) in &m.body.timings.phases_us {
-        println!("  {name:18} {:.1} ms", *us as f64 / 1e3);
-    }
+    print_phases(m);
     for (name, figure) in &m.body.timings.figures {
         println!("  {name:18} {figure}");
+    }
+}
+
+/// What the stop consisted of, over its time; then what came after it.
+fn print_phases(m: &Manifest) {
+    let took = &m.body.timings.phases_us;
+    let took: BTreeMap<String, f64> = (took.iter())
+        .map(|(name, us)| (name.clone(), *us as f64 / 1e3))
+        .collect();
+    let stop = m.body.timings.stop_us as f64 / 1e3;
+    let phases = timeline::of_stop(&took, stop);
+    let characters = Characters::of_output();
+    for phase in &phases {
+        let (begins, ends) = (phase.begins, phase.ends);
+        let stretch = characters.stretch(begins, ends, stop, STRETCH);
+        println!("  {:18} {:>8.1} ms  |{stretch}|", phase.name, ends - begins);
+    }
+    for (name, ms) in &took {
+        if !phases.iter().any(|phase| phase.name == name) {
+            println!("  {name:18} {ms:>8.1} ms");
+        }
     }
 }
 

@@ -18,6 +18,7 @@ mod history;
 mod init;
 mod keygen;
 mod look;
+mod picture;
 mod prune;
 mod shell;
 

@@ -14,8 +14,8 @@
 //!
 //! * Spans are made of events, when the work that they tell of is over. Nothing waits for the collector: spans that it does not take in time are
 //!   dropped, by the exporter, which says so in the log.
-//! * What is reported of a phase is how long it took. It begins where the one before it ended, as in the picture, which is how they follow each other
-//!   but for a few ms. Phases of a resume overlap in part: those that do are attributes of its span.
+//! * What is reported of a phase is how long it took: [`timeline`] says when it began. Phases of a resume overlap in part: those that do are attributes of
+//!   its span.
 //! * Names and attributes stay as they are; new ones may come.
 
 use std::collections::BTreeMap;
@@ -32,6 +32,7 @@ use opentelemetry_sdk::trace::{SdkTracer, SdkTracerProvider};
 use crate::report::event::{Event, Record};
 use crate::report::shared::Shared;
 use crate::report::status::{CheckpointReport, RemoteReport};
+use crate::report::timeline;
 
 /// How long the collector may take for what it is sent.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -110,14 +111,9 @@ fn stored(report: &CheckpointReport) -> Span {
     let held = report.held_at_ms as f64;
     let runs = held + report.stop_ms;
     let mut stop = Span::new("stop", held, runs);
-    let quiet = held + took.get("quiesce").copied().unwrap_or(0.0);
-    stop.follow(held, &["quiesce"], took);
-    stop.follow(quiet, &["import", "name", "hold_drain"], took);
-    let agent = ["detach", "control_checkpoint", "criu", "control_restore"];
-    stop.follow(quiet, &agent, took);
-    if let Some(attach) = took.get("attach") {
-        stop.parts.push(Span::new("attach", runs - attach, runs));
-    }
+    let phases = timeline::of_stop(took, report.stop_ms).into_iter();
+    let phases = phases.map(|phase| Span::new(phase.name, held + phase.begins, held + phase.ends));
+    stop.parts.extend(phases);
     checkpoint.parts.push(stop);
     checkpoint.follow(runs, &["drain"], took);
     checkpoint.follow(runs, &["cpu_image"], took);

@@ -6,6 +6,7 @@
 //! | [`reason`] | why checkpoints fail |
 //! | [`event`] | what can happen, with the names under which programs know it |
 //! | [`journal`] | how much of what happened is kept, and how others learn of it |
+//! | [`timeline`] | how the phases of a stop follow each other |
 //! | [`work`] | how far long work is |
 //! | [`shared`] | all of this in one place, for those who change it and those who pass it on |
 //!
@@ -17,4 +18,5 @@ pub mod journal;
 pub mod reason;
 pub(crate) mod shared;
 pub mod status;
+pub mod timeline;
 pub mod work;
