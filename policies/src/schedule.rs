@@ -7,7 +7,8 @@
 //!   checkpoint is in flight is skipped, not made up.
 //! * After a failure the next attempt comes sooner than the next tick, with growing waits up to a cap.
 //! * The job is held back for at most a given share of its time: after a long stop the next tick may be skipped.
-//!   Requests and the last checkpoint do not wait for that.
+//!   Requests and the last checkpoint do not wait for that; what the program itself asks for does, or one that asks at each step would
+//!   do nothing else.
 
 use std::time::Duration;
 
@@ -89,7 +90,7 @@ impl Trigger {
 }
 
 /// The longest that a checkpoint waits for the end of a step.
-const LONGEST_STEP: Duration = Duration::from_secs(30);
+const LONGEST_STEP: Duration = Duration::from_secs(15);
 
 /// What a failure says about the next attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -111,6 +112,8 @@ pub enum Event {
     JobExited,
     /// Someone asked for a checkpoint.
     Requested,
+    /// The job's program asked for one.
+    Hinted,
     /// A checkpoint is wanted because the machine will be taken away: one attempt, whose failure is for the caller to answer.
     Preempted,
     /// The job is about to be terminated: one last checkpoint, attempted until the given time.
@@ -161,6 +164,10 @@ pub struct Schedule {
     /// Before this no checkpoint of the interval starts, because of the stop share.
     rested: Duration,
     requested: bool,
+    /// The program asked for one: begun when it may be held again.
+    hinted: bool,
+    /// After a failure none that the program asks for begins before this.
+    retry: Duration,
     /// A checkpoint is to be begun because the machine will be taken away.
     preempted: bool,
     failures: u32,
@@ -200,6 +207,8 @@ impl Schedule {
             due: None,
             rested: Duration::ZERO,
             requested: false,
+            hinted: false,
+            retry: Duration::ZERO,
             preempted: false,
             failures: 0,
             over: false,
@@ -234,12 +243,14 @@ impl Schedule {
                 self.in_flight = None;
                 self.due = None;
                 self.requested = false;
+                self.hinted = false;
                 self.preempted = false;
                 if self.last != Last::NotWanted {
                     self.last = Last::Done;
                 }
             }
             Event::Requested => self.requested = true,
+            Event::Hinted => self.hinted = true,
             Event::Preempted => self.preempted = true,
             Event::Terminate { until } => {
                 if self.last == Last::NotWanted {
@@ -253,7 +264,8 @@ impl Schedule {
                     _ => Trigger::OnDemand,
                 };
                 match trigger {
-                    Trigger::OnDemand => self.requested = false,
+                    // Whoever asked: this one is it.
+                    Trigger::OnDemand => (self.requested, self.hinted) = (false, false),
                     Trigger::Preemption => self.preempted = false,
                     Trigger::Interval | Trigger::Terminate => {}
                 }
@@ -309,6 +321,7 @@ impl Schedule {
             self.config.retry_cap,
             self.failures - 1,
         );
+        self.retry = now.saturating_add(wait);
         let tick = self.tick_after(now);
         self.due = match kind {
             FailureKind::Transient => tick.map(|tick| tick.min(now.saturating_add(wait))),
@@ -366,7 +379,13 @@ impl Schedule {
         if self.requested {
             return Action::Start(Trigger::OnDemand);
         }
-        match self.due.map(|due| due.max(self.rested)) {
+        let retry = if self.failures > 0 { self.retry } else { now };
+        let hinted = self.hinted.then(|| retry.max(self.rested));
+        if hinted.is_some_and(|at| now >= at) {
+            return Action::Start(Trigger::OnDemand);
+        }
+        let due = self.due.map(|due| due.max(self.rested));
+        match due.into_iter().chain(hinted).min() {
             Some(due) if now >= due => Action::Start(Trigger::Interval),
             Some(due) => Action::WaitUntil(due),
             None => Action::Idle,
@@ -375,7 +394,7 @@ impl Schedule {
 }
 
 /// How long a checkpoint of a program that tells its steps may wait for the end of one: a quarter of the interval, between
-/// one second and half a minute; five seconds where there is no interval, and somebody asked. A program that has stopped telling them is checkpointed all the same.
+/// one second and a quarter minute; five seconds where there is no interval, and somebody asked. A program that has stopped telling them is checkpointed all the same.
 #[must_use]
 pub fn wait_for_step(interval: Option<Duration>) -> Duration {
     let quarter = interval.map_or(Duration::from_secs(5), |interval| interval / 4);
@@ -408,12 +427,49 @@ mod tests {
     }
 
     #[test]
+    fn a_program_that_asks_all_the_time_still_trains() {
+        let mut it = schedule(60);
+        it.on(Event::Hinted, s(101));
+        assert_eq!(it.next(s(101)), Action::Start(Trigger::OnDemand));
+        it.on(Event::Started, s(101));
+        it.on(Event::Hinted, s(102));
+        it.on(Event::Committed { stop: s(1) }, s(103));
+        // A tenth of its time at most.
+        assert_eq!(it.next(s(103)), Action::WaitUntil(s(111)));
+        // Somebody else does not wait for that, and one serves both.
+        it.on(Event::Requested, s(104));
+        assert_eq!(it.next(s(104)), Action::Start(Trigger::OnDemand));
+        it.on(Event::Started, s(104));
+        it.on(Event::Committed { stop: s(1) }, s(105));
+        assert_eq!(it.next(s(111)), Action::WaitUntil(s(160)));
+    }
+
+    #[test]
+    fn a_program_that_asks_in_vain_is_not_heard_all_the_time() {
+        let mut it = schedule(600);
+        let mut begun = 0;
+        // Ten times a second for a minute.
+        for tenth in 1000..1600 {
+            let now = Duration::from_millis(100 * tenth);
+            it.on(Event::Hinted, now);
+            if it.next(now) == Action::Start(Trigger::OnDemand) {
+                begun += 1;
+                it.on(Event::Started, now);
+                let (kind, stop) = (FailureKind::Permanent, Duration::ZERO);
+                it.on(Event::Failed { kind, stop }, now);
+            }
+        }
+        // After 2, 4, 8, 16 and 30 seconds.
+        assert_eq!(begun, 5);
+    }
+
+    #[test]
     fn the_end_of_a_step_is_waited_for_but_not_for_long() {
         for (interval, wait) in [
             (None, 5),
             (Some(s(2)), 1),
             (Some(s(60)), 15),
-            (Some(s(3600)), 30),
+            (Some(s(3600)), 15),
         ] {
             assert_eq!(wait_for_step(interval), s(wait), "{interval:?}");
         }
@@ -619,7 +675,7 @@ mod tests {
     fn steps() -> impl Strategy<Value = Vec<Step>> {
         let step = prop_oneof![
             (1..40_000u64).prop_map(Step::Pass),
-            (0..7u8, 0..9000u64).prop_map(|(e, ms)| Step::Tell(e, ms))
+            (0..8u8, 0..9000u64).prop_map(|(e, ms)| Step::Tell(e, ms))
         ];
         prop::collection::vec(step, 1..120)
     }
@@ -634,6 +690,7 @@ mod tests {
             let mut flying: Option<Duration> = None;
             // Of the last checkpoint: when it started and how long its stop was.
             let mut before: Option<(Duration, Duration)> = None;
+            let mut requested = false;
             for step in steps {
                 match step {
                     Step::Pass(ms) => now += Duration::from_millis(ms),
@@ -641,8 +698,9 @@ mod tests {
                         let stop = Duration::from_millis(ms);
                         match event {
                             0 => { it.on(Event::JobStarted, now); flying = None; before = None; }
-                            1 => { it.on(Event::JobExited, now); flying = None; }
-                            2 => it.on(Event::Requested, now),
+                            1 => { it.on(Event::JobExited, now); flying = None; requested = false; }
+                            2 => { it.on(Event::Requested, now); requested = true; }
+                            7 => it.on(Event::Hinted, now),
                             3 => it.on(Event::Terminate { until: now + stop }, now),
                             4 => {
                                 if let Some(since) = flying.take() { before = Some((since, stop)); }
@@ -663,12 +721,15 @@ mod tests {
                     Action::WaitUntil(at) => prop_assert!(at > now),
                     Action::Start(trigger) => {
                         prop_assert!(flying.is_none(), "two in flight");
-                        if let (Trigger::Interval, Some((since, stop))) = (trigger, before) {
+                        // Of the program's own accord.
+                        let by_itself = trigger == Trigger::Interval || (trigger == Trigger::OnDemand && !requested);
+                        if let (true, Some((since, stop))) = (by_itself, before) {
                             let share_used = stop.as_secs_f64() / (now - since).as_secs_f64();
                             prop_assert!(share_used <= share + 1e-6, "{share_used} of {share}");
                         }
                         it.on(Event::Started, now);
                         flying = Some(now);
+                        requested &= trigger != Trigger::OnDemand;
                     }
                     Action::Idle | Action::Finish => {}
                 }

@@ -9,9 +9,6 @@
 #ifndef PHOS_FT_H
 #define PHOS_FT_H
 
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* RTLD_DEFAULT */
-#endif
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -27,14 +24,15 @@ extern "C" {
 struct phos_ft_checkpoint {
     size_t size;      /* sizeof(struct phos_ft_checkpoint), set by the caller: later versions may have more members */
     uint64_t number;  /* its number, as `phos-ft list` shows it: on this machine, or in the store if it is there */
-    uint64_t unix_ms; /* when it was stored, in ms since 1970 */
+    uint64_t unix_ms; /* when the job was held for it, in ms since 1970; of one that the job was resumed from, when it was stored */
     int64_t step;     /* the last step that was told before it; -1: none was */
     int in_store;     /* 1: it is in the store; 0: on this machine only */
 };
 
 static inline void *phos_ft_find_(const char *name)
 {
-    return dlsym(RTLD_DEFAULT, name);
+    /* RTLD_DEFAULT, which older C libraries name for _GNU_SOURCE alone. */
+    return dlsym((void *)0, name);
 }
 
 /* A step of training has ended, and this was its number. A checkpoint that is due is taken here, before the function returns, if the GPU can be

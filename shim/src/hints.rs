@@ -49,8 +49,9 @@ static USED: AtomicBool = AtomicBool::new(false);
 static STEPS: AtomicBool = AtomicBool::new(false);
 /// The number of the last step.
 static STEP: AtomicU64 = AtomicU64::new(0);
-/// Sections that were begun and not ended.
+/// Sections that were begun and not ended, in the process of this number: one that was forked before CUDA was used is in none.
 static SECTIONS: AtomicI64 = AtomicI64::new(0);
+static SECTIONS_OF: AtomicU32 = AtomicU32::new(0);
 /// A checkpoint was asked for when no agent was connected.
 static ASKED: AtomicBool = AtomicBool::new(false);
 
@@ -115,6 +116,7 @@ pub fn step() -> Option<u64> {
 /// Whether the program is in a section without checkpoints. With the gate closed the answer stays true.
 pub fn in_section() -> bool {
     SECTIONS.load(Ordering::Acquire) > 0
+        && SECTIONS_OF.load(Ordering::Acquire) == std::process::id()
 }
 
 /// The agent has said what the newest checkpoint is (control thread).
@@ -185,7 +187,10 @@ pub extern "C" fn phos_ft_step(step: u64) -> c_int {
     if !mode::active() {
         return ABSENT;
     }
+    // Inside the gate: what a checkpoint says is what its image has.
+    let inside = gate::enter();
     STEP.store(step, Ordering::Release);
+    drop(inside);
     note_use(true);
     if STATE.load(Ordering::Relaxed) == WANTED {
         linger();
@@ -210,6 +215,10 @@ pub extern "C" fn phos_ft_no_checkpoint(begins: c_int) -> c_int {
     }
     // Inside the gate: who has seen no section with the gate closed finds none until it opens.
     let inside = mode::active().then(gate::enter);
+    let own = std::process::id();
+    if SECTIONS_OF.swap(own, Ordering::AcqRel) != own {
+        SECTIONS.store(0, Ordering::Release);
+    }
     SECTIONS.fetch_add(1, Ordering::AcqRel);
     let active = inside.is_some();
     drop(inside);

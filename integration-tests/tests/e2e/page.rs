@@ -161,6 +161,22 @@ impl Browser {
         Ok(())
     }
 
+    /// Looks for what makes the page hard to use for some, in both schemes, on a telephone and on a desk.
+    fn audit(&self, when: &str) -> Result<()> {
+        for (width, scheme) in [
+            (400, "light"),
+            (400, "dark"),
+            (1200, "dark"),
+            (1200, "light"),
+        ] {
+            self.look(width, scheme)?;
+            let wrong = self.run(include_str!("audit.js"))?;
+            let wrong = wrong.as_array().context("no list")?;
+            ensure!(wrong.is_empty(), "{when}, {width} px, {scheme}: {wrong:#?}");
+        }
+        Ok(())
+    }
+
     /// What the page complained of: its own errors, and what its policy forbids.
     fn complaints(&self) -> Result<Vec<String>> {
         let log = self.of_session("se/log", &json!({ "type": "browser" }))?;
@@ -209,6 +225,7 @@ fn a_life_as_the_page_shows_it() -> Result<()> {
     let rows = "document.querySelectorAll('#rows tr[data-checkpoint]').length === 6";
     browser.wait("six rows", rows)?;
     browser.picture("page-training")?;
+    browser.audit("while it trains")?;
 
     kill_job_and_wait(&world, &phos)?;
     browser.wait(
@@ -221,6 +238,7 @@ fn a_life_as_the_page_shows_it() -> Result<()> {
     )?;
     browser.wait_verdict("protected")?;
     browser.picture("page-after-a-crash")?;
+    browser.audit("after a crash")?;
     checkpoint(&world, &phos)?;
 
     // A rank that stands still lets no checkpoint be taken.
@@ -230,6 +248,7 @@ fn a_life_as_the_page_shows_it() -> Result<()> {
     let refused = world.run(&["checkpoint"]);
     ensure!(!refused?.status.success(), "{}", phos.tail());
     browser.wait_verdict("unprotected")?;
+    browser.audit("while nothing is protected")?;
     let problem = "!!document.querySelector('#problems > [data-problem=unprotected]')";
     browser.wait("what is wrong", problem)?;
     for (width, scheme) in [(400, "light"), (400, "dark"), (2000, "dark")] {
@@ -249,6 +268,7 @@ fn a_life_as_the_page_shows_it() -> Result<()> {
     kill_all(&world.tree().sidecar);
     world.kill_everything()?;
     browser.wait_verdict("unreachable")?;
+    browser.audit("without the sidecar")?;
     ensure!(browser.run("return window.loadedOnce")? == true);
     Ok(())
 }

@@ -362,7 +362,7 @@ impl WatchTime {
 pub struct Newest {
     /// Its number in the log of its tier.
     pub number: u64,
-    /// When it was stored, in ms since 1970.
+    /// When the job was held for it, in ms since 1970; of one that the job was resumed from, when it was stored.
     pub unix_ms: u64,
     /// The last step before it, if the program told its steps.
     pub step: Option<u64>,

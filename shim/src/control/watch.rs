@@ -115,10 +115,8 @@ impl Control {
         let now = Instant::now();
         match watch.state {
             State::Wanted if watch.awaited == Awaited::Step => {
-                // What an earlier attempt gave up waiting for has to end first.
-                let can_drain = || !capture::any() && !synchronizer::is_busy();
                 if hints::is_reached() {
-                    if !can_drain() || synchronizer::begin(context::live()).is_err() {
+                    if !begin_draining() {
                         return self.step_has_ended(socket);
                     }
                     watch.state = State::Draining(now + STEP_ENDS);
@@ -203,6 +201,26 @@ fn glance(length: Duration) -> bool {
         gate::open();
     }
     idle
+}
+
+/// Begins to wait for the GPU with the gate open. Whether that can be: the driver is asked in a moment in which no thread is in a call, as its wait
+/// would spoil a capture that begins at the same time, and about one context, as a second one may be gone when its turn comes.
+fn begin_draining() -> bool {
+    let contexts = context::live();
+    // What an earlier attempt gave up waiting for has to end first.
+    if contexts.len() > 1 || synchronizer::is_busy() {
+        return false;
+    }
+    let begun = gate::close()
+        && calls_left(Instant::now() + ENTER)
+        && !capture::any()
+        && synchronizer::begin(contexts).is_ok();
+    let entered = begun && synchronizer::entered(ENTER).is_some();
+    if begun && !entered {
+        synchronizer::cancel();
+    }
+    gate::open();
+    entered
 }
 
 fn calls_left(until: Instant) -> bool {

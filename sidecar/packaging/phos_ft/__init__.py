@@ -20,6 +20,7 @@ which do nothing where phos-ft does not look after the process::
 
 import contextlib as _contextlib
 import ctypes as _ctypes
+import operator as _operator
 import time as _time
 from pathlib import Path as _Path
 from typing import Iterator, NamedTuple, Optional
@@ -37,7 +38,7 @@ class Checkpoint(NamedTuple):
 
     #: Its number, as ``phos-ft list`` shows it: on this machine, or in the store if it is there.
     number: int
-    #: When it was stored, in seconds since 1970.
+    #: When the job was held for it, in seconds since 1970; of one that the job was resumed from, when it was stored.
     time: float
     #: The last step that was told before it, if one was.
     step: Optional[int]
@@ -82,6 +83,8 @@ def enabled() -> bool:
 def step(number: int) -> None:
     """A step of training has ended, and this was its number. A checkpoint that is due is taken here, before the function returns, if the GPU can be
     idle within a second. Cheap enough for every step: about a microsecond."""
+    # Of whatever kind it is, NumPy's and those of tensors too.
+    number = _operator.index(number)
     if _step:
         _step(number)
 
@@ -90,24 +93,27 @@ def step(number: int) -> None:
 def no_checkpoint() -> Iterator[None]:
     """No checkpoint is taken within the block: for work that must not be done twice, such as a message to a service outside the job. A checkpoint that
     is due waits for a minute, fails then, and is tried again; so blocks should be short."""
-    if _no_checkpoint:
-        _no_checkpoint(1)
+    begun = False
     try:
+        if _no_checkpoint:
+            # First: the call may wait for a checkpoint, and an interrupt be raised as it returns.
+            begun = True
+            _no_checkpoint(1)
         yield
     finally:
-        if _no_checkpoint:
+        if begun:
             _no_checkpoint(0)
 
 
 def checkpoint(wait: Optional[float] = None) -> bool:
-    """Asks for a checkpoint as soon as can be. With ``wait``, waits at most so many seconds for one to be stored that is newer than the newest one
-    now. Whether one was asked for, or was stored in time.
+    """Asks for a checkpoint as soon as can be. With ``wait``, waits at most so many seconds for one of the time of this call, or later, to
+    be stored. Whether one was asked for, or was stored in time.
 
     Where a checkpoint that was waited for is resumed, the call returns True there as well.
     """
     if not _checkpoint:
         return False
-    before = last() if wait is not None else None
+    called = _time.time()
     if _checkpoint() != 0:
         return False
     if wait is None:
@@ -115,7 +121,8 @@ def checkpoint(wait: Optional[float] = None) -> bool:
     until = _time.monotonic() + wait
     while True:
         now = last()
-        if now is not None and (before is None or now.time > before.time):
+        # One that was held for before has nothing of this call; held for is said in whole milliseconds.
+        if now is not None and now.time > called - 0.01:
             return True
         if _time.monotonic() >= until:
             return False

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use phos_protocol::agent::Process;
 use phos_protocol::channel::SendError;
-use phos_protocol::shim::{ToAgent, ToShim, Usage};
+use phos_protocol::shim::{Sequence, ToAgent, ToShim, Usage};
 use phos_protocol::types::{Device, MemberId, ProcessId};
 use rustix::event::PollFlags;
 
@@ -121,6 +121,8 @@ pub struct CudaProcess {
     pub hints: bool,
     /// Whether its program tells its steps.
     pub steps: bool,
+    /// The attempt for which it said the last one.
+    pub step_said: Option<Sequence>,
     /// What is known of its end.
     pub end: End,
 }

@@ -198,6 +198,11 @@ impl Init {
         self.processes.get(&pid)?.connection
     }
 
+    /// Whether a process is asked to fall quiet in that attempt, and says what it has.
+    pub(super) fn attempt_expects_table(&self, pid: ProcessId, seq: Sequence) -> bool {
+        self.checkpoint.attempts.expects_table(pid, seq)
+    }
+
     /// The processes whose shims are connected.
     fn connected(&self) -> Vec<ProcessId> {
         self.processes
@@ -359,7 +364,7 @@ impl Init {
         imported: Vec<AllocationKey>,
         fds: Vec<OwnedFd>,
     ) {
-        if !self.checkpoint.attempts.expects_table(pid, seq) {
+        if !self.attempt_expects_table(pid, seq) {
             // Of an attempt that is over: the process has sent it, and will not do so again.
             let mut table = Table::default();
             if let Err(e) = table.add(entries, imported, fds) {

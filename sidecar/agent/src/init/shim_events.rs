@@ -161,8 +161,13 @@ impl Init {
                 }
             }
             FromShim::Step { seq, step } => {
-                // The sidecar knows which of its attempts it belongs to.
-                self.sidecar.send(&ToSidecar::Step { seq, step }, &[]);
+                // Once from each process, while it is asked to fall quiet.
+                let is_due = self.attempt_expects_table(pid, seq)
+                    && (self.processes.get_mut(&pid))
+                        .is_some_and(|process| process.step_said.replace(seq) != Some(seq));
+                if is_due {
+                    self.sidecar.send(&ToSidecar::Step { seq, step }, &[]);
+                }
             }
             FromShim::Usage(usage) => {
                 let Usage {
@@ -286,6 +291,7 @@ impl Init {
                 busy: false,
                 hints: false,
                 steps: false,
+                step_said: None,
                 end,
             },
         );

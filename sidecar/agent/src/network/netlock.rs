@@ -38,12 +38,8 @@ impl Locks {
     /// Those of the job with this directory on this machine.
     pub fn of(job_dir: &Path) -> Locks {
         let mut hasher = blake3::Hasher::new();
+        // By its path alone, which has the job's name: a container that takes another one's place has a directory of its own, and is to know what that one left.
         hasher.update(job_dir.as_os_str().as_bytes());
-        // Containers may have different directories by the same name, and share a network.
-        if let Ok(found) = rustix::fs::stat(job_dir) {
-            hasher.update(&found.st_dev.to_le_bytes());
-            hasher.update(&found.st_ino.to_le_bytes());
-        }
         let digest = hasher.finalize();
         let mut bytes = [0; 8];
         for (byte, from) in bytes.iter_mut().zip(digest.as_bytes()) {
@@ -70,21 +66,31 @@ impl Locks {
 
     /// Deletes what dumps of this job have left: none is under way.
     pub fn delete_stale(self) {
-        for table in tables().iter().filter(|table| self.are_of(table)) {
-            match delete(table) {
-                Ok(()) => tracing::warn!(
-                    table,
-                    "deleted what a CRIU that died left in the firewall: it held the job's TCP connections back"
-                ),
-                Err(e) => tracing::error!(
-                    table,
-                    cause = %e,
-                    "cannot delete what a CRIU that died left in the firewall: it holds TCP connections of the job back. Delete \
-                     it: nft delete table inet {table}"
-                ),
-            }
-        }
+        let all = tables();
+        let own = all.iter().filter(|table| self.are_of(table));
+        own.for_each(|table| delete_one(table));
     }
+}
+
+fn delete_one(table: &str) {
+    match delete(table) {
+        Ok(()) => tracing::warn!(
+            table,
+            "deleted what a CRIU that died left in the firewall: it held the job's TCP connections back"
+        ),
+        Err(e) => tracing::error!(
+            table,
+            cause = %e,
+            "cannot delete what a CRIU that died left in the firewall: it holds TCP connections of the job back. Delete \
+             it: nft delete table inet {table}"
+        ),
+    }
+}
+
+/// Deletes all of CRIU's tables: where CRIU does not get the library by which they are named, nobody can tell whose they are, and connections that stand
+/// still for ever are worse than a dump of another job's that fails.
+pub fn delete_all() {
+    tables().iter().for_each(|table| delete_one(table));
 }
 
 /// The names of CRIU's tables that the firewall has.

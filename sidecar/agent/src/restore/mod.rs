@@ -31,7 +31,7 @@ use crate::job::spawn;
 use crate::job::stdio::JobEnds;
 use crate::network::addresses;
 use crate::network::lingering;
-use crate::network::netlock::Locks;
+use crate::network::netlock::{self, Locks};
 use crate::tree;
 use crate::user::JobUser;
 
@@ -179,7 +179,10 @@ pub fn revive(plan: RevivePlan) -> Result<(ProcessId, RestoreTimes), ReviveError
     lingering::destroy(&image.listening);
     if image.tcp_kept {
         // Of a dump that was killed, and its agent with it.
-        Locks::of(&plan.job_dir).delete_stale();
+        match criu::preload_library() {
+            Some(_) => Locks::of(&plan.job_dir).delete_stale(),
+            None => netlock::delete_all(),
+        }
     }
     times.files_ns = ns(began);
     failpoint::reach(Point::AgentMidRestore);

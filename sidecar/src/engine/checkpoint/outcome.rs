@@ -126,7 +126,7 @@ pub(in crate::engine) enum Cause {
     Refused(String),
     /// The job did not fall quiet, for this reason, and runs on.
     #[error("{0}")]
-    Unquiet(String),
+    Unquiet(String, FailureReason),
     /// The store does not take a new checkpoint.
     #[error("{error}")]
     Begin { error: JobError, tier: Tier },
@@ -159,7 +159,7 @@ impl Cause {
         !matches!(
             self,
             Cause::Agent(_)
-                | Cause::Unquiet(_)
+                | Cause::Unquiet(..)
                 | Cause::Wait(WaitError::Link(_) | WaitError::JobExited)
         )
     }
@@ -213,7 +213,7 @@ impl Cause {
             } => FailureReason::Fenced,
             Cause::Commit { error, .. } if error.is_fenced() => FailureReason::Fenced,
             Cause::Refused(_) => FailureReason::Unsupported,
-            Cause::Unquiet(_) => FailureReason::NotQuiet,
+            Cause::Unquiet(_, reason) => *reason,
             Cause::Cancelled {
                 by: Canceller::Fault,
                 ..
@@ -309,7 +309,7 @@ impl Engine {
         self.tiers.newest = created;
         self.newest = Some(Newest {
             number: report.id,
-            unix_ms: created.0,
+            unix_ms: report.held_at_ms,
             step: report.step,
             in_store: tier == Tier::Remote,
         });

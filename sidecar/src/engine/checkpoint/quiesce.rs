@@ -12,6 +12,7 @@ use crate::engine::memory::registry::Table;
 use crate::engine::session::{Session, at};
 use crate::engine::stop_wanted;
 use crate::report::event::Event;
+use crate::report::reason::FailureReason;
 
 /// Beyond the time for the shims, for the agent's own work.
 const MARGIN: Duration = Duration::from_secs(10);
@@ -22,6 +23,15 @@ pub(super) enum Insist {
     /// Somebody asked for this checkpoint, or it is the last.
     Yes,
     /// It does not: the schedule asked for the checkpoint.
+    No,
+}
+
+/// Whether the end of a step is waited for, where the program tells its steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AtStep {
+    /// For a while.
+    Yes,
+    /// It is not.
     No,
 }
 
@@ -43,6 +53,11 @@ fn answer_of(error: &AttemptError) -> Option<Answer> {
     }
 }
 
+/// There is no more time for it.
+fn unquiet(message: &str) -> Cause {
+    Cause::Unquiet(message.to_owned(), FailureReason::NotQuiet)
+}
+
 fn millis(time: Duration) -> u32 {
     u32::try_from(time.as_millis()).unwrap_or(u32::MAX)
 }
@@ -52,6 +67,7 @@ impl Session<'_> {
     pub(super) async fn fall_quiet(
         &mut self,
         insist: Insist,
+        at_step: AtStep,
     ) -> Result<(Table, Vec<Process>), Cause> {
         let config = TriesConfig::within(self.engine.quiesce_timeout, self.engine.hold_limit);
         // Who asked for the end of the job does not wait for a good moment.
@@ -60,7 +76,8 @@ impl Session<'_> {
             None => Haste::No,
         };
         let mut tries = Tries::new(config, self.engine.habit, haste, self.engine.now());
-        let mut at_step = self.step_ends(&tries, haste).await?;
+        let wanted = at_step == AtStep::Yes && haste == Haste::No;
+        let mut at_step = wanted && self.step_ends(&tries).await?;
         loop {
             let current = tries.current();
             let has_step = std::mem::take(&mut at_step);
@@ -108,21 +125,24 @@ impl Session<'_> {
                     self.attempt.seq += 1;
                 }
                 Next::GiveUp if tries.failed() > 1 => {
-                    return Err(Cause::Unquiet(format!(
+                    let message = format!(
                         "{error} ({} short tries within {:?}, with the job running in between)",
                         tries.failed(),
                         self.engine.quiesce_timeout
-                    )));
+                    );
+                    return Err(Cause::Unquiet(message, reason_of(&error)));
                 }
                 // It was waited for already.
-                Next::GiveUp => return Err(Cause::Unquiet(error.to_string())),
+                Next::GiveUp => {
+                    return Err(Cause::Unquiet(error.to_string(), reason_of(&error)));
+                }
             }
         }
     }
 
     /// Where the program tells its steps, waits for the end of one, though not for long: whether it came.
-    async fn step_ends(&mut self, tries: &Tries, haste: Haste) -> Result<bool, Cause> {
-        if !self.has_steps || haste == Haste::Yes {
+    async fn step_ends(&mut self, tries: &Tries) -> Result<bool, Cause> {
+        if !self.has_steps {
             return Ok(false);
         }
         let interval = self.engine.interval.current();
@@ -199,10 +219,10 @@ impl Session<'_> {
                     }
                 }
                 () = stop_wanted(signals, Duration::ZERO), if !ending => {
-                    return Err(Cause::Unquiet("the sidecar is to end, and the job has not fallen quiet".into()));
+                    return Err(unquiet("the sidecar is to end, and the job has not fallen quiet"));
                 }
                 () = at(time_is_up) => {
-                    return Err(Cause::Unquiet("the job is to end, and has not fallen quiet".into()));
+                    return Err(unquiet("the job is to end, and has not fallen quiet"));
                 }
                 () = tokio::time::sleep_until(until.into()) => return Ok(Moment::Any),
             }

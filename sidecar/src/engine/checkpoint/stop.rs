@@ -19,7 +19,7 @@ use super::drain::{Drains, Ready, plan};
 use super::name::Named;
 use super::outcome::{Cause, HOLD, Measured, PartsMs, cancelled, ms};
 use super::pipeline::{self, Control, Works};
-use super::quiesce::Insist;
+use super::quiesce::{AtStep, Insist};
 use super::store::Work;
 use crate::engine::memory::registry::Table;
 use crate::engine::session::{Session, WaitError};
@@ -91,7 +91,14 @@ impl Session<'_> {
             Trigger::OnDemand | Trigger::Preemption | Trigger::Terminate => Insist::Yes,
         };
         let asked = Instant::now();
-        let (table, processes) = self.fall_quiet(insist).await?;
+        let at_step = match trigger {
+            // What the program asks for is wanted where it is: the thread that asks may wait for it, and end no step meanwhile.
+            Trigger::OnDemand if std::mem::take(&mut self.program_asked) => AtStep::No,
+            Trigger::Interval | Trigger::OnDemand => AtStep::Yes,
+            // There is no time.
+            Trigger::Preemption | Trigger::Terminate => AtStep::No,
+        };
+        let (table, processes) = self.fall_quiet(insist, at_step).await?;
         // How long the next one takes does not depend on how long this one waited for a good moment.
         let waited = self.attempt.held_since.map(|at| at.duration_since(asked));
         let began = began + waited.unwrap_or_default();

@@ -72,7 +72,8 @@ impl Session<'_> {
             }
             ToSidecar::Request => {
                 let now = self.engine.now();
-                self.engine.schedule.on(Scheduled::Requested, now);
+                self.program_asked = true;
+                self.engine.schedule.on(Scheduled::Hinted, now);
             }
             // The rest of an attempt that was given up.
             ToSidecar::Resumed { .. }

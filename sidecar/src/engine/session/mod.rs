@@ -129,6 +129,8 @@ pub(in crate::engine) struct Session<'e> {
     pub(in crate::engine) has_hints: bool,
     /// Whether it tells its steps.
     pub(in crate::engine) has_steps: bool,
+    /// Whether the next checkpoint on demand is one that it asked for.
+    pub(in crate::engine) program_asked: bool,
 }
 
 impl<'e> Session<'e> {
@@ -150,6 +152,7 @@ impl<'e> Session<'e> {
             running: false,
             has_hints: false,
             has_steps: false,
+            program_asked: false,
         };
         session.link.send(&ToAgent::Hello {
             version: env!("CARGO_PKG_VERSION").into(),

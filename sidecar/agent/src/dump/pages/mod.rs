@@ -219,6 +219,9 @@ fn mapped(pid: u32, mapping: &Mapping, device: u64) -> Option<(u32, PathBuf)> {
     Some((mapping.inode as u32, mapping.through(pid)))
 }
 
+/// Areas of memory in which a thread looks for pages: with fewer it would take longer to start another one.
+const SHARE: usize = 64;
+
 /// Everything that is to be copied.
 #[derive(Default)]
 struct Work {
@@ -263,7 +266,7 @@ impl Work {
             .filter(|area| area.kind == Kind::Guard)
             .map(|area| area.addresses.clone())
             .collect();
-        let mut content = Vec::new();
+        let mut parts = Vec::new();
         for area in private() {
             let source = if area.readable {
                 of_process
@@ -274,15 +277,21 @@ impl Work {
                 let memory = File::open(&memory).map_err(at(&memory))?;
                 *by_file.insert(self.source(Source::Memory(memory)))
             };
-            for part in without(&area.addresses, &guards) {
-                for run in kernel::pages(&file, part).map_err(at(&pagemap))? {
-                    content.push(Content {
-                        run,
-                        source,
-                        from: run.address,
-                    });
-                }
-            }
+            let of_area = without(&area.addresses, &guards).into_iter();
+            parts.extend(of_area.map(|part| (part, source)));
+        }
+        // The kernel looks through the page tables of each.
+        let runs = copy::each(&parts, SHARE, |(part, _)| {
+            kernel::pages(&file, part.clone())
+        });
+        let runs = runs.map_err(at(&pagemap))?;
+        let mut content = Vec::new();
+        for (runs, (_, source)) in runs.into_iter().zip(&parts) {
+            content.extend(runs.into_iter().map(|run| Content {
+                run,
+                source: *source,
+                from: run.address,
+            }));
         }
         self.add(images, path, map, content, bounds)
     }
