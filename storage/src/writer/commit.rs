@@ -88,6 +88,12 @@ impl Append for Finished<'_> {
         let swept = job.swept_between(self.checked, seen.tail, &manifest.packs);
         if let Some(reason) = swept.await? {
             job.set_index(None);
+            // Where somebody has taken the job over since the log was read, this writer's note counts no more, and that is what is to be said:
+            // the packs are no one's loss.
+            let now = job.read_log().await?;
+            if now.epoch.is_some() {
+                job.check_in_force(inner.epoch, now).await?;
+            }
             return Err(CommitError::PackLost { reason });
         }
         self.checked = self.checked.max(seen.tail);

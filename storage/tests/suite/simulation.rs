@@ -1413,6 +1413,13 @@ mod ten_thousand {
     }
 }
 
+/// Seeds that found something once.
+#[test]
+fn seeds_that_found_something() {
+    // A writer whose job was taken over while it compared with a collection was told that a pack was lost, not that it was fenced.
+    simulate(14_659_547_700_321, false);
+}
+
 /// A hundred thousand, of which those are the first: in the profile `long`.
 mod hundred_thousand {
     macro_rules! pieces {
