@@ -1,6 +1,8 @@
 //! What a user types: `checkpoint`, `status`, `list`, `show`, `restore`; and SIGTERM.
 
-use std::process::Output;
+use std::io::{Read, Write};
+use std::process::{Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -454,4 +456,57 @@ fn a_configuration_file_with_a_mistake_reaches_no_running_job() -> Result<()> {
         kill_all(&[*world.tree().sidecar.last().context("no sidecar")?]);
         checkpoint(world, phos).map(drop)
     })
+}
+
+/// Started with `&` from an interactive shell, a job takes nothing of what is typed next, which is for the shell.
+#[test]
+fn what_is_typed_is_the_shells_while_the_job_is_in_the_background() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let job = world.trainer(&on_demand());
+    let quoted = |word: &std::ffi::OsStr| format!("'{}'", word.to_string_lossy());
+    let words = std::iter::once(job.get_program()).chain(job.get_args());
+    let words: Vec<String> = words.map(quoted).collect();
+    let mut shell = Command::new("script");
+    shell
+        .args(["-qfec", "bash --norc --noprofile -i", "/dev/null"])
+        .current_dir(world.path("work"))
+        .envs(
+            job.get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        )
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    let mut shell = shell.spawn()?;
+    let mut typed = shell.stdin.take().context("no input")?;
+    let mut shown = shell.stdout.take().context("no output")?;
+    let screen = Arc::new(Mutex::new(String::new()));
+    let seen = Arc::clone(&screen);
+    // It ends with the shell.
+    std::thread::spawn(move || {
+        let mut part = [0; 4096];
+        while let Ok(count @ 1..) = shown.read(&mut part) {
+            if let Ok(mut seen) = seen.lock() {
+                seen.push_str(&String::from_utf8_lossy(&part[..count]));
+            }
+        }
+    });
+    let shows = |what: &str| screen.lock().is_ok_and(|screen| screen.contains(what));
+    let log = world.path("phos-ft.log").display().to_string();
+    writeln!(typed, "{} >'{log}' 2>&1 &", words.join(" "))?;
+    wait_for("a step", LIMIT, || (last_step(&world)? >= 5).then_some(()))?;
+    for number in 41..44 {
+        // What is shown is the result, and not the line.
+        writeln!(typed, "echo typed-$(({number} + 1))")?;
+        wait_for("what was typed to be run", LIMIT, || {
+            shows(&format!("typed-{}", number + 1)).then_some(())
+        })
+        .map_err(|e| e.context(screen.lock().map(|s| s.clone()).unwrap_or_default()))?;
+    }
+    world.hurry()?;
+    world.finish()?;
+    // As the last line that is shown: the shell has waited for the job.
+    writeln!(typed, "wait $!; echo ended-$?; exit")?;
+    wait_for("the job's end", LIMIT, || shows("ended-0").then_some(()))?;
+    shell.wait()?;
+    Ok(())
 }

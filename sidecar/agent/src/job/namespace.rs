@@ -45,6 +45,7 @@ use rustix::process::{
 };
 
 use crate::job::signals::{self, Signals};
+use crate::job::stdio;
 use crate::proc;
 
 /// The job starts at one of so many PIDs from here on.
@@ -163,6 +164,7 @@ pub fn enter() -> Result<Entered, NamespaceError> {
     if getpid().is_init() {
         return Ok(Entered::Init);
     }
+    stdio::leave_to_the_shell().map_err(system("leave the terminal's input to the shell"))?;
     unshare(CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNS)
         .map_err(system("make a PID and a mount namespace"))?;
     // Blocked before the fork, so that no signal is lost in either process.

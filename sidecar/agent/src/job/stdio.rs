@@ -226,6 +226,23 @@ impl Stdio {
     }
 }
 
+/// Lets go of a terminal in whose background this process is: its input is the shell's. To be called before this process gets a session of
+/// its own, as the kernel then no longer stops it where it reads. What is brought to the foreground later has no input.
+///
+/// # Errors
+/// `/dev/null` cannot be opened.
+pub fn leave_to_the_shell() -> io::Result<()> {
+    let stdin = rustix::stdio::stdin();
+    let foreground = rustix::termios::tcgetpgrp(stdin);
+    if foreground.is_ok_and(|group| group != rustix::process::getpgrp()) {
+        tracing::info!(
+            "started in the background of a terminal: the command gets no input from it"
+        );
+        rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
+    }
+    Ok(())
+}
+
 fn inode(fd: impl AsFd) -> io::Result<u64> {
     Ok(rustix::fs::fstat(fd)?.st_ino)
 }
