@@ -106,7 +106,7 @@ screenshots: programs ## pictures of the page in docs/screenshots, taken of a jo
 	scripts/browser.sh
 	mkdir -p docs/screenshots
 	PHOS_SCREENSHOTS=$(CURDIR)/docs/screenshots scripts/in-memory.sh $(CARGO) nextest run --locked -p phos-integration-tests --profile e2e -E 'test(/^page::/) | test(top_on_a_terminal)'
-	.build/venv/bin/pip install --quiet pyte==0.8.2
+	.build/venv/bin/pip install --quiet --require-hashes --only-binary :all: -r scripts/requirements-screenshots.txt
 	.build/venv/bin/python scripts/terminal-picture.py docs/screenshots/top.ansi docs/screenshots/top.svg
 	rm docs/screenshots/top.ansi
 

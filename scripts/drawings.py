@@ -4,7 +4,7 @@
     scripts/drawings.py           writes them
     scripts/drawings.py --check   ends with 1 if one is not what this makes
 
-The times of the timeline are those of a checkpoint of the 39 GB job on an H100 (`h200.py ranks39`, 8e3c2f0 and before); the rest is drawn by hand.
+The times of the timeline are those of a checkpoint of the 39 GB job on an H100 (`h200.py ranks39`, 3283198); the rest is drawn by hand.
 """
 import sys
 from html import escape

@@ -15,6 +15,16 @@ import phos_ft
 LONG_S = 1.5
 
 
+class Number:
+    """A number of another kind, as those of arrays and tensors are."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __index__(self):
+        return self.value
+
+
 class Cuda:
     """A little work on the first GPU."""
 
@@ -58,7 +68,7 @@ def run(log, orders):
         time.sleep(0.01)
         began = time.time()
         if hints:
-            phos_ft.step(number)
+            phos_ft.step(Number(number))
         outside, inside, ended = began - ended, time.time() - began, time.time()
         if max(outside, inside) > LONG_S:
             log.write(f"away {'inside' if inside > outside else 'outside'} {number}\n")

@@ -10,15 +10,9 @@
 //! # Rules
 //!
 //! * Nothing depends on hints: a program that says wrong ones, or stops saying any, is checkpointed as one that says none.
-//! * Where nobody waits for a step, telling one costs a few stores. Where somebody does, the thread stays in [`phos_ft_step`] until the control thread has
-//!   had a look ([`LINGER`] at most if it has none), outside the gate; then it waits at the gate.
-//! * The end of a step is told in the order in which steps end; only the last number is kept.
-//!
-//! | state | a thread that ends a step | the control thread |
-//! |---|---|---|
-//! | [`IDLE`] | passes | |
-//! | [`WANTED`] | makes it [`REACHED`], stays | looks every few ms |
-//! | [`REACHED`] | passes | waits for the GPU, closes the gate, then makes it [`IDLE`] |
+//! * Where nobody waits for a step, telling one costs what a call of the driver's costs at the gate. Where somebody does, the thread stays in
+//!   [`phos_ft_step`] until the control thread has had a look ([`LINGER`] at most if it has none), outside the gate; then it waits at the gate.
+//! * Only the number of the last step is kept.
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
@@ -26,9 +20,8 @@ use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use phos_protocol::shim::{Newest, ToAgent};
-use rustix::thread::futex;
-use rustix::time::Timespec;
 
+use crate::rendezvous::Rendezvous;
 use crate::sync::{lock, wait};
 use crate::{gate, link, mode};
 
@@ -37,11 +30,8 @@ const LINGER: Duration = Duration::from_secs(2);
 /// How long the first question for the newest checkpoint waits for the agent.
 const ANSWER: Duration = Duration::from_secs(1);
 
-const IDLE: u32 = 0;
-const WANTED: u32 = 1;
-const REACHED: u32 = 2;
-
-static STATE: AtomicU32 = AtomicU32::new(IDLE);
+/// Where a thread that ends a step is awaited.
+pub static STEP_ENDS: Rendezvous = Rendezvous::new();
 
 /// Whether the program has used any of the functions.
 static USED: AtomicBool = AtomicBool::new(false);
@@ -120,65 +110,20 @@ pub fn in_section() -> bool {
 }
 
 /// The agent has said what the newest checkpoint is (control thread).
-pub fn newest(newest: Newest) {
+pub fn newest(newest: Option<Newest>) {
     let mut told = lock(&NEWEST);
     told.heard = true;
-    if newest.number != 0 {
-        told.newest = Some(newest);
-    }
+    told.newest = newest.or(told.newest);
     drop(told);
     CHANGED.notify_all();
 }
 
-/// The next step that ends is one to be told of.
-pub fn want() {
-    STATE.store(WANTED, Ordering::SeqCst);
-}
-
-/// Whether one has ended since [`want`].
-pub fn is_reached() -> bool {
-    STATE.load(Ordering::SeqCst) == REACHED
-}
-
-/// Nobody waits for a step any more: a thread that stays continues, to the gate or past it.
-pub fn forget() {
-    if STATE.swap(IDLE, Ordering::SeqCst) == REACHED {
-        // It can fail only for a bad address.
-        let _ = futex::wake(&STATE, futex::Flags::PRIVATE, u32::MAX >> 1);
-    }
-}
-
 /// Resets the state in a forked child, which is asked nothing.
 pub fn reset_in_child() {
-    STATE.store(IDLE, Ordering::SeqCst);
+    STEP_ENDS.reset_in_child();
     USED.store(false, Ordering::SeqCst);
     STEPS.store(false, Ordering::SeqCst);
     SECTIONS.store(0, Ordering::SeqCst);
-}
-
-fn linger() {
-    // Inside a call of the driver's (a host function, say): the GPU's work does not end before this returns.
-    if gate::is_inside() {
-        return;
-    }
-    if STATE
-        .compare_exchange(WANTED, REACHED, Ordering::SeqCst, Ordering::SeqCst)
-        .is_err()
-    {
-        return;
-    }
-    let begun = Instant::now();
-    while STATE.load(Ordering::SeqCst) == REACHED {
-        let Some(left) = LINGER.checked_sub(begun.elapsed()) else {
-            return;
-        };
-        let left = Timespec {
-            tv_sec: left.as_secs() as i64,
-            tv_nsec: left.subsec_nanos().into(),
-        };
-        // Interrupted, spurious or late: the loop looks again.
-        let _ = futex::wait(&STATE, futex::Flags::PRIVATE, REACHED, Some(&left));
-    }
 }
 
 /// See `phos_ft.h`.
@@ -192,8 +137,8 @@ pub extern "C" fn phos_ft_step(step: u64) -> c_int {
     STEP.store(step, Ordering::Release);
     drop(inside);
     note_use(true);
-    if STATE.load(Ordering::Relaxed) == WANTED {
-        linger();
+    if STEP_ENDS.is_wanted() {
+        STEP_ENDS.stay(LINGER);
         // A checkpoint is to find the program here, and not on its way to its next call.
         drop(gate::enter());
     }

@@ -47,6 +47,7 @@ mod peers;
 mod ranks;
 mod registry;
 mod relaxed;
+mod rendezvous;
 mod stack;
 mod sync;
 mod table;

@@ -173,8 +173,8 @@ pub enum ToAgent {
         /// How long to wait, and for how long the job may be held meanwhile.
         time: WatchTime,
     },
-    /// The newest checkpoint of the job, for its program. Only to who said [`ToSidecar::Hints`].
-    Newest(Newest),
+    /// The newest checkpoint of the job, if there is one, for its program. Only to who said [`ToSidecar::Hints`].
+    Newest(Option<Newest>),
 }
 
 /// A process of the job that uses CUDA.

@@ -461,6 +461,6 @@ pub enum ToShim {
         /// How long to wait, and for how long an answer may hold the job.
         time: WatchTime,
     },
-    /// The newest checkpoint of the job. Only to who said [`ToAgent::Hints`], after it and whenever there is another.
-    Newest(Newest),
+    /// The newest checkpoint of the job, if there is one. Only to who said [`ToAgent::Hints`], after it and whenever there is another.
+    Newest(Option<Newest>),
 }

@@ -157,7 +157,7 @@ impl Control {
             return Err(cannot_tell());
         }
         // Who has ended a step waits at the gate from here on, or continues to the cut.
-        hints::forget();
+        hints::STEP_ENDS.forget();
         let end = start + timeout;
         let hold = match manner {
             Manner::InTurns(hold) => hold,

@@ -31,7 +31,7 @@ const ENTER: Duration = Duration::from_millis(10);
 const STEP: Duration = Duration::from_micros(100);
 
 /// How long a thread that has ended a step stays for the GPU to become idle, at most. A job with more work queued is asked in another way.
-const STEP_ENDS: Duration = Duration::from_secs(1);
+const DRAINS: Duration = Duration::from_secs(1);
 
 /// What the agent waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,8 +102,8 @@ impl Control {
             state: State::Wanted,
         });
         match awaited {
-            Awaited::Wait => moment::want(),
-            Awaited::Step => hints::want(),
+            Awaited::Wait => moment::WAITED.want(),
+            Awaited::Step => hints::STEP_ENDS.want(),
         }
     }
 
@@ -115,11 +115,11 @@ impl Control {
         let now = Instant::now();
         match watch.state {
             State::Wanted if watch.awaited == Awaited::Step => {
-                if hints::is_reached() {
+                if hints::STEP_ENDS.is_reached() {
                     if !begin_draining() {
                         return self.step_has_ended(socket);
                     }
-                    watch.state = State::Draining(now + STEP_ENDS);
+                    watch.state = State::Draining(now + DRAINS);
                 }
             }
             State::Draining(until) => {
@@ -133,7 +133,7 @@ impl Control {
                     return self.step_has_ended(socket);
                 }
             }
-            State::Wanted if moment::is_reached() => {
+            State::Wanted if moment::WAITED.is_reached() => {
                 if glance(watch.glance()) {
                     watch.state = State::Told;
                     watch.until = Instant::now() + watch.answer;
@@ -144,7 +144,7 @@ impl Control {
             }
             State::Later(at) if now >= at => {
                 watch.state = State::Wanted;
-                moment::want();
+                moment::WAITED.want();
             }
             State::Wanted | State::Later(_) | State::Told => {}
         }
@@ -181,8 +181,8 @@ impl Control {
         if draining && synchronizer::is_busy() {
             synchronizer::cancel();
         }
-        moment::forget();
-        hints::forget();
+        moment::WAITED.forget();
+        hints::STEP_ENDS.forget();
         if closed && self.phase == Phase::Running {
             gate::open();
         }
@@ -194,8 +194,8 @@ fn glance(length: Duration) -> bool {
     let until = Instant::now() + length;
     let closed = gate::close();
     // Who has waited is held by the gate from here on, if by anything.
-    moment::forget();
-    hints::forget();
+    moment::WAITED.forget();
+    hints::STEP_ENDS.forget();
     let idle = closed && calls_left(until) && !capture::any() && contexts_idle(until);
     if !idle {
         gate::open();

@@ -8,7 +8,6 @@ use phos_protocol::agent::ToSidecar;
 use phos_protocol::shim::{Newest, Sequence, ToShim, WatchTime};
 
 use super::Init;
-use super::requests::Watching;
 use crate::channels::shims::ConnectionId;
 
 /// Between two requests of the program's that are passed on.
@@ -17,7 +16,9 @@ const ASK: Duration = Duration::from_millis(100);
 /// What is known of the job's hints.
 #[derive(Debug, Default)]
 pub(super) struct Hints {
-    /// The newest checkpoint, as the sidecar said; none: nothing yet.
+    /// Whether the sidecar has said which checkpoint is the newest.
+    pub(super) is_newest_known: bool,
+    /// The newest checkpoint, if there is one.
     pub(super) newest: Option<Newest>,
     /// What the sidecar was told: whether steps are told.
     told: Option<bool>,
@@ -65,8 +66,9 @@ impl Init {
     }
 
     /// The sidecar says which checkpoint is the newest: so are the processes told whose programs may ask.
-    pub(super) fn newest_is(&mut self, newest: Newest) {
-        self.hints.newest = Some(newest);
+    pub(super) fn newest_is(&mut self, newest: Option<Newest>) {
+        self.hints.is_newest_known = true;
+        self.hints.newest = newest;
         let able = self.processes.values().filter(|process| process.hints);
         let told: Vec<ConnectionId> = able.filter_map(|process| process.connection).collect();
         for id in told {
@@ -77,15 +79,8 @@ impl Init {
     /// Has those tell when a step ends whose programs tell steps. If there are none, the sidecar hears that at once.
     pub(super) fn await_step(&mut self, seq: Sequence, time: WatchTime) {
         let able = self.processes.values().filter(|process| process.steps);
-        let asked: Vec<ConnectionId> = able.filter_map(|process| process.connection).collect();
-        self.watching = Some(Watching { seq, told: false });
-        if asked.is_empty() {
-            let waited = false;
-            self.sidecar.send(&ToSidecar::Moment { seq, waited }, &[]);
-        }
-        for id in asked {
-            self.tell_shim(id, &ToShim::AwaitStep { seq, time });
-        }
+        let asked = able.filter_map(|process| process.connection).collect();
+        self.await_moment(seq, asked, &ToShim::AwaitStep { seq, time });
     }
 }
 

@@ -155,19 +155,29 @@ impl Init {
     fn watch_for_moment(&mut self, seq: Sequence, time: WatchTime) {
         let able = |p: &CudaProcess| p.watches && p.connection.is_some();
         let any_busy = self.processes.values().any(|p| able(p) && p.busy);
-        let asked: Vec<ConnectionId> = self
+        let asked = self
             .processes
             .values()
             .filter(|p| able(p) && (p.busy || !any_busy))
             .filter_map(|p| p.connection)
             .collect();
+        self.await_moment(seq, asked, &ToShim::Watch { seq, time });
+    }
+
+    /// Asks these for a moment; the first that tells one is passed on. Where nobody is asked, the sidecar hears that at once.
+    pub(super) fn await_moment(
+        &mut self,
+        seq: Sequence,
+        asked: Vec<ConnectionId>,
+        question: &ToShim,
+    ) {
         self.watching = Some(Watching { seq, told: false });
         if asked.is_empty() {
             let waited = false;
             self.sidecar.send(&ToSidecar::Moment { seq, waited }, &[]);
         }
         for id in asked {
-            self.tell_shim(id, &ToShim::Watch { seq, time });
+            self.tell_shim(id, question);
         }
     }
 

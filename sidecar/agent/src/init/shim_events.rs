@@ -234,7 +234,8 @@ impl Init {
             process.steps |= steps;
         });
         self.tell_hints(HintsTold::OnlyNews);
-        if let Some(newest) = self.hints.newest {
+        if self.hints.is_newest_known {
+            let newest = self.hints.newest;
             self.tell_shim(id, &ToShim::Newest(newest));
         }
     }

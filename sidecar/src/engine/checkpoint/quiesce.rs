@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use phos_policies::schedule::Trigger;
 use phos_policies::tries::{Answer, Haste, Moment, Next, Tries, TriesConfig, Try};
 use phos_protocol::agent::{AttemptError, Process, QuiesceTime, ToAgent, ToSidecar};
 use phos_protocol::shim::{Refusal, Sequence, WatchTime};
@@ -33,6 +34,19 @@ pub(super) enum AtStep {
     Yes,
     /// It is not.
     No,
+}
+
+impl AtStep {
+    /// For a checkpoint that is taken for this reason; `by_program`: the program asked for one.
+    pub(super) fn of(trigger: Trigger, by_program: bool) -> AtStep {
+        match trigger {
+            // Wanted where the program is: the thread that asks may wait for it, and end no step meanwhile.
+            Trigger::OnDemand if by_program => AtStep::No,
+            Trigger::Interval | Trigger::OnDemand => AtStep::Yes,
+            // There is no time.
+            Trigger::Preemption | Trigger::Terminate => AtStep::No,
+        }
+    }
 }
 
 /// What a failed try says about the next one in the same checkpoint, if there is to be one.
@@ -271,6 +285,40 @@ impl Session<'_> {
             (_, Some(e)) => Err(Cause::Table(e)),
             (Some(Ok(processes)), None) => Ok((table, processes)),
             (None, None) => Err(Cause::Task("no outcome".into())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_checkpoint_that_has_no_time_waits_for_a_step_nor_one_that_a_thread_waits_for() {
+        for trigger in Trigger::ALL {
+            let waits = matches!(trigger, Trigger::Interval | Trigger::OnDemand);
+            assert_eq!(
+                AtStep::of(trigger, false) == AtStep::Yes,
+                waits,
+                "{trigger:?}"
+            );
+        }
+        assert_eq!(AtStep::of(Trigger::OnDemand, true), AtStep::No);
+        assert_eq!(AtStep::of(Trigger::Interval, true), AtStep::Yes);
+    }
+
+    #[test]
+    fn what_kept_the_job_from_falling_quiet_is_the_reason_of_the_failure() {
+        for (refusal, reason) in [
+            (Refusal::Section, FailureReason::Section),
+            (Refusal::Capturing, FailureReason::Capturing),
+            (Refusal::Timeout, FailureReason::NotQuiet),
+        ] {
+            let member = phos_protocol::types::MemberId::here(7);
+            let error = AttemptError::Shim { member, refusal };
+            assert!(answer_of(&error).is_some());
+            let cause = Cause::Unquiet(error.to_string(), reason_of(&error));
+            assert_eq!(cause.into_failed(Duration::ZERO).reason, reason);
         }
     }
 }

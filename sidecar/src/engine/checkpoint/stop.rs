@@ -91,13 +91,9 @@ impl Session<'_> {
             Trigger::OnDemand | Trigger::Preemption | Trigger::Terminate => Insist::Yes,
         };
         let asked = Instant::now();
-        let at_step = match trigger {
-            // What the program asks for is wanted where it is: the thread that asks may wait for it, and end no step meanwhile.
-            Trigger::OnDemand if std::mem::take(&mut self.program_asked) => AtStep::No,
-            Trigger::Interval | Trigger::OnDemand => AtStep::Yes,
-            // There is no time.
-            Trigger::Preemption | Trigger::Terminate => AtStep::No,
-        };
+        let at_step = AtStep::of(trigger, self.program_asked);
+        // It asks for one.
+        self.program_asked &= trigger != Trigger::OnDemand;
         let (table, processes) = self.fall_quiet(insist, at_step).await?;
         // How long the next one takes does not depend on how long this one waited for a good moment.
         let waited = self.attempt.held_since.map(|at| at.duration_since(asked));

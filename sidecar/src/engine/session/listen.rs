@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use phos_policies::schedule::Event as Scheduled;
 use phos_protocol::agent::{ToAgent, ToSidecar};
-use phos_protocol::shim::Newest;
 
 use super::link::{LinkError, Packet};
 use super::{Ended, Session, Stop, WaitError};
@@ -88,18 +87,12 @@ impl Session<'_> {
         Ok(None)
     }
 
-    /// Tells the job's program which checkpoint is the newest, if it uses hints; number 0: there is none yet.
+    /// Tells the job's program which checkpoint is the newest, if it uses hints.
     pub(in crate::engine) fn tell_newest(&self) -> Result<(), LinkError> {
         if !self.has_hints {
             return Ok(());
         }
-        let newest = self.engine.newest.unwrap_or(Newest {
-            number: 0,
-            unix_ms: 0,
-            step: None,
-            in_store: false,
-        });
-        self.link.send(&ToAgent::Newest(newest))
+        self.link.send(&ToAgent::Newest(self.engine.newest))
     }
 
     /// Waits for the message that `accept` takes; everything else is dealt with meanwhile. Ends early
