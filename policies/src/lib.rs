@@ -24,5 +24,6 @@ pub mod preemption;
 pub mod restart;
 pub mod retention;
 pub mod schedule;
+pub mod speculation;
 pub mod terminate;
 pub mod tries;

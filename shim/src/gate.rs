@@ -7,6 +7,7 @@
 //! | state | work ([`enter`]) | everything else ([`enter_query`]) |
 //! |---|---|---|
 //! | open | passes | passes |
+//! | counting: memory that the job may overwrite has not left the GPU yet | passes while there is credit | passes |
 //! | closing: the contexts are still being waited for | waits | passes, counted |
 //! | closed | waits | waits |
 //!
@@ -27,20 +28,26 @@
 //! turn says in its slot that it is inside before it looks whether the turn lasts; the closer ends the turn before it looks at
 //! the slots.
 //!
+//! # Credit
+//!
+//! After a checkpoint the gate may open for so many calls of work alone ([`open_for`]), which were seen to leave alone what is still
+//! being copied. A call beyond those waits, outside, until the gate opens entirely or closes. The calls of a gate that is open are not counted.
+//!
 //! A thread that is inside may enter again (the driver calls itself through exported names); a host callback runs on a
 //! thread of the driver's, which is outside. Threads of the shim's own are never held ([`exempt`]).
 
 use std::cell::Cell;
 use std::sync::atomic::{
-    AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering, compiler_fence, fence,
+    AtomicBool, AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence, fence,
 };
 
 /// Slots for threads; further threads share counters, which costs them an atomic addition a call.
 const SLOTS: usize = 4096;
 
 const OPEN: u32 = 0;
-const CLOSING: u32 = 1;
-const CLOSED: u32 = 2;
+const COUNTING: u32 = 2;
+const CLOSING: u32 = 3;
+const CLOSED: u32 = 4;
 
 /// What a slot says: the thread is outside.
 const OUTSIDE: u32 = 0;
@@ -53,10 +60,10 @@ enum Level {
     /// Everything that is not work.
     Query = 1,
     /// It enqueues, or changes or asks about memory that may be unmapped.
-    Work = 2,
+    Work = 3,
 }
 
-const HELD: u32 = 3;
+const HELD: u32 = 5;
 
 #[repr(align(64))]
 struct Slot {
@@ -74,7 +81,7 @@ static SLOT: [Slot; SLOTS] = [const {
 /// No slot from here on was ever taken.
 static USED: AtomicUsize = AtomicUsize::new(0);
 /// Calls of threads without a slot, by [`Level`].
-static SHARED: [AtomicU32; 3] = [const { AtomicU32::new(0) }; 3];
+static SHARED: [AtomicU32; 4] = [const { AtomicU32::new(0) }; 4];
 
 /// The slot of every thread that is exempt: always inside, and never looked at.
 static EXEMPT: Slot = Slot {
@@ -87,6 +94,10 @@ static GATE: AtomicU32 = AtomicU32::new(OPEN);
 static TURN: AtomicU32 = AtomicU32::new(0);
 /// Whether a turn may be taken.
 static TURN_LASTS: AtomicBool = AtomicBool::new(false);
+/// While the gate is counting: how many calls of work may still pass.
+static CREDIT: AtomicU64 = AtomicU64::new(0);
+/// Whether one had to wait since the gate was opened for so many.
+static SPENT: AtomicBool = AtomicBool::new(false);
 /// Whether the closer fences for everybody.
 static ASYMMETRIC: AtomicBool = AtomicBool::new(false);
 /// Whether a call of a thread that was already inside may have enqueued work since the gate began to close.
@@ -208,7 +219,11 @@ pub fn is_inside() -> bool {
 /// [`enter`], but instead of waiting none: for who holds a descriptor that must not be open in a process that is dumped.
 pub fn try_enter() -> Option<Inside> {
     let local = local();
-    let held = || GATE.load(Ordering::SeqCst) + Level::Work as u32 >= HELD;
+    let held = || match GATE.load(Ordering::SeqCst) {
+        // It passes only if the gate is as it was then.
+        COUNTING => !spend() || !may_pass(Level::Work, &Way::Credit),
+        state => state + Level::Work as u32 >= HELD,
+    };
     if is_inside() {
         // Who is inside already is never held.
         return Some(enter());
@@ -373,7 +388,9 @@ fn wait_outside(inside: &AtomicU32, level: Level) {
 
 /// Whether a thread that has said that it is inside may pass the gate.
 fn may_pass(level: Level, way: &Way) -> bool {
-    GATE.load(Ordering::SeqCst) + (level as u32) < HELD
+    let state = GATE.load(Ordering::SeqCst);
+    state + (level as u32) < HELD
+        || *way == Way::Credit && state == COUNTING
         || *way == Way::Turn && TURN_LASTS.load(Ordering::SeqCst)
 }
 
@@ -384,6 +401,18 @@ enum Way {
     Open,
     /// A turn has begun: the thread may make one call.
     Turn,
+    /// One call was taken from the credit.
+    Credit,
+}
+
+/// Takes one call from the credit, if there is one left.
+fn spend() -> bool {
+    let take = |credit: u64| credit.checked_sub(1);
+    let taken = CREDIT.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take);
+    if taken.is_err() {
+        SPENT.store(true, Ordering::SeqCst);
+    }
+    taken.is_ok()
 }
 
 fn wait_while_held(level: Level) -> Way {
@@ -392,6 +421,9 @@ fn wait_while_held(level: Level) -> Way {
         let state = GATE.load(Ordering::SeqCst);
         if state + (level as u32) < HELD {
             return Way::Open;
+        }
+        if state == COUNTING && spend() {
+            return Way::Credit;
         }
         if TURN.load(Ordering::SeqCst) != turn {
             return Way::Turn;
@@ -409,8 +441,8 @@ pub fn begin_turn() {
     wake();
 }
 
-/// For a thread that was about to sleep when the turn began.
-pub fn remind_of_turn() {
+/// For a thread that was about to sleep when the turn began, or when there was credit again.
+pub fn remind() {
     wake();
 }
 
@@ -533,6 +565,23 @@ pub fn open() {
     wake();
 }
 
+/// Opens the gate for so many calls of work; a gate that is counting forgets what was left.
+pub fn open_for(calls: u64) {
+    SPENT.store(false, Ordering::SeqCst);
+    CREDIT.store(calls, Ordering::SeqCst);
+    GATE.store(COUNTING, Ordering::SeqCst);
+    wake();
+}
+
+/// Whether the gate is counting, all calls that it was opened for have been made and have returned, and another one waits.
+pub fn is_spent() -> bool {
+    GATE.load(Ordering::SeqCst) == COUNTING
+        && SPENT.load(Ordering::SeqCst)
+        && CREDIT.load(Ordering::SeqCst) == 0
+        && publish()
+        && is_quiet()
+}
+
 /// In a forked child, which has one thread: forget everybody else.
 pub fn reset_in_child() {
     GATE.store(OPEN, Ordering::SeqCst);
@@ -624,6 +673,63 @@ mod tests {
             DONE.store(true, Ordering::SeqCst);
         });
         assert!(is_idle());
+    }
+
+    #[test]
+    fn a_counting_gate_lets_so_many_calls_pass_and_no_more() {
+        static DONE: AtomicBool = AtomicBool::new(false);
+        static WORK: AtomicU64 = AtomicU64::new(0);
+        static QUERIES: AtomicU64 = AtomicU64::new(0);
+        let _one = crate::sync::lock(&ONE_GATE);
+        start();
+        let work = || WORK.load(Ordering::SeqCst);
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    while !DONE.load(Ordering::SeqCst) {
+                        let _inside = enter();
+                        WORK.fetch_add(1, Ordering::SeqCst);
+                    }
+                });
+            }
+            scope.spawn(|| {
+                while !DONE.load(Ordering::SeqCst) {
+                    let _inside = enter_query();
+                    QUERIES.fetch_add(1, Ordering::SeqCst);
+                }
+            });
+            wait_until(|| work() > 0);
+            let mut expected = None;
+            for credit in [0, 1, 100, 7] {
+                // From a closed gate, as after a checkpoint, and then from one that is counting.
+                let before = expected.unwrap_or_else(|| {
+                    assert!(close_entirely());
+                    wait_until(is_idle);
+                    work()
+                });
+                open_for(credit);
+                wait_until(|| {
+                    remind();
+                    is_spent()
+                });
+                assert_eq!(work(), before + credit);
+                expected = Some(before + credit);
+                let queries = QUERIES.load(Ordering::SeqCst);
+                wait_until(|| QUERIES.load(Ordering::SeqCst) > queries + 2);
+            }
+            let before = work();
+            assert!(try_enter().is_none(), "who does not wait passes neither");
+            // It closes as any other, and what was left of a credit is gone when it opens.
+            open_for(u64::MAX);
+            wait_until(|| work() > before + 100);
+            assert!(close());
+            wait_until(is_quiet);
+            let closed = work();
+            assert!(!is_spent());
+            open();
+            wait_until(|| work() > closed + 100);
+            DONE.store(true, Ordering::SeqCst);
+        });
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod agent_death;
 mod away;
+mod beside;
 mod boundary;
 mod commands;
 mod cpu_memory;

@@ -131,6 +131,62 @@ impl Content {
     }
 }
 
+/// Memory that is written anew in each step, as an optimizer writes its state: after all else, or before.
+#[derive(Debug)]
+pub(crate) struct State {
+    content: Content,
+    /// Small calls that a step makes as well.
+    calls: u64,
+    little: Buffer,
+}
+
+impl State {
+    pub(crate) fn new(gpu: &Gpu, mib: u64, calls: u64, stream: CUstream) -> Result<Self> {
+        Ok(Self {
+            content: Content::plain("state", gpu, mib, 0, stream)?,
+            calls,
+            little: alloc(4096)?,
+        })
+    }
+
+    /// Verifies what the step before has left, and writes it anew.
+    pub(crate) fn step(
+        &mut self,
+        gpu: &Gpu,
+        step: u64,
+        early: bool,
+        stream: CUstream,
+    ) -> Result<()> {
+        gpu.select()?;
+        self.content.verify(gpu, stream)?;
+        if early {
+            self.write(gpu, step, stream)?;
+        }
+        for call in 0..self.calls {
+            let (ptr, bytes) = (self.little.ptr, self.little.bytes);
+            cu!(cuMemsetD8Async(ptr, call as u8, bytes, stream))?;
+        }
+        if !early {
+            self.write(gpu, step, stream)?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, gpu: &Gpu, step: u64, stream: CUstream) -> Result<()> {
+        for (index, (buffer, sum)) in self.content.pieces.iter_mut().enumerate() {
+            pattern(gpu, *buffer, mix(step << 8 | index as u64), stream)?;
+            *sum = checksum(gpu, *buffer, self.content.result, stream)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn finish(self, gpu: &Gpu, stream: CUstream) -> Result<()> {
+        self.content.verify(gpu, stream)?;
+        self.content.free(gpu, stream)?;
+        free(self.little)
+    }
+}
+
 /// Copies a counter to the device, there from place to place, and back, and compares, until it is told to stop.
 pub(crate) fn make_noise(stop: &AtomicBool) -> Result<u64> {
     const WORDS: usize = 5000;

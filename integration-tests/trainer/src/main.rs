@@ -104,6 +104,15 @@ pub(crate) struct Args {
     /// Device memory that is verified, freed, allocated and filled anew at each step, in MiB for each device
     #[arg(long, value_name = "MIB", default_value_t = 0)]
     pub churn_mib: u64,
+    /// Device memory that is written anew at the end of each step, and verified at the beginning of the next, in MiB
+    #[arg(long, value_name = "MIB", default_value_t = 0)]
+    pub state_mib: u64,
+    /// Small calls of the driver that each step makes before that
+    #[arg(long, value_name = "CALLS", default_value_t = 400)]
+    pub state_calls: u64,
+    /// While FILE is there, that memory is written before these calls
+    #[arg(long, value_name = "FILE")]
+    pub state_early_at: Option<PathBuf>,
     /// When FILE appears: this much more device memory, in MiB, allocated, filled, verified and freed once. FILE is removed
     #[arg(long, value_name = "MIB", default_value_t = 0, requires = "surge_at")]
     pub surge_mib: u64,

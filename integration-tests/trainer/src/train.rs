@@ -15,7 +15,7 @@ use crate::collective::Collective;
 use crate::companion::{Companion, Part, Request};
 use crate::cuda::{self, CudaUnavailable, Gpu, cu};
 use crate::data::Loader;
-use crate::extras::{Content, Link, VerificationFailed, make_noise};
+use crate::extras::{Content, Link, State, VerificationFailed, make_noise};
 use crate::follow::Follow;
 use crate::hints::Hints;
 use crate::hold::Hold;
@@ -176,6 +176,16 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         count: args.allocations,
         large_every: args.large_every,
     };
+    let mut state = (args.state_mib > 0)
+        .then(|| {
+            State::new(
+                &replicas[0].gpu,
+                args.state_mib,
+                args.state_calls,
+                replicas[0].compute,
+            )
+        })
+        .transpose()?;
     let mut many = Many::new(&replicas[0].gpu, sizes, replicas[0].compute)?;
     let mut shared = match companions.peer.take() {
         Some(peer) => Some(Shared::new(&replicas[0].gpu, peer, replicas[0].compute)?),
@@ -292,6 +302,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
                 extra.ballast.verify(gpu, stream)?;
             }
         }
+        if let Some(state) = &mut state
+            && !is_hurried(args)
+        {
+            let early = args.state_early_at.as_deref().is_some_and(Path::exists);
+            state.step(&replicas[0].gpu, step, early, replicas[0].compute)?;
+        }
         surge(args, &replicas[0], step)?;
         if args.profile_at.as_deref().is_some_and(Path::exists) {
             take_tables()?;
@@ -308,6 +324,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     for thread in threads {
         let (name, rounds) = thread.stop()?;
         eprintln!("phos-trainer: {name} thread: {rounds} rounds");
+    }
+    if let Some(state) = state {
+        state.finish(&replicas[0].gpu, replicas[0].compute)?;
     }
     many.finish(&replicas[0].gpu, replicas[0].compute)?;
     if let Some(shared) = shared {

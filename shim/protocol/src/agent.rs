@@ -28,7 +28,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::shim::{Newest, Refusal, Sequence, TableEntry, WatchTime};
+use crate::shim::{Credit, Newest, Refusal, Sequence, TableEntry, WatchTime};
 use crate::types::{Allocation, AllocationKey, Device, GpuUuid, MemberId};
 
 /// How the job's main process ended.
@@ -175,6 +175,14 @@ pub enum ToAgent {
     },
     /// The newest checkpoint of the job, if there is one, for its program. Only to who said [`ToSidecar::Hints`].
     Newest(Option<Newest>),
+    /// How far the job may go before memory that it may overwrite is copied: from when it runs again, if this comes before `Attach`, else from
+    /// now on. None: the copy is over, or given up. Only after [`ToSidecar::TakesCredit`] of the same attempt.
+    Credit {
+        /// The number of the attempt.
+        seq: Sequence,
+        /// How far, and for how long.
+        credit: Option<Credit>,
+    },
 }
 
 /// A process of the job that uses CUDA.
@@ -352,6 +360,18 @@ pub enum ToSidecar {
         seq: Sequence,
         /// The number of the step, as the program counts.
         step: u64,
+    },
+    /// All processes that use CUDA count their calls: a `Credit` may be given. Sent before a good `Quiesced`.
+    TakesCredit {
+        /// The number of the attempt.
+        seq: Sequence,
+    },
+    /// A process has made the calls of its `Credit`, waits with the next one, and its GPU work is done.
+    Spent {
+        /// The number of the attempt.
+        seq: Sequence,
+        /// The process.
+        member: MemberId,
     },
 }
 

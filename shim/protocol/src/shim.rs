@@ -276,6 +276,13 @@ pub enum ToAgent {
         /// The number of the step, as the program counts.
         step: u64,
     },
+    /// The process understands [`ToShim::Credit`]. Sent after every `Hello`; no answer. Older shims do not say it.
+    TakesCredit,
+    /// The calls of a [`ToShim::Credit`] have been made, the next one waits, and the GPU has done what it was given.
+    Spent {
+        /// The number of the checkpoint attempt, from the credit.
+        seq: Sequence,
+    },
 }
 
 /// How often a rank has taken part in what the ranks of a communicator do.
@@ -355,6 +362,15 @@ impl WatchTime {
         glance_ms: 0,
         answer_ms: 0,
     };
+}
+
+/// How far a job may go while memory that it may overwrite is still being copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Credit {
+    /// The number of calls of work that each process may make before its next one waits.
+    pub calls: u64,
+    /// How long it may wait at most, from when this was said, in ms: then it goes on, whatever becomes of the copy.
+    pub for_ms: u32,
 }
 
 /// The newest checkpoint of the job, as its program is told.
@@ -463,4 +479,12 @@ pub enum ToShim {
     },
     /// The newest checkpoint of the job, if there is one. Only to who said [`ToAgent::Hints`], after it and whenever there is another.
     Newest(Option<Newest>),
+    /// So many calls may be made from the next [`ToShim::Resume`] on, or from now on if the gate counts already; none: as many as the
+    /// process likes. Only to who said [`ToAgent::TakesCredit`].
+    Credit {
+        /// The number of the checkpoint attempt.
+        seq: Sequence,
+        /// How many, and for how long.
+        credit: Option<Credit>,
+    },
 }

@@ -12,6 +12,7 @@
 //! application's threads.
 
 mod attach;
+mod credit;
 mod detach;
 mod quiesce;
 mod synchronizer;
@@ -129,6 +130,8 @@ struct Control {
     told: Told,
     /// The agent wants to know when the job waits for its work.
     watch: Option<Watch>,
+    /// So many calls may be made while memory is being copied.
+    credit: Option<credit::Given>,
 }
 
 impl Control {
@@ -151,6 +154,7 @@ impl Control {
             fresh: true,
             attaching: None,
             watch: None,
+            credit: None,
         }
     }
 
@@ -182,6 +186,7 @@ impl Control {
             link::disconnected();
             self.attaching = None;
             self.end_watch();
+            self.end_credit();
             close(socket);
             match end {
                 End::Detached => log::debug!("detached: waiting for {}", self.path.display()),
@@ -263,8 +268,10 @@ impl Control {
         if let Err(end) = self.tell_usage(socket) {
             return end;
         }
-        if let Err(end) = say(socket, &ToAgent::Watches) {
-            return end;
+        for said in [ToAgent::Watches, ToAgent::TakesCredit] {
+            if let Err(end) = say(socket, &said) {
+                return end;
+            }
         }
         if let Some(greeting) = exit::greeting()
             && let Err(end) = say(socket, &greeting)
@@ -289,6 +296,10 @@ impl Control {
                 Some(_) => left.min(watch::LOOK),
                 None => left,
             };
+            let left = match self.credit {
+                Some(_) => left.min(credit::LOOK),
+                None => left,
+            };
             match receive(socket, left) {
                 Ok(Some((message, fds))) => {
                     if let Some(end) = self.handle(socket, message, fds) {
@@ -299,6 +310,9 @@ impl Control {
                 Err(end) => return end,
             }
             if let Err(end) = self.look_for_moment(socket) {
+                return end;
+            }
+            if let Err(end) = self.look_at_credit(socket) {
                 return end;
             }
             // Nothing that takes time while the gate is closed.
@@ -380,6 +394,10 @@ impl Control {
                 hints::newest(newest);
                 return None;
             }
+            ToShim::Credit { seq, credit } => {
+                self.credit(seq, credit);
+                return None;
+            }
             ToShim::Resume { seq } => {
                 self.end_watch();
                 match self.phase {
@@ -389,7 +407,7 @@ impl Control {
                     Phase::Running => {}
                     Phase::Quiesced(_) | Phase::Attached(_) => {
                         self.phase = Phase::Running;
-                        gate::open();
+                        self.open_gate(seq);
                     }
                 }
                 self.attaching = None;

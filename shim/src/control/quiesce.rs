@@ -71,6 +71,7 @@ impl Control {
         timeout: Duration,
         manner: Manner,
     ) -> Result<(), End> {
+        self.end_credit();
         let outcome = match self.phase {
             Phase::Running => match self.hopeless(timeout, manner) {
                 Some(refusal) => Err(refusal.into()),
@@ -271,7 +272,7 @@ impl Control {
         let mut listened = Ok(());
         while listened.is_ok() && Instant::now() < until {
             listened = self.listen(socket, STEP).map(drop);
-            gate::remind_of_turn();
+            gate::remind();
         }
         gate::end_turn();
         listened

@@ -92,6 +92,7 @@ impl Control {
         if time == WatchTime::OVER {
             return;
         }
+        self.end_credit();
         self.watch = Some(Watch {
             seq,
             awaited,

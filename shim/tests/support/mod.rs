@@ -375,6 +375,7 @@ impl Link {
                 (ToAgent::Usage(usage), _) => self.usage = usage,
                 (
                     ToAgent::Watches
+                    | ToAgent::TakesCredit
                     | ToAgent::Communicates
                     | ToAgent::TellsEnd
                     | ToAgent::Ends { .. },
@@ -399,7 +400,13 @@ impl Link {
             if ready(&self.socket, Duration::from_millis(100)).is_some() {
                 match self.receive_any() {
                     (ToAgent::Usage(usage), _) => self.usage = usage,
-                    (ToAgent::Freed { .. } | ToAgent::Watches | ToAgent::TellsEnd, _) => {}
+                    (
+                        ToAgent::Freed { .. }
+                        | ToAgent::Watches
+                        | ToAgent::TakesCredit
+                        | ToAgent::TellsEnd,
+                        _,
+                    ) => {}
                     other => panic!("unexpected {other:?}"),
                 }
             }

@@ -61,6 +61,8 @@ pub enum Point {
     SidecarBeforeAttach,
     /// The agent said that the job runs again.
     SidecarAfterAttach,
+    /// The job runs again, and its memory is still being copied.
+    SidecarBeside,
     /// A part of the device memory has left.
     SidecarMidDrain,
     /// Every chunk is stored; the manifest is not.
@@ -72,7 +74,7 @@ pub enum Point {
 }
 
 impl Point {
-    const ALL: [(&'static str, Point); 20] = [
+    const ALL: [(&'static str, Point); 21] = [
         ("agent:after-quiesce", Point::AgentAfterQuiesce),
         ("agent:after-detach", Point::AgentAfterDetach),
         ("agent:before-criu", Point::AgentBeforeCriu),
@@ -89,6 +91,7 @@ impl Point {
         ("sidecar:after-dumped", Point::SidecarAfterDumped),
         ("sidecar:before-attach", Point::SidecarBeforeAttach),
         ("sidecar:after-attach", Point::SidecarAfterAttach),
+        ("sidecar:beside", Point::SidecarBeside),
         ("sidecar:mid-drain", Point::SidecarMidDrain),
         ("sidecar:before-manifest", Point::SidecarBeforeManifest),
         ("sidecar:before-head", Point::SidecarBeforeHead),

@@ -20,6 +20,8 @@ pub enum FailureReason {
     Gpu,
     /// The job needed the memory that the checkpoint held, or ended.
     Job,
+    /// The job wrote memory that was being copied beside it.
+    Overwritten,
     /// The store, or the disk of this machine, did not take it.
     Store,
     /// What had to leave the GPU did not leave in time.
@@ -34,7 +36,7 @@ pub enum FailureReason {
 
 impl FailureReason {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::NotQuiet,
         Self::Capturing,
         Self::Section,
@@ -42,6 +44,7 @@ impl FailureReason {
         Self::Dump,
         Self::Gpu,
         Self::Job,
+        Self::Overwritten,
         Self::Store,
         Self::TooSlow,
         Self::Fenced,
@@ -60,6 +63,7 @@ impl FailureReason {
             Self::Dump => "dump",
             Self::Gpu => "gpu",
             Self::Job => "job",
+            Self::Overwritten => "overwritten",
             Self::Store => "store",
             Self::TooSlow => "too-slow",
             Self::Fenced => "fenced",

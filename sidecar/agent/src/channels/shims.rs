@@ -113,6 +113,8 @@ pub struct CudaProcess {
     pub usage: Option<Usage>,
     /// Whether the process can say when it waits for its work.
     pub watches: bool,
+    /// Whether the process can be let go on for so many calls.
+    pub takes_credit: bool,
     /// Whether the process has NCCL communicators whose calls it counts.
     pub communicates: bool,
     /// Its work in flight did not end in a try, once.

@@ -20,6 +20,7 @@ use phos_protocol::types::{AllocationKey, MemberId, ProcessId};
 use phos_shared::failpoint::{self, Point};
 
 use super::Init;
+use super::credit;
 use super::worker::Done;
 use crate::attempt::{Attempts, Effect, Input, Tables, Undumped, counts};
 use crate::channels::shims::{ConnectionId, list};
@@ -47,6 +48,8 @@ pub(super) struct Checkpoint {
     image: Option<Arc<ImageDirectory>>,
     /// Set when the dump is to stop at its next step.
     cancelled: Arc<AtomicBool>,
+    /// How far the job may go after it.
+    pub(super) credit: Option<credit::Given>,
 }
 
 impl Checkpoint {
@@ -59,6 +62,7 @@ impl Checkpoint {
             tables: BTreeMap::new(),
             image: None,
             cancelled: Arc::default(),
+            credit: None,
         }
     }
 
@@ -174,7 +178,10 @@ impl Init {
                     self.on_shim_closed(id, None);
                 }
             }
-            Effect::Resume { pid, seq } => self.tell_process(pid, &ToShim::Resume { seq }),
+            Effect::Resume { pid, seq } => {
+                self.give_credit(pid, seq);
+                self.tell_process(pid, &ToShim::Resume { seq });
+            }
             Effect::Answer(answer) => {
                 self.sidecar.send(&answer, &[]);
             }
@@ -188,7 +195,7 @@ impl Init {
     }
 
     /// Tells a process something, if it is connected.
-    fn tell_process(&mut self, pid: ProcessId, message: &ToShim) {
+    pub(super) fn tell_process(&mut self, pid: ProcessId, message: &ToShim) {
         if let Some(id) = self.connection_of(pid) {
             self.tell_shim(id, message);
         }
@@ -233,6 +240,7 @@ impl Init {
             return;
         }
         self.last_seq = seq;
+        self.end_credit();
         let processes = self.connected();
         let communicating = (self.processes.iter())
             .filter(|(_, process)| process.communicates)
@@ -439,6 +447,9 @@ impl Init {
     }
 
     fn tell_quiesced(&mut self, seq: Sequence) {
+        if self.all_take_credit() {
+            self.sidecar.send(&ToSidecar::TakesCredit { seq }, &[]);
+        }
         let outcome = Ok(list(&self.processes));
         let told = self.sidecar.send_table(seq, &self.vault)
             && self

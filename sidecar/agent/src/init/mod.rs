@@ -22,6 +22,7 @@
 //! then but the sockets' paths, which the next agent replaces.
 
 mod attempt;
+mod credit;
 mod fence;
 mod hints;
 mod life;

@@ -114,9 +114,13 @@ impl Init {
             ToAgent::Watch { .. } => self.end_watch(),
             ToAgent::AwaitStep { seq, time } => self.await_step(seq, time),
             ToAgent::Newest(newest) => self.newest_is(newest),
+            ToAgent::Credit { seq, credit } => self.credit(seq, credit),
             ToAgent::Dump { seq } => self.attempt(Input::Dump { seq }),
             ToAgent::Attach { seq } => self.attempt(Input::Attach { seq }),
-            ToAgent::Abandon { seq } => self.attempt(Input::Abandon { seq: Some(seq) }),
+            ToAgent::Abandon { seq } => {
+                self.end_credit();
+                self.attempt(Input::Abandon { seq: Some(seq) });
+            }
             ToAgent::Finish { seq } => {
                 self.images.remove(&seq);
             }
@@ -139,6 +143,7 @@ impl Init {
             self.incoming.directory = None;
             self.incoming.memory.clear();
         }
+        self.end_credit();
         self.attempt(Input::Abandon { seq: None });
         self.end_watch();
         self.wait_for_decision();

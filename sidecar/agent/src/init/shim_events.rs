@@ -138,6 +138,8 @@ impl Init {
             FromShim::Supported => self.set_unsupported(pid, None),
             FromShim::Instrumented => self.note(pid, |process| process.instrumented = true),
             FromShim::Watches => self.note(pid, |process| process.watches = true),
+            FromShim::TakesCredit => self.note(pid, |process| process.takes_credit = true),
+            FromShim::Spent { seq } => self.on_spent(pid, seq),
             FromShim::Communicates => self.note(pid, |process| process.communicates = true),
             FromShim::TellsEnd => self.note(pid, |process| {
                 if process.end == End::Untold {
@@ -288,6 +290,7 @@ impl Init {
                 instrumented: false,
                 usage: None,
                 watches: false,
+                takes_credit: false,
                 communicates: false,
                 busy: false,
                 hints: false,

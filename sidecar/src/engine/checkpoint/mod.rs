@@ -10,6 +10,7 @@
 //! * [`begin`]: the tier it goes to and its writer; another try at once where it came at a bad moment;
 //! * [`quiesce`]: the job falls quiet, in short tries;
 //! * [`stop`]: everything while the job is held, in which it is [`name`]d and [`drain`]ed;
+//! * [`running`]: what leaves the GPUs right after that, from memory that the job may write again;
 //! * [`store`]: the rest, while the job runs, through the [`pipeline`];
 //! * [`outcome`]: how it ended and what follows;
 //! * [`interval`]: how much time there is until the next one.
@@ -20,7 +21,7 @@
 //! # Consistency
 //!
 //! Names are taken while the job is quiet. The job's memory is read until `Attach` is asked for and not
-//! after that. The store checks what arrives against its name.
+//! after that, but for what is copied beside it ([`running`]). The store checks what arrives against its name.
 //!
 //! # Crash consistency
 //!
@@ -41,6 +42,7 @@ pub(super) mod outcome;
 pub(super) mod pipeline;
 pub(super) mod planning;
 mod quiesce;
+mod running;
 mod stop;
 mod store;
 mod urgent;
@@ -133,18 +135,21 @@ impl Engine {
     pub(super) async fn release_memory(&mut self) -> u64 {
         let mut freed = 0;
         for control in self.in_progress.controls() {
-            let held = control.snapshot_bytes();
+            let held = control.snapshot_bytes() + control.borrowed();
             if held == 0 {
                 continue;
             }
             freed += held;
+            self.planning.crowded += u32::from(control.snapshot_bytes() > 0);
+            if control.borrowed() > 0 {
+                self.planning.speculation.was_wrong();
+            }
             control.cancel_for_others("the job needed the device memory that the snapshot held");
             let deadline = Instant::now() + Duration::from_secs(5);
-            while control.snapshot_bytes() > 0 && Instant::now() < deadline {
+            while control.snapshot_bytes() + control.borrowed() > 0 && Instant::now() < deadline {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
         }
-        self.planning.crowded += u32::from(freed > 0);
         freed
     }
 

@@ -74,14 +74,20 @@ fn name(
             })
         })
         .collect();
+    let keys = registry.iter().flat_map(|held| {
+        let chunks = plan::chunks(held.allocation.bytes);
+        chunks.map(|_| held.allocation.key)
+    });
     let digest_began = Instant::now();
     let digests = gpus.digest(&ranges, naming)?;
     let digest = digest_began.elapsed();
     let items: Vec<Item> = ranges
         .into_iter()
         .zip(digests)
-        .map(|(range, digest)| Item {
+        .zip(keys)
+        .map(|((range, digest), key)| Item {
             digest: Digest(digest),
+            key,
             range,
         })
         .collect();

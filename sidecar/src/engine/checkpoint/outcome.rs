@@ -51,6 +51,8 @@ pub(in crate::engine) struct Measured {
     pub(in crate::engine) changed: u64,
     /// The size of the image of the job's processes, in bytes.
     pub(in crate::engine) cpu_image: u64,
+    /// Bytes that were copied while the job ran, from its own memory.
+    pub(in crate::engine) beside: u64,
 }
 
 /// A checkpoint that was not made.
@@ -136,6 +138,11 @@ pub(in crate::engine) enum Cause {
         reason: String,
         broken: Option<GpuError>,
     },
+    /// The job has written memory that had not left the GPU yet.
+    #[error(
+        "the job has written GPU memory that it was seen to leave alone, before that was copied; the next checkpoints copy it while the job is held"
+    )]
+    Overwritten,
     /// The checkpoint could not be described in a manifest.
     #[error("{0}")]
     Manifest(serde_json::Error),
@@ -213,6 +220,7 @@ impl Cause {
             } => FailureReason::Fenced,
             Cause::Commit { error, .. } if error.is_fenced() => FailureReason::Fenced,
             Cause::Refused(_) => FailureReason::Unsupported,
+            Cause::Overwritten => FailureReason::Overwritten,
             Cause::Unquiet(_, reason) => *reason,
             Cause::Cancelled {
                 by: Canceller::Fault,
@@ -424,6 +432,9 @@ impl Engine {
         let now = self.now();
         if in_flight == Some(Trigger::Preemption) {
             self.preemption.plan.failed(now);
+        }
+        if reason == FailureReason::Overwritten {
+            self.planning.speculation.was_wrong();
         }
         self.schedule.on(Event::Failed { kind, stop }, now);
         let mut status = self.status.lock();

@@ -21,7 +21,7 @@ use bytes::Bytes;
 use futures::stream::{self, FuturesUnordered};
 use futures::{Stream, StreamExt};
 use phos_protocol::types::GpuUuid;
-use phos_storage::{CheckpointWriter, Digest};
+use phos_storage::{CheckpointWriter, Digest, PutError};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -46,6 +46,12 @@ pub(in crate::engine) struct Control {
     rests: AtomicBool,
     /// Device memory held by snapshots, per GPU, in bytes.
     snapshot: Mutex<BTreeMap<GpuUuid, u64>>,
+    /// Bytes of the job's own memory that are still read while it runs.
+    borrowed: AtomicU64,
+    /// Whether any of it was.
+    is_beside: AtomicBool,
+    /// The job has written what was still to be copied.
+    overwritten: AtomicBool,
     /// The number of bytes that were copied off the GPUs.
     copied: AtomicU64,
     /// How far it is, for those who ask.
@@ -59,6 +65,16 @@ pub(super) struct Rest(Arc<Control>);
 impl Drop for Rest {
     fn drop(&mut self) {
         self.0.end_rest();
+    }
+}
+
+/// Memory of the job's is being read while it runs.
+#[must_use]
+pub(super) struct Borrowed(Arc<Control>, u64);
+
+impl Drop for Borrowed {
+    fn drop(&mut self) {
+        self.0.borrowed.fetch_sub(self.1, Ordering::AcqRel);
     }
 }
 
@@ -116,8 +132,25 @@ impl Control {
     }
 
     fn rests(&self) -> bool {
-        // Once the dump is there, the job waits for nothing that needs cores.
-        self.rests.load(Ordering::Acquire) && !self.is_due()
+        // Once the dump is there, the job waits for nothing that needs cores, if nothing is copied beside it.
+        self.rests.load(Ordering::Acquire) && (!self.is_due() || self.borrowed() > 0)
+    }
+
+    /// So many bytes of the job's own memory are read while it runs, until this is dropped.
+    pub(super) fn borrow(self: &Arc<Self>, bytes: u64) -> Borrowed {
+        self.borrowed.fetch_add(bytes, Ordering::AcqRel);
+        self.is_beside.fetch_or(bytes > 0, Ordering::AcqRel);
+        Borrowed(Arc::clone(self), bytes)
+    }
+
+    /// The bytes of the job's own memory that are still to be read while it runs.
+    pub(in crate::engine) fn borrowed(&self) -> u64 {
+        self.borrowed.load(Ordering::Acquire)
+    }
+
+    /// Whether the job has written what was still to be copied.
+    pub(super) fn was_overwritten(&self) -> bool {
+        self.overwritten.load(Ordering::Acquire)
     }
 
     /// Why the work was cancelled; `None` if it was not.
@@ -260,6 +293,10 @@ async fn run(
                 match outcome {
                     Ok(bytes) => control.add_stored(bytes),
                     Err(e) => {
+                        if matches!(e, PutError::DigestMismatch { .. }) {
+                            let by_job = control.is_beside.load(Ordering::Acquire);
+                            control.overwritten.store(by_job, Ordering::Release);
+                        }
                         control.cancel(e.to_string());
                         return Err(e.to_string());
                     }

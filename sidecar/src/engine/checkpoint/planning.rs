@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use phos_policies::speculation::Speculation;
 use phos_protocol::types::GpuUuid;
 
 use super::outcome::Measured;
+use super::running::LeftAlone;
 
 /// Where nothing was measured yet: bytes per second over the link of one GPU.
 const LINK: u64 = 10_000_000_000;
@@ -28,6 +30,10 @@ pub(in crate::engine) struct Planning {
     pub(super) cpu_image: Option<u64>,
     /// Snapshots in a row that had to make way for the job.
     pub(super) crowded: u32,
+    /// Whether memory is copied while the job runs.
+    pub(super) speculation: Speculation,
+    /// What the job was seen to leave alone after a checkpoint.
+    pub(super) left_alone: LeftAlone,
 }
 
 impl Default for Planning {
@@ -39,6 +45,8 @@ impl Default for Planning {
             changed: None,
             cpu_image: None,
             crowded: 0,
+            speculation: Speculation::default(),
+            left_alone: LeftAlone::default(),
         }
     }
 }
@@ -50,9 +58,18 @@ impl Planning {
         self.changed = Some(measured.changed);
         self.cpu_image = Some(measured.cpu_image);
         self.crowded = self.crowded.saturating_sub(1);
+        if measured.beside > 0 {
+            self.speculation.was_right();
+        }
         if let Some(rate) = measured.link {
             self.link_rate = rate;
         }
+    }
+
+    /// The job was resumed: its memory has other names.
+    pub(in crate::engine) fn resumed(&mut self) {
+        self.speculation.forget();
+        self.left_alone = LeftAlone::default();
     }
 
     /// Device memory that the driver needs at a restore, per GPU, in bytes.

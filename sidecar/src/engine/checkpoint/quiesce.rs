@@ -259,6 +259,7 @@ impl Session<'_> {
         let mut table = Table::default();
         let mut bad = None;
         let mut last_step = None;
+        let mut takes_credit = false;
         let outcome = self
             .answer(timeout + MARGIN, |message, fds| match message {
                 ToSidecar::Quiesced { seq: s, outcome } if s == seq => Ok(Some(outcome)),
@@ -276,10 +277,15 @@ impl Session<'_> {
                     last_step = Some(last_step.map_or(step, |least: u64| least.min(step)));
                     Err(ToSidecar::Step { seq: s, step })
                 }
+                ToSidecar::TakesCredit { seq: s } if s == seq => {
+                    takes_credit = true;
+                    Err(ToSidecar::TakesCredit { seq: s })
+                }
                 other => Err(other),
             })
             .await?;
         self.attempt.step = last_step;
+        self.attempt.takes_credit = takes_credit;
         match (outcome, bad) {
             (Some(Err(e)), _) => Err(Cause::Agent(e)),
             (_, Some(e)) => Err(Cause::Table(e)),

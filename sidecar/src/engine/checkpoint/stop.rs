@@ -15,7 +15,7 @@ use phos_protocol::types::GpuUuid;
 use phos_shared::failpoint::{self, Point};
 use phos_storage::{CheckpointWriter, UnixMillis};
 
-use super::drain::{Drains, Ready, plan};
+use super::drain::{Beside, Drains, Ready, plan};
 use super::name::Named;
 use super::outcome::{Cause, HOLD, Measured, PartsMs, cancelled, ms};
 use super::pipeline::{self, Control, Works};
@@ -113,6 +113,7 @@ impl Session<'_> {
         self.link.send(&ToAgent::Dump { seq })?;
         failpoint::reach(Point::SidecarAfterDumpRequest);
 
+        let count = processes.len();
         let named = self.name(table, processes).await?;
         parts.insert("import".into(), ms(named.import));
         parts.insert("name".into(), ms(named.name));
@@ -134,16 +135,39 @@ impl Session<'_> {
         let is_urgent = matches!(trigger, Trigger::Preemption | Trigger::Terminate);
         // Begun before the drains, which may end it.
         let rest = (!is_urgent).then(|| control.rest());
-        let mut drains = self.engine.start_drains(changed, &rooms, &sink, control)?;
+        let beside = match self.attempt.takes_credit && !is_urgent {
+            true => Beside::Possible,
+            false => Beside::No,
+        };
+        let mut drains = (self.engine).start_drains(changed, &rooms, &sink, control, beside)?;
         let rest = rest.filter(|_| drains.fits);
         let dumped = self
             .dump_and_drain(quiet, &free, control, &mut drains, &mut parts)
             .await?;
-        let resumed = self.attach().await?;
+        if let Some(credit) = drains.credit {
+            let credit = Some(credit);
+            self.link.send(&ToAgent::Credit { seq, credit })?;
+        }
+        let mut resumed = self.attach().await?;
+        let again = Instant::now();
+        let held = match drains.learn.take() {
+            Some(learn) => self.learn(seq, learn, count).await?,
+            None if drains.beside > 0 => {
+                let held = self.copy_beside(seq, &mut drains, count).await?;
+                parts.insert("beside".into(), ms(again.elapsed()));
+                held
+            }
+            None => Duration::ZERO,
+        };
+        if !held.is_zero() {
+            // The job stood still again.
+            parts.insert("held_again".into(), ms(held));
+            resumed.stop += held;
+        }
         drop(rest);
         let cpu_image = dumped.facts.image_bytes;
         note_times(&mut parts, &dumped.facts.times, resumed.attach_ns);
-        let ready = dumped.ready;
+        let (ready, beside) = (dumped.ready, drains.beside);
         let rates = rates(gb_s(device_bytes, digest), ready);
         self.engine.status.lock().device_bytes = device_bytes;
         tracing::debug!(
@@ -178,6 +202,7 @@ impl Session<'_> {
                 link: link_rate(ready),
                 changed: changed_bytes,
                 cpu_image,
+                beside,
             },
             seq,
             step: self.attempt.step,

@@ -74,7 +74,8 @@ impl Work {
             Ok(stored) => Ok(stored),
             Err(cause) => {
                 let mut failed = cause.into_failed(stop);
-                if matches!(failed.then, Consequence::Nothing) && !control.was_for_others() {
+                let by_job = control.was_for_others() || control.was_overwritten();
+                if matches!(failed.then, Consequence::Nothing) && !by_job {
                     failed.then = Consequence::OtherTier;
                 }
                 control.cancel(failed.message.clone());
@@ -208,6 +209,9 @@ async fn gather(
     let cpu_image = cpu.await;
     parts.insert("cpu_image".into(), ms(began.elapsed()));
     let put = puts.await.unwrap_or_else(|e| Err(e.to_string()));
+    if control.was_overwritten() {
+        return Err(Cause::Overwritten);
+    }
     if let Err(reason) = put {
         let reason = control.reason().unwrap_or(reason);
         return Err(Cause::Store { reason, broken });

@@ -418,6 +418,7 @@ impl Session<'_> {
         // What was not protected is lost; the job is where its checkpoint is.
         self.engine.protected();
         self.registry.replace(held);
+        self.engine.planning.resumed();
         self.engine.adapt_interval_to_failure(took);
         // A crash after that goes back to the newest one.
         self.engine.resume.from = None;

@@ -81,7 +81,9 @@ impl Session<'_> {
             ToSidecar::Quiesced { .. }
             | ToSidecar::Dumped { .. }
             | ToSidecar::Moment { .. }
-            | ToSidecar::Step { .. } => {}
+            | ToSidecar::Step { .. }
+            | ToSidecar::TakesCredit { .. }
+            | ToSidecar::Spent { .. } => {}
             other => return Ok(Some(other)),
         }
         Ok(None)

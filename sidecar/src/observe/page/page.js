@@ -82,6 +82,7 @@ const REMEDIES = {
   dump: 'The message names the process or file. `phos-ft doctor` checks privileges, kernel and CRIU on the trainer’s machine and says what is missing.',
   gpu: 'If it happens again, look at the GPU and its driver (`nvidia-smi`, `dmesg`), and check that trainer and sidecar see the same GPUs.',
   job: 'The job needed its memory or ended during the checkpoint. The next attempt is made by itself; if it keeps failing, leave more memory free.',
+  overwritten: 'The job wrote GPU memory that was being copied while it ran. The next checkpoints copy it while the job is held: longer stops for a while, and nothing to do.',
   store: 'Check the store’s credentials, network and free space, and the disk below `--state-dir`; `phos-ft doctor` tries the store. Checkpoints go on by themselves once it is back.',
   'too-slow': 'The store is too slow for what changes between two checkpoints: give more `--host-buffer`, or a faster store.',
   fenced: 'Another machine has the job now. To run it here, end it there first.',
@@ -91,7 +92,7 @@ const REMEDIES = {
 const remedy = (reason) => REMEDIES[reason] ?? 'The message and the sidecar’s log name the cause. It is tried again by itself.';
 const REASONS = {
   __proto__: null, 'not-quiet': 'GPU work did not end in time', capturing: 'a graph was being captured', unsupported: 'cannot be saved', dump: 'processes or files not saved',
-  gpu: 'GPU or driver', job: 'the job needed its memory or ended', store: 'store or disk', 'too-slow': 'GPU memory left too slowly', fenced: 'another machine has the job',
+  gpu: 'GPU or driver', job: 'the job needed its memory or ended', overwritten: 'memory written while it was copied', store: 'store or disk', 'too-slow': 'GPU memory left too slowly', fenced: 'another machine has the job',
   agent: 'the agent did not answer', internal: 'phos-ft itself',
 };
 const reasonWords = (reason) => REASONS[reason] ?? (text(reason) || 'unknown reason');

@@ -5,10 +5,13 @@ mod worker;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, join_all};
 use phos_gpu::{GpuError, MemoryInfo};
+use phos_policies::speculation::Way;
+use phos_protocol::shim::Credit;
 use phos_protocol::types::GpuUuid;
 use tokio::sync::oneshot;
 
@@ -17,6 +20,7 @@ use self::worker::Drain;
 pub(super) use self::worker::Ready;
 use super::outcome::Cause;
 use super::pipeline::{Control, Sink};
+use super::running::{self, ToLearn};
 use super::urgent::{Urgent, urgent};
 use crate::engine::Engine;
 
@@ -28,7 +32,30 @@ pub(super) struct Drains {
     workers: Vec<Urgent<Result<(), GpuError>>>,
     /// Whether host memory has room for all that leaves the GPUs while the job is held.
     pub(super) fits: bool,
+    /// How far the job may go before all that is copied beside it has been, or is looked at; none: as far as it likes.
+    pub(super) credit: Option<Credit>,
+    /// What is to be learned when the job runs again.
+    pub(super) learn: Option<ToLearn>,
+    /// Bytes that are copied while the job runs, from its own memory.
+    pub(super) beside: u64,
     ready: BoxFuture<'static, Result<Ready, GpuError>>,
+    copied: BoxFuture<'static, ()>,
+}
+
+/// What each GPU's worker is to do.
+#[derive(Default)]
+struct Division {
+    splits: Vec<(GpuUuid, plan::Split)>,
+    credit: Option<Credit>,
+    learn: Option<ToLearn>,
+}
+
+/// Whether memory may be copied while the job runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Beside {
+    /// Its processes can be held again in time, and there is time for another checkpoint if it comes to nothing.
+    Possible,
+    No,
 }
 
 impl Drains {
@@ -36,6 +63,12 @@ impl Drains {
     /// after it has answered.
     pub(super) async fn all_ready(&mut self) -> Result<Ready, GpuError> {
         (&mut self.ready).await
+    }
+
+    /// Waits until nothing of the job's own memory is read any more, or a worker has failed. Cancel safe; not to be called again after it has
+    /// answered.
+    pub(super) async fn all_copied(&mut self) {
+        (&mut self.copied).await;
     }
 
     /// Waits until all is drained. The error that a GPU does not recover from, if there was one; a failure has also
@@ -98,17 +131,20 @@ impl Engine {
 
     /// Begins to drain what changed.
     pub(super) fn start_drains(
-        &self,
+        &mut self,
         changed: Vec<Item>,
         rooms: &BTreeMap<GpuUuid, u64>,
         sink: &Sink,
         control: &Arc<Control>,
+        beside: Beside,
     ) -> Result<Drains, Cause> {
-        let (mut workers, mut readies) = (Vec::new(), Vec::new());
+        let (mut workers, mut readies, mut copies) = (Vec::new(), Vec::new(), Vec::new());
         let room = self.gpus.host().map_or(0, |host| host.room());
-        let mut leaves = 0;
-        for (uuid, split) in self.divide(changed, rooms)? {
+        let (mut leaves, mut copied_beside) = (0, 0);
+        let division = self.divide(changed, rooms, beside)?;
+        for (uuid, split) in division.splits {
             leaves += split.leaves();
+            copied_beside += plan::bytes(&split.beside);
             let drain = Drain {
                 open: Arc::clone(self.gpus.get(uuid)?),
                 host: Arc::clone(self.gpus.host()?),
@@ -118,25 +154,92 @@ impl Engine {
             };
             let (sender, receiver) = oneshot::channel();
             readies.push(receiver);
-            workers.push(urgent("phos-drain", move || drain.run(sender))?);
+            let (has_copied, copied) = oneshot::channel();
+            copies.push(copied);
+            workers.push(urgent("phos-drain", move || drain.run(sender, has_copied))?);
         }
         Ok(Drains {
             fits: leaves <= room,
+            credit: division.credit,
+            learn: division.learn,
+            beside: copied_beside,
             workers,
             ready: sum(readies).boxed(),
+            copied: join_all(copies).map(drop).boxed(),
         })
     }
 
     /// What each GPU's worker is to do with what changed there.
     fn divide(
+        &mut self,
+        changed: Vec<Item>,
+        rooms: &BTreeMap<GpuUuid, u64>,
+        beside: Beside,
+    ) -> Result<Division, GpuError> {
+        if changed.is_empty() {
+            return Ok(Division::default());
+        }
+        let host = self.gpus.host()?.room();
+        let splits = self.split(changed.clone(), rooms, host);
+        let held = |(_, split): &(GpuUuid, plan::Split)| plan::bytes(&split.before_attach);
+        // The links work side by side.
+        let most = splits.iter().map(held).max().unwrap_or(0);
+        let longer = Duration::from_secs_f64(most as f64 / self.planning.link_rate.max(1) as f64);
+        let way = match beside {
+            Beside::Possible => self.planning.speculation.way(longer),
+            Beside::No => Way::Held,
+        };
+        tracing::debug!(most, ?longer, ?way, "what no snapshot has room for");
+        Ok(match way {
+            Way::Held => Division {
+                splits,
+                ..Division::default()
+            },
+            Way::Search => {
+                let learn = ToLearn {
+                    items: changed,
+                    needed: splits.iter().map(held).sum(),
+                };
+                Division {
+                    splits,
+                    credit: Some(running::first(&learn)),
+                    learn: Some(learn),
+                }
+            }
+            Way::Running => {
+                let left_alone = &self.planning.left_alone;
+                // What is written first leaves first.
+                let (last, mut order): (Vec<Item>, Vec<Item>) = changed
+                    .into_iter()
+                    .partition(|item| left_alone.contains(item));
+                order.extend(last);
+                let mut splits = self.split(order, rooms, host);
+                for (_, split) in &mut splits {
+                    split.put_off(|item| left_alone.contains(item));
+                }
+                if splits.iter().map(|(_, split)| split.leaves()).sum::<u64>() > host {
+                    // It would wait for the store, and the job for it.
+                    splits
+                        .iter_mut()
+                        .for_each(|(_, split)| split.put_nothing_off());
+                }
+                let any = splits.iter().any(|(_, split)| !split.beside.is_empty());
+                Division {
+                    splits,
+                    credit: any.then(|| left_alone.credit()),
+                    learn: None,
+                }
+            }
+        })
+    }
+
+    /// Divides what changed, in this order, as the plan says.
+    fn split(
         &self,
         changed: Vec<Item>,
         rooms: &BTreeMap<GpuUuid, u64>,
-    ) -> Result<Vec<(GpuUuid, plan::Split)>, GpuError> {
-        if changed.is_empty() {
-            return Ok(Vec::new());
-        }
-        let host = self.gpus.host()?;
+        host: u64,
+    ) -> Vec<(GpuUuid, plan::Split)> {
         let (uuids, groups): (Vec<GpuUuid>, Vec<_>) = plan::by_gpu(changed)
             .into_iter()
             .map(|(uuid, items)| {
@@ -147,8 +250,7 @@ impl Engine {
                 (uuid, (items, room))
             })
             .unzip();
-        let free = host.room();
-        let splits = plan::divide(groups, free, self.planning.expected_dump);
-        Ok(uuids.into_iter().zip(splits).collect())
+        let splits = plan::divide(groups, host, self.planning.expected_dump);
+        uuids.into_iter().zip(splits).collect()
     }
 }

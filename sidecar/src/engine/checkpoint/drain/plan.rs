@@ -7,7 +7,7 @@ use std::time::Duration;
 use phos_gpu::Range;
 use phos_gpu::host::SLOT;
 use phos_policies::drain;
-use phos_protocol::types::GpuUuid;
+use phos_protocol::types::{AllocationKey, GpuUuid};
 use phos_storage::Digest;
 
 // A chunk of device memory lies in one slot, and is one chunk of the store.
@@ -17,6 +17,8 @@ const _: () = assert!(SLOT <= phos_storage::MAX_CHUNK_SIZE);
 #[derive(Debug, Clone)]
 pub(in crate::engine) struct Item {
     pub(in crate::engine) digest: Digest,
+    /// The allocation that it is a part of.
+    pub(in crate::engine) key: AllocationKey,
     pub(in crate::engine) range: Range,
 }
 
@@ -44,16 +46,33 @@ pub(in crate::engine) struct Split {
     pub(in crate::engine) during_stop: Vec<Item>,
     /// Drained before the job may continue.
     pub(in crate::engine) before_attach: Vec<Item>,
+    /// Drained while the job runs again, from its own memory.
+    pub(in crate::engine) beside: Vec<Item>,
     /// Device memory that snapshots may take in all.
     pub(in crate::engine) spare: u64,
 }
 
 impl Split {
-    /// The most bytes that go to host memory while the job is held, if the snapshot can be made.
+    /// The most bytes that go to host memory while the job is held, or waits, if the snapshot can be made.
     pub(super) fn leaves(&self) -> u64 {
-        let items = self.during_stop.iter().chain(&self.before_attach);
-        items.map(|item| item.range.len).sum()
+        bytes(&self.during_stop) + bytes(&self.before_attach) + bytes(&self.beside)
     }
+
+    /// Leaves to the time when the job runs again what would make the stop longer and is left alone then.
+    pub(super) fn put_off(&mut self, is_left_alone: impl Fn(&Item) -> bool) {
+        let all = std::mem::take(&mut self.before_attach);
+        (self.beside, self.before_attach) = all.into_iter().partition(is_left_alone);
+    }
+
+    /// Undoes [`Split::put_off`].
+    pub(super) fn put_nothing_off(&mut self) {
+        self.before_attach.append(&mut self.beside);
+    }
+}
+
+/// The bytes of these chunks.
+pub(super) fn bytes(items: &[Item]) -> u64 {
+    items.iter().map(|item| item.range.len).sum()
 }
 
 /// What is known of a GPU when its changed chunks are divided.
@@ -94,6 +113,7 @@ pub(in crate::engine) fn divide(
                 snapshot,
                 during_stop: items,
                 before_attach,
+                beside: Vec::new(),
                 spare: room.spare,
             }
         })

@@ -11,7 +11,7 @@
 //!
 //! Whoever has to wait for host memory ends the rest of those that encode ([`Control::rest`]): they give it back.
 //!
-//! The job's memory is read only until `ready` is told; after that only the snapshot is. The store
+//! The job's memory is read only until `ready` is told, but for what is drained beside the job ([`Split::beside`]); after that only the snapshot is. The store
 //! checks every chunk against the name it got while the job was quiet.
 //!
 //! # Memory
@@ -29,7 +29,7 @@ use phos_shared::failpoint::{self, Point};
 use phos_storage::Digest;
 use tokio::sync::oneshot;
 
-use crate::engine::checkpoint::drain::plan::{Item, Split};
+use crate::engine::checkpoint::drain::plan::{Item, Split, bytes};
 use crate::engine::checkpoint::pipeline::{Control, Sink};
 use crate::engine::memory::gpus::OpenGpu;
 
@@ -81,18 +81,25 @@ impl Drain {
     pub(in crate::engine) fn run(
         mut self,
         ready: oneshot::Sender<Result<Ready, GpuError>>,
+        copied: oneshot::Sender<()>,
     ) -> Result<(), GpuError> {
-        let outcome = self.work(ready);
+        let outcome = self.work(ready, copied);
         if let Err(e) = &outcome {
             self.control.cancel(e.to_string());
         }
         outcome
     }
 
-    fn work(&mut self, ready: oneshot::Sender<Result<Ready, GpuError>>) -> Result<(), GpuError> {
+    fn work(
+        &mut self,
+        ready: oneshot::Sender<Result<Ready, GpuError>>,
+        copied: oneshot::Sender<()>,
+    ) -> Result<(), GpuError> {
         let mut pieces = Vec::new();
         // Taken out: what refers to the job's memory is gone when `hold` returns.
-        let split = std::mem::take(&mut self.split);
+        let mut split = std::mem::take(&mut self.split);
+        let beside = std::mem::take(&mut split.beside);
+        let borrowed = self.control.borrow(bytes(&beside));
         let held = self.hold(split, &mut pieces);
         let failed = held.as_ref().err().cloned();
         // The receiver is gone if the attempt was given up; then `control` says so too.
@@ -100,6 +107,13 @@ impl Drain {
         if let Some(e) = failed {
             return Err(e);
         }
+        if !beside.is_empty() {
+            // As fast as while it is held: it soon is again, until this is done.
+            self.drain(beside, HELD, &|| false)?;
+        }
+        drop(borrowed);
+        // Nobody waits for it if there was nothing.
+        let _ = copied.send(());
         for piece in pieces {
             let Piece { items, guard } = piece;
             self.drain(items, RUNNING, &|| false)?;
@@ -110,11 +124,11 @@ impl Drain {
 
     /// Everything that needs the job's memory.
     fn hold(&self, split: Split, pieces: &mut Vec<Piece>) -> Result<Ready, GpuError> {
-        let bytes = |items: &[Item]| items.iter().map(|i| i.range.len).sum::<u64>();
         let Split {
             snapshot,
             during_stop,
             before_attach,
+            beside: _,
             spare,
         } = split;
         // First what decides how long the job waits.
@@ -190,6 +204,7 @@ impl Drain {
                 .enumerate()
                 .map(|(i, item)| Item {
                     digest: item.digest,
+                    key: item.key,
                     range: Range {
                         memory: Arc::clone(&memory),
                         offset: (i * SLOT) as u64,

@@ -1,0 +1,247 @@
+//! Whether memory that changed may be copied while the job already runs again, from where the job itself has it.
+//!
+//! A GPU that is nearly full has no room for a snapshot, and a stop that lasts until all of it has left grows with its size. But a job writes
+//! its memory in an order: weights and the optimizer's state change at the end of a step, and can leave during the one after the checkpoint.
+//!
+//! # Rules
+//!
+//! * What the job leaves alone is seen, and never assumed: after a checkpoint it makes some calls and waits, and what has changed by then is found
+//!   by content ([`Search`]). Later checkpoints let the job make as many calls before all of that has been copied, and no more.
+//! * It remains a guess: whoever copies compares each chunk with its name. A wrong one costs the checkpoint, and no image is ever wrong.
+//! * After a wrong guess, and after a search that found too little, nothing of the kind is tried for [`REST`] checkpoints, then for twice as many,
+//!   and so on: a job without order gets the checkpoints that it would get anyway. Checkpoints that went well shorten that again.
+//! * A stop that would be longer by [`WORTH`] at most is not worth it.
+
+use std::time::Duration;
+
+/// A stop that is longer by less is left alone.
+pub const WORTH: Duration = Duration::from_millis(50);
+/// Checkpoints without a guess after the first that was wrong.
+const REST: u32 = 4;
+/// The most of them.
+const LONGEST: u32 = 256;
+/// So many good guesses in a row make up for a wrong one.
+const GOOD: u32 = 8;
+
+/// How what fits into no snapshot leaves the GPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// While the job is held.
+    Held,
+    /// While the job is held; afterwards it is seen what it leaves alone.
+    Search,
+    /// While the job makes as many calls as were seen to leave it alone.
+    Running,
+}
+
+/// What is known of a job, and how often that was right.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Speculation {
+    /// Whether it was seen what the job leaves alone.
+    known: bool,
+    /// Guesses that were wrong and are not made up for.
+    wrong: u32,
+    /// Good guesses since the last wrong one, or since one was made up for.
+    good: u32,
+    /// Checkpoints without a guess that are still to come.
+    rest: u32,
+}
+
+impl Speculation {
+    /// The way of the next checkpoint, whose stop would be longer by so much.
+    pub fn way(&mut self, longer: Duration) -> Way {
+        if longer < WORTH {
+            return Way::Held;
+        }
+        if self.rest > 0 {
+            self.rest -= 1;
+            return Way::Held;
+        }
+        match self.known {
+            true => Way::Running,
+            false => Way::Search,
+        }
+    }
+
+    /// It was seen what the job leaves alone: whether that is enough.
+    pub fn searched(&mut self, enough: bool) {
+        self.known = enough;
+        if !enough {
+            self.pause();
+        }
+    }
+
+    /// All that was copied while the job ran was what it had been.
+    pub fn was_right(&mut self) {
+        self.good += 1;
+        if self.good >= GOOD {
+            self.good = 0;
+            self.wrong = self.wrong.saturating_sub(1);
+        }
+    }
+
+    /// The job has written what it was to leave alone: what was seen no longer holds.
+    pub fn was_wrong(&mut self) {
+        self.known = false;
+        self.pause();
+    }
+
+    /// The job was resumed: its memory has other names. What it does is what it did.
+    pub fn forget(&mut self) {
+        self.known = false;
+    }
+
+    fn pause(&mut self) {
+        self.good = 0;
+        self.rest = REST.saturating_mul(1 << self.wrong.min(16)).min(LONGEST);
+        self.wrong = self.wrong.saturating_add(1);
+    }
+}
+
+/// The first look at what has changed comes after so many calls.
+const FIRST: u64 = 64;
+/// The last one after so many, at most.
+const LAST: u64 = 1 << 17;
+
+/// Looks for how many calls leave enough memory alone: after 64 calls, 96, 144, and so on, as long as it is enough.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Search {
+    /// Bytes that are to be left alone.
+    needed: u64,
+    /// After so many calls it was looked last.
+    calls: u64,
+    /// The calls that are to be made until the next look.
+    next: u64,
+    /// After so many calls there was enough.
+    found: Option<u64>,
+}
+
+impl Search {
+    /// Looks for so many bytes.
+    #[must_use]
+    pub const fn new(needed: u64) -> Search {
+        Search {
+            needed,
+            calls: 0,
+            next: FIRST,
+            found: None,
+        }
+    }
+
+    /// How many more calls the job is to make.
+    #[must_use]
+    pub const fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// After these calls so many bytes had not changed since the checkpoint: whether that is enough, and there is to be another look.
+    pub fn seen(&mut self, unchanged: u64) -> bool {
+        self.calls += self.next;
+        self.next = (self.calls / 2).max(1);
+        let enough = unchanged >= self.needed;
+        if enough {
+            self.found = Some(self.calls);
+        }
+        enough && self.calls < LAST
+    }
+
+    /// The most calls after which there was enough.
+    #[must_use]
+    pub const fn found(&self) -> Option<u64> {
+        self.found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const LONG: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn a_job_is_looked_at_once_and_then_trusted() {
+        let mut speculation = Speculation::default();
+        assert_eq!(speculation.way(Duration::from_millis(49)), Way::Held);
+        assert_eq!(speculation.way(LONG), Way::Search);
+        speculation.searched(true);
+        for _ in 0..3 {
+            assert_eq!(speculation.way(LONG), Way::Running);
+            speculation.was_right();
+        }
+        // It is another process, and does the same.
+        speculation.forget();
+        assert_eq!(speculation.way(LONG), Way::Search);
+    }
+
+    #[test]
+    fn what_was_wrong_is_not_tried_again_soon() {
+        let mut speculation = Speculation::default();
+        let mut pauses = Vec::new();
+        for _ in 0..9 {
+            speculation.searched(true);
+            assert_eq!(speculation.way(LONG), Way::Running);
+            speculation.was_wrong();
+            let mut held = 0;
+            while speculation.way(LONG) == Way::Held {
+                held += 1;
+            }
+            pauses.push(held);
+        }
+        assert_eq!(pauses, [4, 8, 16, 32, 64, 128, 256, 256, 256]);
+        for _ in 0..GOOD * 9 {
+            speculation.was_right();
+        }
+        speculation.searched(false);
+        let held = (0..).take_while(|_| speculation.way(LONG) == Way::Held);
+        assert_eq!(held.count(), 4);
+    }
+
+    /// A job without order costs a bounded share of its checkpoints.
+    #[test]
+    fn of_a_thousand_checkpoints_of_a_job_without_order_few_are_lost() {
+        let mut speculation = Speculation::default();
+        let (mut lost, mut searched) = (0, 0);
+        for _ in 0..1000 {
+            match speculation.way(LONG) {
+                Way::Held => {}
+                Way::Search => {
+                    searched += 1;
+                    speculation.searched(true);
+                }
+                Way::Running => {
+                    lost += 1;
+                    speculation.was_wrong();
+                }
+            }
+        }
+        assert!(lost <= 9 && searched <= 9, "{lost} {searched}");
+    }
+
+    proptest! {
+        #[test]
+        fn a_search_finds_calls_that_are_few_enough(
+            needed in 1..1000u64,
+            // After so many calls each byte is written first.
+            written in prop::collection::vec(1..300_000u64, 1..1000),
+        ) {
+            let unchanged = |calls: u64| written.iter().filter(|&&at| at > calls).count() as u64;
+            let mut search = Search::new(needed);
+            let mut made = 0;
+            loop {
+                made += search.next();
+                if !search.seen(unchanged(made)) {
+                    break;
+                }
+            }
+            match search.found() {
+                Some(calls) => {
+                    prop_assert!(unchanged(calls) >= needed);
+                    // Half as many again would have been too many, or are more than is looked at.
+                    prop_assert!(calls >= LAST || unchanged(calls + calls / 2) < needed);
+                }
+                None => prop_assert!(unchanged(FIRST) < needed),
+            }
+        }
+    }
+}

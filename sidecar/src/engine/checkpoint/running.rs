@@ -1,0 +1,240 @@
+//! After the stop: what leaves the GPUs while the job already runs, from where the job itself has it; and what is learned for that.
+//!
+//! # Consistency
+//!
+//! The job may write anything at any time. What it was seen to leave alone in its first calls after a checkpoint is copied while it makes so many
+//! calls, and its next one waits until the copy is done. Whatever it does, the store checks what arrives against the name that was taken while the job
+//! was quiet, and drops the checkpoint if they differ ([`Cause::Overwritten`](super::outcome::Cause::Overwritten)).
+//!
+//! # Cancellation
+//!
+//! The job runs: a wait here ends early with the link, and with the job, and in each case within [`LONGEST`], after which the shims let the job
+//! go on by themselves.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use phos_gpu::Range;
+use phos_policies::speculation::Search;
+use phos_protocol::agent::{ToAgent, ToSidecar};
+use phos_protocol::shim::{Credit, Sequence};
+use phos_protocol::types::AllocationKey;
+use phos_shared::failpoint::{self, Point};
+use phos_storage::Digest;
+
+use super::drain::Drains;
+use super::drain::plan::Item;
+use super::urgent::urgent;
+use crate::engine::session::{Session, WaitError};
+
+/// How long the job may be held for what is copied while it runs, and for a search, all looks together.
+const LONGEST: Duration = Duration::from_secs(5);
+/// How long the job may take for the calls until the next look.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// A chunk of the job's memory.
+type Place = (AllocationKey, u64);
+
+/// What the job was seen to leave alone.
+#[derive(Debug, Default)]
+pub(in crate::engine) struct LeftAlone {
+    /// In its first calls after a checkpoint, so many.
+    calls: u64,
+    places: HashSet<Place>,
+}
+
+impl LeftAlone {
+    /// Whether this chunk is among it.
+    pub(super) fn contains(&self, item: &Item) -> bool {
+        self.places.contains(&(item.key, item.range.offset))
+    }
+
+    /// How far the job may go before all of it is copied.
+    pub(super) fn credit(&self) -> Credit {
+        credit(self.calls)
+    }
+}
+
+/// What is to be learned after a checkpoint.
+#[derive(Debug)]
+pub(super) struct ToLearn {
+    /// Everything that changed.
+    pub(super) items: Vec<Item>,
+    /// So much of it is to be left alone, in bytes.
+    pub(super) needed: u64,
+}
+
+/// The credit until the first look of a search.
+pub(super) fn first(learn: &ToLearn) -> Credit {
+    credit(Search::new(learn.needed).next())
+}
+
+fn credit(calls: u64) -> Credit {
+    Credit {
+        calls,
+        for_ms: LONGEST.as_millis() as u32,
+    }
+}
+
+impl Session<'_> {
+    /// Waits until what is copied while the job runs has been copied, and lets it go on. How long it had nothing left to do.
+    pub(super) async fn copy_beside(
+        &mut self,
+        seq: Sequence,
+        drains: &mut Drains,
+        processes: usize,
+    ) -> Result<Duration, WaitError> {
+        failpoint::reach(Point::SidecarBeside);
+        let until = Instant::now() + LONGEST;
+        let mut spent = Spent::new(seq, processes);
+        let outcome = loop {
+            tokio::select! {
+                // A failure has cancelled the checkpoint, as it does later.
+                () = drains.all_copied() => break Ok(()),
+                packet = self.link.recv() => match packet {
+                    Ok(packet) if spent.is(&packet.0) => {}
+                    Ok(packet) => if let Err(e) = self.event_while_waiting(packet).await {
+                        break Err(e);
+                    },
+                    Err(e) => break Err(e.into()),
+                },
+                () = tokio::time::sleep_until(until.into()) => break Ok(()),
+            }
+        };
+        let held = spent.held();
+        self.link.send(&ToAgent::Credit { seq, credit: None })?;
+        outcome.map(|()| held)
+    }
+
+    /// Sees what the job leaves alone in its first calls. How long it was held for that.
+    pub(super) async fn learn(
+        &mut self,
+        seq: Sequence,
+        learn: ToLearn,
+        processes: usize,
+    ) -> Result<Duration, WaitError> {
+        let until = Instant::now() + LONGEST;
+        let mut search = Search::new(learn.needed);
+        let mut held = Duration::ZERO;
+        let mut items = learn.items;
+        let mut found = Vec::new();
+        loop {
+            let mut spent = Spent::new(seq, processes);
+            let time = until.min(Instant::now() + LOOK);
+            if !self.all_spent(&mut spent, time).await? {
+                // It does something else, or waits for a person.
+                break;
+            }
+            let Some(unchanged) = self.unchanged(items).await else {
+                break;
+            };
+            let bytes = unchanged.iter().map(|item| item.range.len).sum();
+            let goes_on = search.seen(bytes);
+            tracing::debug!(
+                seq,
+                ?search,
+                unchanged = bytes,
+                "what the job has left alone so far"
+            );
+            if bytes >= learn.needed {
+                found.clone_from(&unchanged);
+            }
+            items = unchanged;
+            held += spent.held();
+            if !goes_on || Instant::now() >= until {
+                break;
+            }
+            let credit = Some(credit(search.next()));
+            self.link.send(&ToAgent::Credit { seq, credit })?;
+        }
+        self.link.send(&ToAgent::Credit { seq, credit: None })?;
+        let places = found.iter().map(|item| (item.key, item.range.offset));
+        let planning = &mut self.engine.planning;
+        planning.speculation.searched(search.found().is_some());
+        planning.left_alone = LeftAlone {
+            calls: search.found().unwrap_or(0),
+            places: places.collect(),
+        };
+        tracing::info!(
+            calls = planning.left_alone.calls,
+            mib = planning.left_alone.places.len(),
+            held_ms = held.as_millis() as u64,
+            "looked for memory that the job leaves alone after a checkpoint: it can leave the GPU while the job runs"
+        );
+        Ok(held)
+    }
+
+    async fn all_spent(&mut self, spent: &mut Spent, until: Instant) -> Result<bool, WaitError> {
+        while !spent.by_all() {
+            tokio::select! {
+                packet = self.link.recv() => {
+                    let packet = packet?;
+                    if !spent.is(&packet.0) {
+                        self.event_while_waiting(packet).await?;
+                    }
+                }
+                () = tokio::time::sleep_until(until.into()) => return Ok(false),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Those of these chunks that are what they were; none: that could not be found out.
+    async fn unchanged(&mut self, items: Vec<Item>) -> Option<Vec<Item>> {
+        let gpus = self.engine.gpus.clone();
+        let naming = self.engine.job.naming();
+        let looked = urgent("phos-look", move || {
+            let ranges: Vec<Range> = items.iter().map(|item| item.range.clone()).collect();
+            let digests = gpus.digest(&ranges, &naming)?;
+            let pairs = items.into_iter().zip(digests);
+            let same = pairs.filter(|(item, digest)| item.digest == Digest(*digest));
+            Ok::<_, phos_gpu::GpuError>(same.map(|(item, _)| item).collect())
+        });
+        match looked.ok()?.await {
+            Ok(Ok(same)) => Some(same),
+            Ok(Err(e)) => {
+                tracing::warn!(cause = %e, "it could not be seen what the job leaves alone");
+                None
+            }
+            Err(_) => None,
+        }
+    }
+}
+
+/// Which processes have made their calls, and since when all have.
+struct Spent {
+    seq: Sequence,
+    left: usize,
+    since: Option<Instant>,
+}
+
+impl Spent {
+    fn new(seq: Sequence, processes: usize) -> Spent {
+        Spent {
+            seq,
+            left: processes,
+            since: None,
+        }
+    }
+
+    /// Whether this is what a process says that has made its calls.
+    fn is(&mut self, message: &ToSidecar) -> bool {
+        let is = matches!(message, ToSidecar::Spent { seq, .. } if *seq == self.seq);
+        if is {
+            self.left = self.left.saturating_sub(1);
+            if self.left == 0 {
+                self.since = Some(Instant::now());
+            }
+        }
+        is
+    }
+
+    fn by_all(&self) -> bool {
+        self.left == 0
+    }
+
+    /// How long the job has had nothing to do.
+    fn held(&self) -> Duration {
+        self.since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+}
