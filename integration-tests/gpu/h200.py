@@ -512,6 +512,79 @@ def concurrent():
                 job.clean()
 
 
+# A training that fills an H100 by itself: 2.9 B parameters, AdamW in 32 bits, activations of 8192 tokens.
+FILLS = {"D": "3072", "L": "24", "B": os.environ.get("FILLS_B", "8"), "PHOS_LOG": "debug"}
+
+
+def beside():
+    """Stops of a training that fills its GPU: the first leaves while the job is held, later ones while it runs."""
+    job = Job("beside", 10**6, env=FILLS)
+    figures = FIGURES.setdefault("beside", {})
+    try:
+        job.start().step(6, 240)
+        at = len(lines(job.log))
+        found = stops(job, int(os.environ.get("CONCURRENT_STOPS", "6")))
+        figures["stops"] = found
+        row("GPU", "; ".join("%d of %d MiB in use" % (used, total) for total, used in memory_mib()))
+        for one in found:
+            parts = {k: round(v) for k, v in one["parts_ms"].items() if k in
+                     ("quiesce", "name", "criu", "dump", "hold_drain", "attach", "beside", "held_again", "control_checkpoint", "control_restore")}
+            row("stop", "%.0f ms, %.1f GB changed, %s" % (one["stop_ms"], one["changed_bytes"] / 1e9, json.dumps(parts)))
+        # Steps with no checkpoint at all, and all from the first request to the last.
+        job.step(len(lines(job.log)) + 12)
+        steps = [float(l[2]) for l in lines(job.log)]
+        figures["steps_s"] = steps
+        row("steps", "median %.3f s without, sum of those over it %.2f s for %d checkpoints" % (
+            sorted(steps[-10:])[5], sum(max(0, s - sorted(steps[-10:])[5]) for s in steps[at:-12]), len(found)))
+        for line in job.tail(10**6).split("\n"):
+            if "leaves alone" in line or "given up" in line or "left alone" in line or "no snapshot has room" in line:
+                say(line[-260:])
+    finally:
+        (OUT / "beside.log").write_text(job.tail(4000))
+        job.clean()
+
+
+def beside_correct():
+    """The 39 GB job beside a program that has the rest of the GPU: what left while it ran is restored, bit for bit."""
+    steps = int(os.environ.get("CORRECT_STEPS", "120"))
+    figures = FIGURES.setdefault("beside_correct", {})
+    reference = Job("beside-reference", steps).plain()
+    reference.end()
+    want = trace(reference.log)
+    job = Job("beside-correct", steps, store=f"file://{WORK}/store", flags=["--keep-last", "1"], env={"PHOS_LOG": "debug"})
+    free = min(total - used for total, used in memory_mib())
+    hog = subprocess.Popen(["python3", "-c", "import torch, time; x = torch.empty(%d << 20, dtype=torch.uint8, device='cuda'); time.sleep(3600)"
+                            % (free - 44 * 1024)])
+    try:
+        job.start().step(6)
+        found = stops(job, 4)
+        figures["stops"] = found
+        for one in found:
+            row("stop", "%.0f ms, beside %.0f ms" % (one["stop_ms"], one["parts_ms"].get("beside", 0)))
+        assert any(one["parts_ms"].get("beside") for one in found[-2:]), "nothing was copied beside the job"
+        resumes = job.resumes()
+        job.kill_job()
+        job.goes_on(resumes)
+        row("kill -9", last_resumed(job)[:160])
+        job.step(len(lines(job.log)) + 4)
+        job.lose_machine()
+        resumes = job.resumes()
+        job.start()
+        job.goes_on(resumes)
+        row("node loss", last_resumed(job)[:160])
+        job.end()
+        same_losses(want, job, figures)
+    finally:
+        hog.kill()
+        for line in job.tail(10**6).split("\n"):
+            if "leaves alone" in line or "given up" in line or "left alone" in line or "no snapshot has room" in line:
+                say(line[-260:])
+        (OUT / "beside-correct.log").write_text(job.tail(4000))
+        job.clean()
+        reference.clean()
+        shutil.rmtree(WORK / "store", ignore_errors=True)
+
+
 def arrays(checkpoints=5):
     """The trainer of the tests with arrays that kernels reach through textures and surfaces: the kernels that the simulated GPU
     runs in Rust, here on a GPU."""
@@ -1093,7 +1166,7 @@ def elsewhere():
 
 STAGES = {"correct": correct, "stop39": stop39, "stop90": stop90, "idle": idle, "peer": peer, "ratio": ratio, "gate": gate,
           "compat": compat, "programs": programs, "demo": demo, "encoding": encoding, "encrypted": encrypted, "tiers": tiers,
-          "many": many, "natives": natives, "full": full, "arrays": arrays, "profiler": profiler,
+          "many": many, "natives": natives, "full": full, "arrays": arrays, "profiler": profiler, "beside": beside, "beside_correct": beside_correct,
           "user": user, "notice": notice}
 # Only when named: they need two GPUs.
 PAIRED = {"two": two, "moved": moved, "nccl": nccl, "ranks39": ranks39, "bandwidth": bandwidth, "ranks_ratio": ranks_ratio}

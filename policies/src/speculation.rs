@@ -6,7 +6,8 @@
 //! # Rules
 //!
 //! * What the job leaves alone is seen, and never assumed: after a checkpoint it makes some calls and waits, and what has changed by then is found
-//!   by content ([`Search`]). Later checkpoints let the job make as many calls before all of that has been copied, and no more.
+//!   by content, several times ([`Search`]). Later checkpoints copy first what is written first, and let the job make as many calls as what is left allows
+//!   ([`allowed`]).
 //! * It remains a guess: whoever copies compares each chunk with its name. A wrong one costs the checkpoint, and no image is ever wrong.
 //! * After a wrong guess, and after a search that found too little, nothing of the kind is tried for [`REST`] checkpoints, then for twice as many,
 //!   and so on: a job without order gets the checkpoints that it would get anyway. Checkpoints that went well shorten that again.
@@ -102,18 +103,20 @@ impl Speculation {
 const FIRST: u64 = 64;
 /// The last one after so many, at most.
 const LAST: u64 = 1 << 17;
+/// What is left alone for longer than this part of what is needed is of no more use.
+const LITTLE: u64 = 16;
 
-/// Looks for how many calls leave enough memory alone: after 64 calls, 96, 144, and so on, as long as it is enough.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Sees after how many calls memory is written: looks after 64 calls, 96, 144, and so on, until little is left.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Search {
-    /// Bytes that are to be left alone.
+    /// Bytes that are to be left alone, for a while at least.
     needed: u64,
-    /// After so many calls it was looked last.
-    calls: u64,
-    /// The calls that are to be made until the next look.
+    /// After so many calls it was looked.
+    looks: Vec<u64>,
+    /// The next look.
     next: u64,
-    /// After so many calls there was enough.
-    found: Option<u64>,
+    /// Whether there was enough at the first.
+    enough: bool,
 }
 
 impl Search {
@@ -122,34 +125,44 @@ impl Search {
     pub const fn new(needed: u64) -> Search {
         Search {
             needed,
-            calls: 0,
+            looks: Vec::new(),
             next: FIRST,
-            found: None,
+            enough: false,
         }
     }
 
-    /// How many more calls the job is to make.
+    /// The calls that the job is to have made until the next look, in all.
     #[must_use]
     pub const fn next(&self) -> u64 {
         self.next
     }
 
-    /// After these calls so many bytes had not changed since the checkpoint: whether that is enough, and there is to be another look.
+    /// After these calls so many bytes had not changed since the checkpoint: whether there is to be another look.
     pub fn seen(&mut self, unchanged: u64) -> bool {
-        self.calls += self.next;
-        self.next = (self.calls / 2).max(1);
-        let enough = unchanged >= self.needed;
-        if enough {
-            self.found = Some(self.calls);
-        }
-        enough && self.calls < LAST
+        self.enough |= self.looks.is_empty() && unchanged >= self.needed;
+        self.looks.push(self.next);
+        self.next += self.next / 2;
+        self.enough && unchanged > self.needed / LITTLE && self.next <= LAST
     }
 
-    /// The most calls after which there was enough.
+    /// Whether enough memory is left alone at all.
     #[must_use]
-    pub const fn found(&self) -> Option<u64> {
-        self.found
+    pub const fn is_enough(&self) -> bool {
+        self.enough
     }
+
+    /// After how many calls it was looked, in this order.
+    #[must_use]
+    pub fn looks(&self) -> &[u64] {
+        &self.looks
+    }
+}
+
+/// How many calls a job may make while memory is not copied yet that was unchanged when it was looked after so many: fewer, as threads that make calls
+/// from time to time may have made some of those.
+#[must_use]
+pub const fn allowed(looked: u64) -> u64 {
+    (looked - looked / 4).saturating_sub(FIRST / 4)
 }
 
 #[cfg(test)]
@@ -220,27 +233,27 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_search_finds_calls_that_are_few_enough(
+        fn nothing_is_allowed_that_was_seen_to_be_too_much(
             needed in 1..1000u64,
             // After so many calls each byte is written first.
             written in prop::collection::vec(1..300_000u64, 1..1000),
         ) {
             let unchanged = |calls: u64| written.iter().filter(|&&at| at > calls).count() as u64;
             let mut search = Search::new(needed);
-            let mut made = 0;
-            loop {
-                made += search.next();
-                if !search.seen(unchanged(made)) {
-                    break;
-                }
+            let mut made = search.next();
+            while search.seen(unchanged(made)) {
+                prop_assert!(search.next() > made);
+                made = search.next();
             }
-            match search.found() {
-                Some(calls) => {
-                    prop_assert!(unchanged(calls) >= needed);
-                    // Half as many again would have been too many, or are more than is looked at.
-                    prop_assert!(calls >= LAST || unchanged(calls + calls / 2) < needed);
+            prop_assert_eq!(search.is_enough(), unchanged(FIRST) >= needed);
+            let looks = search.looks();
+            prop_assert!(looks.len() < 24 && looks.is_sorted());
+            for &at in &written {
+                // The last look at which it was as it had been.
+                if let Some(&look) = looks.iter().rev().find(|&&look| look < at) {
+                    prop_assert!(allowed(look) < at);
+                    prop_assert!(allowed(look) >= look / 2);
                 }
-                None => prop_assert!(unchanged(FIRST) < needed),
             }
         }
     }

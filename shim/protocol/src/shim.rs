@@ -367,7 +367,7 @@ impl WatchTime {
 /// How far a job may go while memory that it may overwrite is still being copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Credit {
-    /// The number of calls of work that each process may make before its next one waits.
+    /// The number of calls of work that each process may make, from when its gate opened after the attempt, before its next one waits.
     pub calls: u64,
     /// How long it may wait at most, from when this was said, in ms: then it goes on, whatever becomes of the copy.
     pub for_ms: u32,
@@ -479,8 +479,7 @@ pub enum ToShim {
     },
     /// The newest checkpoint of the job, if there is one. Only to who said [`ToAgent::Hints`], after it and whenever there is another.
     Newest(Option<Newest>),
-    /// So many calls may be made from the next [`ToShim::Resume`] on, or from now on if the gate counts already; none: as many as the
-    /// process likes. Only to who said [`ToAgent::TakesCredit`].
+    /// So many calls may be made from the next [`ToShim::Resume`] on; once it counts, so many in all. None: as many as the process likes. Only to who said [`ToAgent::TakesCredit`].
     Credit {
         /// The number of the checkpoint attempt.
         seq: Sequence,

@@ -55,8 +55,10 @@ impl Control {
         };
         match self.phase {
             Phase::Running if self.credit.is_some_and(|before| before.seq == seq) => {
+                self.stop_draining();
+                let before = self.credit.map_or(0, |before| before.credit.calls);
                 given.state = State::Counting;
-                gate::open_for(credit.calls);
+                gate::add_credit(credit.calls.saturating_sub(before));
                 self.credit = Some(given);
             }
             // The time was over before.
@@ -112,13 +114,21 @@ impl Control {
         Ok(())
     }
 
+    /// Nobody wants to know any more when the GPU is idle.
+    fn stop_draining(&self) {
+        let draining = self
+            .credit
+            .is_some_and(|given| given.state == State::Draining);
+        if draining && synchronizer::is_busy() {
+            synchronizer::cancel();
+        }
+    }
+
     /// The job is held no more; the gate is as the phase wants it.
     pub(super) fn end_credit(&mut self) {
-        let Some(given) = self.credit.take() else {
+        self.stop_draining();
+        if self.credit.take().is_none() {
             return;
-        };
-        if given.state == State::Draining && synchronizer::is_busy() {
-            synchronizer::cancel();
         }
         if self.phase == Phase::Running {
             gate::open();

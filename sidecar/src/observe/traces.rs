@@ -5,7 +5,7 @@
 //!     ├ stop ───────────────────────────────────────▶
 //!     │    ├ quiesce ─▶├ import ─▶├ name ─▶├ hold_drain ─▶      sidecar
 //!     │    │           ├ detach ─▶├ control_checkpoint ─▶├ criu ─▶├ control_restore ─▶   agent
-//!     │    │                                                        └ attach ─▶
+//!     │    │                                                        └ attach ─▶├ held_again ─▶
 //!     ├──────────────────────────────────────────────── drain ─▶├ commit ─▶   store
 //!     └──────────────────────────────────────────────── cpu_image ─▶
 //! ```

@@ -41,8 +41,9 @@ pub fn of_stop(took: &BTreeMap<String, f64>, stop_ms: f64) -> Vec<Phase> {
     let quiet = follow(0.0, &["quiesce"]);
     follow(quiet, &SIDECAR);
     follow(quiet, &AGENT);
-    let attach = known("attach").unwrap_or_default();
-    follow((stop_ms - attach).max(0.0), &["attach"]);
+    let last = ["attach", "held_again"];
+    let lasted: f64 = last.iter().filter_map(|name| known(name)).sum();
+    follow((stop_ms - lasted).max(0.0), &last);
     phases
 }
 
@@ -58,10 +59,11 @@ mod tests {
             ("detach", 10.0),
             ("criu", 200.0),
             ("attach", 15.0),
+            ("held_again", 50.0),
             ("commit", 30.0),
         ];
         let took = took.map(|(name, ms)| (name.to_owned(), ms)).into();
-        let found: Vec<_> = (of_stop(&took, 400.0).into_iter())
+        let found: Vec<_> = (of_stop(&took, 450.0).into_iter())
             .map(|phase| (phase.name, phase.begins, phase.ends))
             .collect();
         assert_eq!(
@@ -72,6 +74,7 @@ mod tests {
                 ("detach", 20.0, 30.0),
                 ("criu", 30.0, 230.0),
                 ("attach", 385.0, 400.0),
+                ("held_again", 400.0, 450.0),
             ]
         );
         assert_eq!(of_stop(&BTreeMap::new(), 1.0), []);

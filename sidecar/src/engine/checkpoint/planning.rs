@@ -54,14 +54,19 @@ impl Default for Planning {
 impl Planning {
     /// Takes note of what a checkpoint measured.
     pub(super) fn committed(&mut self, measured: Measured) {
-        self.expected_dump = measured.dump;
+        self.measured(measured.dump, measured.link);
         self.changed = Some(measured.changed);
         self.cpu_image = Some(measured.cpu_image);
         self.crowded = self.crowded.saturating_sub(1);
         if measured.beside > 0 {
             self.speculation.was_right();
         }
-        if let Some(rate) = measured.link {
+    }
+
+    /// Takes note of how long a dump took, and of the rate of the link, if that could be told.
+    pub(super) fn measured(&mut self, dump: Duration, link: Option<u64>) {
+        self.expected_dump = dump;
+        if let Some(rate) = link {
             self.link_rate = rate;
         }
     }

@@ -3,7 +3,7 @@
 //! # Consistency
 //!
 //! The job may write anything at any time. What it was seen to leave alone in its first calls after a checkpoint is copied while it makes so many
-//! calls, and its next one waits until the copy is done. Whatever it does, the store checks what arrives against the name that was taken while the job
+//! calls, what is written first before the rest, and its next one waits until the copy is as far. Whatever it does, the store checks what arrives against the name that was taken while the job
 //! was quiet, and drops the checkpoint if they differ ([`Cause::Overwritten`](super::outcome::Cause::Overwritten)).
 //!
 //! # Cancellation
@@ -11,19 +11,19 @@
 //! The job runs: a wait here ends early with the link, and with the job, and in each case within [`LONGEST`], after which the shims let the job
 //! go on by themselves.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
 use phos_gpu::Range;
-use phos_policies::speculation::Search;
+use phos_policies::speculation::{Search, allowed};
 use phos_protocol::agent::{ToAgent, ToSidecar};
 use phos_protocol::shim::{Credit, Sequence};
-use phos_protocol::types::AllocationKey;
+use phos_protocol::types::{AllocationKey, GpuUuid};
 use phos_shared::failpoint::{self, Point};
 use phos_storage::Digest;
 
 use super::drain::Drains;
-use super::drain::plan::Item;
+use super::drain::plan::{self, Item};
 use super::urgent::urgent;
 use crate::engine::session::{Session, WaitError};
 
@@ -32,41 +32,42 @@ const LONGEST: Duration = Duration::from_secs(5);
 /// How long the job may take for the calls until the next look.
 const LOOK: Duration = Duration::from_secs(2);
 
+/// How often it is looked how far the copy is.
+const PROGRESS: Duration = Duration::from_millis(5);
+
 /// A chunk of the job's memory.
 type Place = (AllocationKey, u64);
 
 /// What the job was seen to leave alone.
 #[derive(Debug, Default)]
 pub(in crate::engine) struct LeftAlone {
-    /// In its first calls after a checkpoint, so many.
-    calls: u64,
-    places: HashSet<Place>,
+    /// It was looked after so many calls.
+    looks: Vec<u64>,
+    /// At which of these looks a chunk was last as it had been.
+    places: HashMap<Place, usize>,
 }
 
 impl LeftAlone {
-    /// Whether this chunk is among it.
-    pub(super) fn contains(&self, item: &Item) -> bool {
-        self.places.contains(&(item.key, item.range.offset))
+    /// The look at which this chunk was last seen unchanged; none: it is written at once, or is not known.
+    pub(super) fn look(&self, item: &Item) -> Option<usize> {
+        self.places.get(&(item.key, item.range.offset)).copied()
     }
 
-    /// How far the job may go before all of it is copied.
-    pub(super) fn credit(&self) -> Credit {
-        credit(self.calls)
+    /// How far the job may go before all is copied that was last seen unchanged at this look.
+    pub(super) fn credit(&self, look: usize) -> Credit {
+        credit(self.looks.get(look).map_or(0, |&calls| allowed(calls)))
     }
 }
 
-/// What is to be learned after a checkpoint.
+/// What is to be learned after a checkpoint: when each of these chunks, which are all that changed, is written again.
 #[derive(Debug)]
 pub(super) struct ToLearn {
-    /// Everything that changed.
     pub(super) items: Vec<Item>,
-    /// So much of it is to be left alone, in bytes.
-    pub(super) needed: u64,
 }
 
 /// The credit until the first look of a search.
-pub(super) fn first(learn: &ToLearn) -> Credit {
-    credit(Search::new(learn.needed).next())
+pub(super) fn first() -> Credit {
+    credit(Search::new(0).next())
 }
 
 fn credit(calls: u64) -> Credit {
@@ -85,8 +86,10 @@ impl Session<'_> {
         processes: usize,
     ) -> Result<Duration, WaitError> {
         failpoint::reach(Point::SidecarBeside);
+        drains.job_runs();
         let until = Instant::now() + LONGEST;
         let mut spent = Spent::new(seq, processes);
+        let (mut look, mut held) = (drains.look(), Duration::ZERO);
         let outcome = loop {
             tokio::select! {
                 // A failure has cancelled the checkpoint, as it does later.
@@ -98,10 +101,22 @@ impl Session<'_> {
                     },
                     Err(e) => break Err(e.into()),
                 },
-                () = tokio::time::sleep_until(until.into()) => break Ok(()),
+                () = tokio::time::sleep(PROGRESS) => {
+                    let now = drains.look();
+                    if let Some(next) = now.filter(|_| now != look) {
+                        let credit = Some(self.engine.planning.left_alone.credit(next));
+                        self.link.send(&ToAgent::Credit { seq, credit })?;
+                        held += spent.held();
+                        spent = Spent::new(seq, processes);
+                    }
+                    look = now;
+                    if Instant::now() >= until {
+                        break Ok(());
+                    }
+                }
             }
         };
-        let held = spent.held();
+        held += spent.held();
         self.link.send(&ToAgent::Credit { seq, credit: None })?;
         outcome.map(|()| held)
     }
@@ -111,13 +126,15 @@ impl Session<'_> {
         &mut self,
         seq: Sequence,
         learn: ToLearn,
+        rooms: &BTreeMap<GpuUuid, u64>,
         processes: usize,
     ) -> Result<Duration, WaitError> {
         let until = Instant::now() + LONGEST;
-        let mut search = Search::new(learn.needed);
+        let needed = self.engine.overflow(learn.items.clone(), rooms);
+        let mut search = Search::new(needed);
         let mut held = Duration::ZERO;
+        let mut places = HashMap::new();
         let mut items = learn.items;
-        let mut found = Vec::new();
         loop {
             let mut spent = Spent::new(seq, processes);
             let time = until.min(Instant::now() + LOOK);
@@ -128,19 +145,21 @@ impl Session<'_> {
             let Some(unchanged) = self.unchanged(items).await else {
                 break;
             };
-            let bytes = unchanged.iter().map(|item| item.range.len).sum();
+            held += spent.held();
+            let bytes = plan::bytes(&unchanged);
+            let look = search.looks().len();
+            let keys = unchanged.iter().map(|item| (item.key, item.range.offset));
+            places.extend(keys.map(|place| (place, look)));
+            let calls = search.next();
             let goes_on = search.seen(bytes);
             tracing::debug!(
                 seq,
-                ?search,
+                calls,
                 unchanged = bytes,
-                "what the job has left alone so far"
+                needed,
+                "what the job has left alone"
             );
-            if bytes >= learn.needed {
-                found.clone_from(&unchanged);
-            }
             items = unchanged;
-            held += spent.held();
             if !goes_on || Instant::now() >= until {
                 break;
             }
@@ -148,18 +167,17 @@ impl Session<'_> {
             self.link.send(&ToAgent::Credit { seq, credit })?;
         }
         self.link.send(&ToAgent::Credit { seq, credit: None })?;
-        let places = found.iter().map(|item| (item.key, item.range.offset));
         let planning = &mut self.engine.planning;
-        planning.speculation.searched(search.found().is_some());
+        planning.speculation.searched(search.is_enough());
         planning.left_alone = LeftAlone {
-            calls: search.found().unwrap_or(0),
-            places: places.collect(),
+            looks: search.looks().to_vec(),
+            places,
         };
         tracing::info!(
-            calls = planning.left_alone.calls,
-            mib = planning.left_alone.places.len(),
+            looks = search.looks().len(),
+            enough = search.is_enough(),
             held_ms = held.as_millis() as u64,
-            "looked for memory that the job leaves alone after a checkpoint: it can leave the GPU while the job runs"
+            "looked for memory that the job leaves alone after a checkpoint, and that can leave the GPU while the job runs"
         );
         Ok(held)
     }

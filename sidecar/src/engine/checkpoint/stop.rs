@@ -151,7 +151,13 @@ impl Session<'_> {
         let mut resumed = self.attach().await?;
         let again = Instant::now();
         let held = match drains.learn.take() {
-            Some(learn) => self.learn(seq, learn, count).await?,
+            Some(learn) => {
+                // What this stop has shown counts already.
+                self.engine
+                    .planning
+                    .measured(dumped.took, link_rate(dumped.ready));
+                self.learn(seq, learn, &rooms, count).await?
+            }
             None if drains.beside > 0 => {
                 let held = self.copy_beside(seq, &mut drains, count).await?;
                 parts.insert("beside".into(), ms(again.elapsed()));

@@ -441,10 +441,10 @@ function problems(world) {
 /** The parts of a stop that follow one another; the others (naming, copying) go on beside them. */
 const PARTS = [
   ['quiesce', 'waiting for GPU work'], ['detach', 'detaching memory'], ['control_checkpoint', 'driver saves'], ['criu', 'saving processes'],
-  ['control_restore', 'driver restores'], ['rest', 'copying off the GPU, other'], ['attach', 'attaching memory'],
+  ['control_restore', 'driver restores'], ['rest', 'copying off the GPU, other'], ['attach', 'attaching memory'], ['held_again', 'waiting for a copy'],
 ];
 const BESIDE = { import: 'importing memory', name: 'finding what changed', hold_drain: 'copying off the GPU' };
-const AFTER = { drain: 'copying the rest off the GPU', cpu_image: 'storing the processes', commit: 'making it visible' };
+const AFTER = { beside: 'copying what the job leaves alone', drain: 'copying the rest off the GPU', cpu_image: 'storing the processes', commit: 'making it visible' };
 
 /** The stop as lengths in ms by part; what the parts do not explain is the rest. */
 function partsOf(report) {

@@ -5,6 +5,7 @@ mod worker;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -16,8 +17,8 @@ use phos_protocol::types::GpuUuid;
 use tokio::sync::oneshot;
 
 use self::plan::{Item, Room};
-use self::worker::Drain;
 pub(super) use self::worker::Ready;
+use self::worker::{Drain, Signals};
 use super::outcome::Cause;
 use super::pipeline::{Control, Sink};
 use super::running::{self, ToLearn};
@@ -40,6 +41,10 @@ pub(super) struct Drains {
     pub(super) beside: u64,
     ready: BoxFuture<'static, Result<Ready, GpuError>>,
     copied: BoxFuture<'static, ()>,
+    /// To tell the workers that the job runs again.
+    runs: Vec<oneshot::Sender<()>>,
+    /// The first look of what each worker drains beside the job that is not over.
+    looks: Vec<Arc<AtomicUsize>>,
 }
 
 /// What each GPU's worker is to do.
@@ -69,6 +74,20 @@ impl Drains {
     /// answered.
     pub(super) async fn all_copied(&mut self) {
         (&mut self.copied).await;
+    }
+
+    /// The job runs again.
+    pub(super) fn job_runs(&mut self) {
+        for worker in self.runs.drain(..) {
+            // One that has failed does not listen.
+            let _ = worker.send(());
+        }
+    }
+
+    /// The first look at which something was unchanged that is still to be copied; none: nothing is.
+    pub(super) fn look(&self) -> Option<usize> {
+        let looks = self.looks.iter().map(|look| look.load(Ordering::Acquire));
+        looks.min().filter(|look| *look != usize::MAX)
     }
 
     /// Waits until all is drained. The error that a GPU does not recover from, if there was one; a failure has also
@@ -139,24 +158,36 @@ impl Engine {
         beside: Beside,
     ) -> Result<Drains, Cause> {
         let (mut workers, mut readies, mut copies) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut runs, mut looks) = (Vec::new(), Vec::new());
         let room = self.gpus.host().map_or(0, |host| host.room());
         let (mut leaves, mut copied_beside) = (0, 0);
         let division = self.divide(changed, rooms, beside)?;
         for (uuid, split) in division.splits {
             leaves += split.leaves();
-            copied_beside += plan::bytes(&split.beside);
+            copied_beside += split.beside();
+            let first = split.beside.first().map_or(usize::MAX, |(look, _)| *look);
+            let look = Arc::new(AtomicUsize::new(first));
+            looks.push(Arc::clone(&look));
             let drain = Drain {
                 open: Arc::clone(self.gpus.get(uuid)?),
                 host: Arc::clone(self.gpus.host()?),
                 split,
                 sink: sink.clone(),
                 control: Arc::clone(control),
+                look,
             };
-            let (sender, receiver) = oneshot::channel();
-            readies.push(receiver);
-            let (has_copied, copied) = oneshot::channel();
-            copies.push(copied);
-            workers.push(urgent("phos-drain", move || drain.run(sender, has_copied))?);
+            let (ready, is_ready) = oneshot::channel();
+            let (tell, told) = oneshot::channel();
+            let (copied, has_copied) = oneshot::channel();
+            readies.push(is_ready);
+            runs.push(tell);
+            copies.push(has_copied);
+            let signals = Signals {
+                ready,
+                runs: told,
+                copied,
+            };
+            workers.push(urgent("phos-drain", move || drain.run(signals))?);
         }
         Ok(Drains {
             fits: leaves <= room,
@@ -166,6 +197,8 @@ impl Engine {
             workers,
             ready: sum(readies).boxed(),
             copied: join_all(copies).map(drop).boxed(),
+            runs,
+            looks,
         })
     }
 
@@ -196,26 +229,21 @@ impl Engine {
                 ..Division::default()
             },
             Way::Search => {
-                let learn = ToLearn {
-                    items: changed,
-                    needed: splits.iter().map(held).sum(),
-                };
+                let learn = ToLearn { items: changed };
                 Division {
                     splits,
-                    credit: Some(running::first(&learn)),
+                    credit: Some(running::first()),
                     learn: Some(learn),
                 }
             }
             Way::Running => {
                 let left_alone = &self.planning.left_alone;
                 // What is written first leaves first.
-                let (last, mut order): (Vec<Item>, Vec<Item>) = changed
-                    .into_iter()
-                    .partition(|item| left_alone.contains(item));
-                order.extend(last);
+                let mut order = changed;
+                order.sort_by_key(|item| left_alone.look(item));
                 let mut splits = self.split(order, rooms, host);
                 for (_, split) in &mut splits {
-                    split.put_off(|item| left_alone.contains(item));
+                    split.put_off(|item| left_alone.look(item));
                 }
                 if splits.iter().map(|(_, split)| split.leaves()).sum::<u64>() > host {
                     // It would wait for the store, and the job for it.
@@ -223,14 +251,24 @@ impl Engine {
                         .iter_mut()
                         .for_each(|(_, split)| split.put_nothing_off());
                 }
-                let any = splits.iter().any(|(_, split)| !split.beside.is_empty());
+                let firsts = splits.iter().filter_map(|(_, split)| split.beside.first());
+                let first = firsts.map(|(look, _)| *look).min();
                 Division {
+                    credit: first.map(|look| left_alone.credit(look)),
                     splits,
-                    credit: any.then(|| left_alone.credit()),
                     learn: None,
                 }
             }
         })
+    }
+
+    /// The bytes of what changed that would make the stop longer, as the plan is now.
+    pub(super) fn overflow(&self, changed: Vec<Item>, rooms: &BTreeMap<GpuUuid, u64>) -> u64 {
+        let splits = self.split(changed, rooms, u64::MAX);
+        splits
+            .iter()
+            .map(|(_, split)| plan::bytes(&split.before_attach))
+            .sum()
     }
 
     /// Divides what changed, in this order, as the plan says.

@@ -20,6 +20,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use phos_gpu::host::{MAX_RUN, SLOT};
@@ -63,6 +64,18 @@ pub(in crate::engine) struct Drain {
     pub(in crate::engine) split: Split,
     pub(in crate::engine) sink: Sink,
     pub(in crate::engine) control: Arc<Control>,
+    /// The first look of [`Split::beside`] of which something is still to be copied.
+    pub(in crate::engine) look: Arc<AtomicUsize>,
+}
+
+/// What a worker tells and is told.
+pub(in crate::engine) struct Signals {
+    /// The job's memory is no longer needed, but for what is drained beside it.
+    pub(in crate::engine) ready: oneshot::Sender<Result<Ready, GpuError>>,
+    /// The job runs again: what is drained beside it begins then, as it would slow down attaching.
+    pub(in crate::engine) runs: oneshot::Receiver<()>,
+    /// Nothing of the job's own memory is read any more.
+    pub(in crate::engine) copied: oneshot::Sender<()>,
 }
 
 /// How the changed chunks were divided in the end.
@@ -77,29 +90,27 @@ pub(in crate::engine) struct Ready {
 }
 
 impl Drain {
-    /// Does the work. Blocks. `ready` is told when the job's memory is no longer needed.
-    pub(in crate::engine) fn run(
-        mut self,
-        ready: oneshot::Sender<Result<Ready, GpuError>>,
-        copied: oneshot::Sender<()>,
-    ) -> Result<(), GpuError> {
-        let outcome = self.work(ready, copied);
+    /// Does the work. Blocks.
+    pub(in crate::engine) fn run(mut self, signals: Signals) -> Result<(), GpuError> {
+        let outcome = self.work(signals);
         if let Err(e) = &outcome {
             self.control.cancel(e.to_string());
         }
         outcome
     }
 
-    fn work(
-        &mut self,
-        ready: oneshot::Sender<Result<Ready, GpuError>>,
-        copied: oneshot::Sender<()>,
-    ) -> Result<(), GpuError> {
+    fn work(&mut self, signals: Signals) -> Result<(), GpuError> {
+        let Signals {
+            ready,
+            runs,
+            copied,
+        } = signals;
         let mut pieces = Vec::new();
         // Taken out: what refers to the job's memory is gone when `hold` returns.
         let mut split = std::mem::take(&mut self.split);
         let beside = std::mem::take(&mut split.beside);
-        let borrowed = self.control.borrow(bytes(&beside));
+        let all: u64 = beside.iter().map(|(_, items)| bytes(items)).sum();
+        let borrowed = self.control.borrow(all);
         let held = self.hold(split, &mut pieces);
         let failed = held.as_ref().err().cloned();
         // The receiver is gone if the attempt was given up; then `control` says so too.
@@ -107,10 +118,15 @@ impl Drain {
         if let Some(e) = failed {
             return Err(e);
         }
-        if !beside.is_empty() {
-            // As fast as while it is held: it soon is again, until this is done.
-            self.drain(beside, HELD, &|| false)?;
+        if !beside.is_empty() && runs.blocking_recv().is_err() {
+            return Err(GpuError::Cancelled);
         }
+        for (look, items) in beside {
+            self.look.store(look, Ordering::Release);
+            // As fast as while it is held: it may soon be again, until this is done.
+            self.drain(items, HELD, &|| false)?;
+        }
+        self.look.store(usize::MAX, Ordering::Release);
         drop(borrowed);
         // Nobody waits for it if there was nothing.
         let _ = copied.send(());
