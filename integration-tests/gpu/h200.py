@@ -516,32 +516,48 @@ def concurrent():
 FILLS = {"D": "3072", "L": "24", "B": os.environ.get("FILLS_B", "8"), "PHOS_LOG": "debug"}
 
 
+def stop_rows(name, found):
+    for one in found:
+        parts = {k: round(v) for k, v in one["parts_ms"].items() if k in
+                 ("quiesce", "criu", "dump", "hold_drain", "attach", "beside", "held_again", "control_checkpoint", "control_restore")}
+        row(name, "%.0f ms, %.1f GB, %s" % (one["stop_ms"], one["changed_bytes"] / 1e9, json.dumps(parts)))
+
+
+def beside_lines(job):
+    for line in job.tail(10**6).split("\n"):
+        if any(word in line for word in ("leaves alone", "given up", "has left alone", "no snapshot has room")):
+            say(line[:27], line[line.find(": ") + 2 :][:240])
+
+
 def beside():
-    """Stops of a training that fills its GPU: the first leaves while the job is held, later ones while it runs."""
-    job = Job("beside", 10**6, env=FILLS)
+    """Stops of a training that fills its GPU: with all that changed leaving while the job is held, and with what the job leaves alone leaving while
+    it runs. BESIDE_STOPS of each."""
     figures = FIGURES.setdefault("beside", {})
-    try:
-        job.start().step(6, 240)
-        at = len(lines(job.log))
-        found = stops(job, int(os.environ.get("CONCURRENT_STOPS", "6")))
-        figures["stops"] = found
-        row("GPU", "; ".join("%d of %d MiB in use" % (used, total) for total, used in memory_mib()))
-        for one in found:
-            parts = {k: round(v) for k, v in one["parts_ms"].items() if k in
-                     ("quiesce", "name", "criu", "dump", "hold_drain", "attach", "beside", "held_again", "control_checkpoint", "control_restore")}
-            row("stop", "%.0f ms, %.1f GB changed, %s" % (one["stop_ms"], one["changed_bytes"] / 1e9, json.dumps(parts)))
-        # Steps with no checkpoint at all, and all from the first request to the last.
-        job.step(len(lines(job.log)) + 12)
-        steps = [float(l[2]) for l in lines(job.log)]
-        figures["steps_s"] = steps
-        row("steps", "median %.3f s without, sum of those over it %.2f s for %d checkpoints" % (
-            sorted(steps[-10:])[5], sum(max(0, s - sorted(steps[-10:])[5]) for s in steps[at:-12]), len(found)))
-        for line in job.tail(10**6).split("\n"):
-            if "leaves alone" in line or "given up" in line or "left alone" in line or "no snapshot has room" in line:
-                say(line[-260:])
-    finally:
-        (OUT / "beside.log").write_text(job.tail(4000))
-        job.clean()
+    for kind, count in (("never", 3), ("auto", int(os.environ.get("BESIDE_STOPS", "5")))):
+        job = Job(f"beside-{kind}", 10**6, env=FILLS, flags=["--copy-beside", kind])
+        try:
+            job.start().step(6, 240)
+            found, at = [], len(lines(job.log))
+            for _ in range(count):
+                try:
+                    found += stops(job, 1)
+                except RuntimeError as e:
+                    row("no checkpoint", str(e)[:200])
+            figures[kind] = found
+            row("GPU", "; ".join("%d of %d MiB in use" % (used, total) for total, used in memory_mib()))
+            stop_rows(kind, found)
+            # All steps from the first request to the last, and then those with no checkpoint at all.
+            until = len(lines(job.log))
+            job.step(until + 12)
+            steps = [float(l[2]) for l in lines(job.log)]
+            usual = sorted(steps[-10:])[5]
+            figures[f"steps_s_{kind}"] = steps
+            row("steps", "%.3f s; what they took longer during %d checkpoints: %.2f s" % (
+                usual, count, sum(max(0, s - usual) for s in steps[at:until])))
+        finally:
+            beside_lines(job)
+            (OUT / f"beside-{kind}.log").write_text(job.tail(4000))
+            job.clean()
 
 
 def beside_correct():
@@ -559,8 +575,7 @@ def beside_correct():
         job.start().step(6)
         found = stops(job, 4)
         figures["stops"] = found
-        for one in found:
-            row("stop", "%.0f ms, beside %.0f ms" % (one["stop_ms"], one["parts_ms"].get("beside", 0)))
+        stop_rows("stop", found)
         assert any(one["parts_ms"].get("beside") for one in found[-2:]), "nothing was copied beside the job"
         resumes = job.resumes()
         job.kill_job()
@@ -576,9 +591,7 @@ def beside_correct():
         same_losses(want, job, figures)
     finally:
         hog.kill()
-        for line in job.tail(10**6).split("\n"):
-            if "leaves alone" in line or "given up" in line or "left alone" in line or "no snapshot has room" in line:
-                say(line[-260:])
+        beside_lines(job)
         (OUT / "beside-correct.log").write_text(job.tail(4000))
         job.clean()
         reference.clean()

@@ -339,6 +339,10 @@ pub struct SidecarArgs {
     /// is less) stays available, and is given back when memory is short. "auto" is 4GiB and as much more as that allows.
     #[arg(long, help_heading = LIMITS, default_value = "auto", value_name = "SIZE", value_parser = host_buffer)]
     pub host_buffer: HostBuffer,
+    /// Whether GPU memory that the job was seen to leave alone after a checkpoint leaves while the job runs, where the GPU has no room for a snapshot.
+    /// A checkpoint is dropped if the job writes it too early after all.
+    #[arg(long, help_heading = LIMITS, default_value = "auto", value_name = "WHEN")]
+    pub copy_beside: CopyBesideArg,
     /// How long a checkpoint may take to begin while GPU work is in flight: it is tried briefly, with the job running in between, the
     /// next try when the job itself waits for its work. At least a minute where the queued work is known to end.
     #[arg(long, help_heading = SCHEDULE, default_value = "10s", value_name = "TIME", value_parser = some_time)]
@@ -559,6 +563,15 @@ pub enum TcpArg {
     Close,
     /// Kept.
     Keep,
+}
+
+/// `--copy-beside`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CopyBesideArg {
+    /// Where that makes the stop shorter.
+    Auto,
+    /// Never: everything leaves while the job is held, or from a snapshot.
+    Never,
 }
 
 /// `--rank-failure`.

@@ -35,10 +35,12 @@ use phos_policies::retention::Retention;
 use phos_storage::{CollectOptions, VerifyOptions};
 use tracing_subscriber::EnvFilter;
 
-use self::args::{AgentArgs, Cli, Command, Common, LogFormat, RankFailureArg, SidecarArgs, TcpArg};
+use self::args::{
+    AgentArgs, Cli, Command, Common, CopyBesideArg, LogFormat, RankFailureArg, SidecarArgs, TcpArg,
+};
 use self::config::ConfigFile;
 use self::doctor::Repairs;
-use crate::engine;
+use crate::engine::{self, CopyBeside};
 use crate::heap;
 use crate::observe;
 use crate::preemption;
@@ -253,6 +255,10 @@ fn run_sidecar(common: &Common, sidecar: &SidecarArgs) -> u8 {
         store: common.store(),
         interval: sidecar.interval,
         host_buffer: sidecar.host_buffer.0,
+        copy_beside: match sidecar.copy_beside {
+            CopyBesideArg::Auto => CopyBeside::Auto,
+            CopyBesideArg::Never => CopyBeside::Never,
+        },
         quiesce_timeout: sidecar.quiesce_timeout,
         hold_limit: sidecar.hold_limit,
         restarts: sidecar.budget(),

@@ -208,6 +208,8 @@ fn sidecar_command(common: &Common, sidecar: &SidecarArgs) -> Command {
         })
         .arg("--host-buffer")
         .arg(sidecar.host_buffer.to_string())
+        .arg("--copy-beside")
+        .arg(word(sidecar.copy_beside))
         .arg("--quiesce-timeout")
         .arg(time(sidecar.quiesce_timeout))
         .arg("--hold-limit")

@@ -32,6 +32,15 @@ pub enum Start {
     Fresh,
 }
 
+/// Whether GPU memory that the job was seen to leave alone after a checkpoint is copied while it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CopyBeside {
+    /// Where that makes the stop shorter.
+    Auto,
+    /// Never.
+    Never,
+}
+
 /// The configuration of a sidecar, from its command line.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -45,6 +54,8 @@ pub struct Config {
     pub interval: Interval,
     /// Pinned host memory.
     pub host_buffer: Bounds,
+    /// Whether memory is copied while the job runs.
+    pub copy_beside: CopyBeside,
     /// How long a checkpoint continues to try to have the job fall quiet.
     pub quiesce_timeout: Duration,
     /// The longest that one try may hold the job.

@@ -76,7 +76,7 @@ use crate::preemption;
 use crate::report::event::Event;
 use crate::report::shared::Shared;
 
-pub use self::config::{CheckpointId, Config, Interval, Start, Tier};
+pub use self::config::{CheckpointId, Config, CopyBeside, Interval, Start, Tier};
 pub use self::error::EngineError;
 pub use self::reading::{Reading, reader};
 pub use self::restore::checks;
@@ -113,6 +113,8 @@ struct Engine {
     quiesce_timeout: Duration,
     /// The longest that one try may hold the job.
     hold_limit: Duration,
+    /// Whether memory is copied while the job runs.
+    copy_beside: CopyBeside,
     /// The time between checkpoints.
     interval: ChosenInterval,
     /// How many chunks are encoded and sent at a time.

@@ -146,6 +146,7 @@ pub(super) async fn engine(config: Config) -> Result<Option<(Engine, Seen)>, Eng
         newest: None,
         quiesce_timeout: config.quiesce_timeout,
         hold_limit: config.hold_limit,
+        copy_beside: config.copy_beside,
         interval,
         put_concurrency: options.encoders * 2,
         origin: Instant::now(),

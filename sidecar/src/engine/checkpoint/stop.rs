@@ -23,7 +23,7 @@ use super::quiesce::{AtStep, Insist};
 use super::store::Work;
 use crate::engine::memory::registry::Table;
 use crate::engine::session::{Session, WaitError};
-use crate::engine::{Tier, unix_millis};
+use crate::engine::{CopyBeside, Tier, unix_millis};
 use crate::report::work::Kind;
 
 /// Control state and CRIU.
@@ -135,7 +135,8 @@ impl Session<'_> {
         let is_urgent = matches!(trigger, Trigger::Preemption | Trigger::Terminate);
         // Begun before the drains, which may end it.
         let rest = (!is_urgent).then(|| control.rest());
-        let beside = match self.attempt.takes_credit && !is_urgent {
+        let may = self.engine.copy_beside == CopyBeside::Auto && self.attempt.takes_credit;
+        let beside = match may && !is_urgent {
             true => Beside::Possible,
             false => Beside::No,
         };
