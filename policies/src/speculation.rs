@@ -102,7 +102,7 @@ impl Speculation {
 /// The first look at what has changed comes after so many calls.
 const FIRST: u64 = 64;
 /// The last one after so many, at most.
-const LAST: u64 = 1 << 17;
+const LAST: u64 = 1 << 15;
 /// What is left alone for longer than this part of what is needed is of no more use.
 const LITTLE: u64 = 16;
 

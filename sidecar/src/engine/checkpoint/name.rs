@@ -88,6 +88,7 @@ fn name(
         .map(|((range, digest), key)| Item {
             digest: Digest(digest),
             key,
+            look: None,
             range,
         })
         .collect();

@@ -30,6 +30,8 @@ pub(in crate::engine) struct Planning {
     pub(super) cpu_image: Option<u64>,
     /// Snapshots in a row that had to make way for the job.
     pub(super) crowded: u32,
+    /// Whether the next checkpoint is to find the job at the same place of its steps as others: its stop would be shorter.
+    pub(super) aligns: bool,
     /// Whether memory is copied while the job runs.
     pub(super) speculation: Speculation,
     /// What the job was seen to leave alone after a checkpoint.
@@ -45,6 +47,7 @@ impl Default for Planning {
             changed: None,
             cpu_image: None,
             crowded: 0,
+            aligns: false,
             speculation: Speculation::default(),
             left_alone: LeftAlone::default(),
         }

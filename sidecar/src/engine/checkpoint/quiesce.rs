@@ -91,7 +91,7 @@ impl Session<'_> {
         };
         let mut tries = Tries::new(config, self.engine.habit, haste, self.engine.now());
         let wanted = at_step == AtStep::Yes && haste == Haste::No;
-        let mut at_step = wanted && self.step_ends(&tries).await?;
+        let mut at_step = wanted && self.good_moment(&tries).await?;
         loop {
             let current = tries.current();
             let has_step = std::mem::take(&mut at_step);
@@ -117,6 +117,7 @@ impl Session<'_> {
                     None => return Err(Cause::Agent(e)),
                 },
                 outcome => {
+                    self.attempt.is_aligned = moment == Moment::HavingWaited;
                     // The end of a step is waited for in any case.
                     if outcome.is_ok() && !has_step {
                         tries.succeeded(moment, &mut self.engine.habit);
@@ -154,9 +155,10 @@ impl Session<'_> {
         }
     }
 
-    /// Where the program tells its steps, waits for the end of one, though not for long: whether it came.
-    async fn step_ends(&mut self, tries: &Tries) -> Result<bool, Cause> {
-        if !self.has_steps {
+    /// Where the program tells its steps, waits for the end of one, and where much depends on it, for the job to wait for its own work; though not for
+    /// long: whether it came.
+    async fn good_moment(&mut self, tries: &Tries) -> Result<bool, Cause> {
+        if !self.has_steps && !self.engine.planning.aligns {
             return Ok(false);
         }
         let interval = self.engine.interval.current();
@@ -167,7 +169,10 @@ impl Session<'_> {
             glance_ms: millis(tries.glance()),
             answer_ms: millis(tries.answer()),
         };
-        self.link.send(&ToAgent::AwaitStep { seq, time })?;
+        self.link.send(&match self.has_steps {
+            true => ToAgent::AwaitStep { seq, time },
+            false => ToAgent::Watch { seq, time },
+        })?;
         let moment = self
             .until_moment(Some(seq), at_most + tries.glance() * 2)
             .await;

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
 use phos_gpu::Range;
-use phos_policies::speculation::{Search, allowed};
+use phos_policies::speculation::{Search, WORTH, allowed};
 use phos_protocol::agent::{ToAgent, ToSidecar};
 use phos_protocol::shim::{Credit, Sequence};
 use phos_protocol::types::{AllocationKey, GpuUuid};
@@ -85,8 +85,11 @@ impl Session<'_> {
         drains: &mut Drains,
         processes: usize,
     ) -> Result<Duration, WaitError> {
-        failpoint::reach(Point::SidecarBeside);
         drains.job_runs();
+        if drains.look().is_none() {
+            return Ok(Duration::ZERO);
+        }
+        failpoint::reach(Point::SidecarBeside);
         let until = Instant::now() + LONGEST;
         let mut spent = Spent::new(seq, processes);
         let (mut look, mut held) = (drains.look(), Duration::ZERO);
@@ -130,7 +133,12 @@ impl Session<'_> {
         processes: usize,
     ) -> Result<Duration, WaitError> {
         let until = Instant::now() + LONGEST;
-        let needed = self.engine.overflow(learn.items.clone(), rooms);
+        let (needed, longer) = self.engine.overflow(learn.items.clone(), rooms);
+        if longer < WORTH {
+            // What this stop has shown of the link leaves nothing to gain.
+            self.link.send(&ToAgent::Credit { seq, credit: None })?;
+            return Ok(Duration::ZERO);
+        }
         let mut search = Search::new(needed);
         let mut held = Duration::ZERO;
         let mut places = HashMap::new();

@@ -20,6 +20,7 @@ use super::name::Named;
 use super::outcome::{Cause, HOLD, Measured, PartsMs, cancelled, ms};
 use super::pipeline::{self, Control, Works};
 use super::quiesce::{AtStep, Insist};
+use super::running;
 use super::store::Work;
 use crate::engine::memory::registry::Table;
 use crate::engine::session::{Session, WaitError};
@@ -136,35 +137,41 @@ impl Session<'_> {
         // Begun before the drains, which may end it.
         let rest = (!is_urgent).then(|| control.rest());
         let may = self.engine.copy_beside == CopyBeside::Auto && self.attempt.takes_credit;
-        let beside = match may && !is_urgent {
-            true => Beside::Possible,
-            false => Beside::No,
+        let beside = match (may && !is_urgent, self.attempt.is_aligned) {
+            (true, true) => Beside::Possible,
+            (true, false) => Beside::Unaligned,
+            (false, _) => Beside::No,
         };
         let mut drains = (self.engine).start_drains(changed, &rooms, &sink, control, beside)?;
         let rest = rest.filter(|_| drains.fits);
         let dumped = self
             .dump_and_drain(quiet, &free, control, &mut drains, &mut parts)
             .await?;
-        if let Some(credit) = drains.credit {
-            let credit = Some(credit);
+        let learn = drains.learn.take();
+        let credit = match (&learn, drains.look()) {
+            (Some(_), _) => Some(running::first()),
+            (None, Some(look)) => Some(self.engine.planning.left_alone.credit(look)),
+            (None, None) => None,
+        };
+        if credit.is_some() {
             self.link.send(&ToAgent::Credit { seq, credit })?;
         }
         let mut resumed = self.attach().await?;
         let again = Instant::now();
-        let held = match drains.learn.take() {
+        let held = match learn {
             Some(learn) => {
                 // What this stop has shown counts already.
-                self.engine
-                    .planning
-                    .measured(dumped.took, link_rate(dumped.ready));
+                let link = link_rate(dumped.ready);
+                self.engine.planning.measured(dumped.took, link);
                 self.learn(seq, learn, &rooms, count).await?
             }
-            None if drains.beside > 0 => {
+            None => {
                 let held = self.copy_beside(seq, &mut drains, count).await?;
-                parts.insert("beside".into(), ms(again.elapsed()));
+                if dumped.ready.beside > 0 {
+                    parts.insert("beside".into(), ms(again.elapsed()));
+                }
                 held
             }
-            None => Duration::ZERO,
         };
         if !held.is_zero() {
             // The job stood still again.
@@ -174,7 +181,7 @@ impl Session<'_> {
         drop(rest);
         let cpu_image = dumped.facts.image_bytes;
         note_times(&mut parts, &dumped.facts.times, resumed.attach_ns);
-        let (ready, beside) = (dumped.ready, drains.beside);
+        let ready = dumped.ready;
         let rates = rates(gb_s(device_bytes, digest), ready);
         self.engine.status.lock().device_bytes = device_bytes;
         tracing::debug!(
@@ -209,7 +216,7 @@ impl Session<'_> {
                 link: link_rate(ready),
                 changed: changed_bytes,
                 cpu_image,
-                beside,
+                beside: ready.beside,
             },
             seq,
             step: self.attempt.step,

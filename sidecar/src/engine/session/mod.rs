@@ -105,6 +105,8 @@ pub(in crate::engine) struct Attempt {
     pub(in crate::engine) held_for: Duration,
     /// The last step before it, if the program tells steps.
     pub(in crate::engine) step: Option<u64>,
+    /// Whether the job was held at the end of a step, or as it waited for its own work.
+    pub(in crate::engine) is_aligned: bool,
     /// Whether its processes can be let go on for so many calls.
     pub(in crate::engine) takes_credit: bool,
 }

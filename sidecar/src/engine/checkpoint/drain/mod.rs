@@ -11,8 +11,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::{BoxFuture, join_all};
 use phos_gpu::{GpuError, MemoryInfo};
-use phos_policies::speculation::Way;
-use phos_protocol::shim::Credit;
+use phos_policies::speculation::{WORTH, Way};
 use phos_protocol::types::GpuUuid;
 use tokio::sync::oneshot;
 
@@ -21,7 +20,7 @@ pub(super) use self::worker::Ready;
 use self::worker::{Drain, Signals};
 use super::outcome::Cause;
 use super::pipeline::{Control, Sink};
-use super::running::{self, ToLearn};
+use super::running::ToLearn;
 use super::urgent::{Urgent, urgent};
 use crate::engine::Engine;
 
@@ -33,12 +32,8 @@ pub(super) struct Drains {
     workers: Vec<Urgent<Result<(), GpuError>>>,
     /// Whether host memory has room for all that leaves the GPUs while the job is held.
     pub(super) fits: bool,
-    /// How far the job may go before all that is copied beside it has been, or is looked at; none: as far as it likes.
-    pub(super) credit: Option<Credit>,
     /// What is to be learned when the job runs again.
     pub(super) learn: Option<ToLearn>,
-    /// Bytes that are copied while the job runs, from its own memory.
-    pub(super) beside: u64,
     ready: BoxFuture<'static, Result<Ready, GpuError>>,
     copied: BoxFuture<'static, ()>,
     /// To tell the workers that the job runs again.
@@ -51,7 +46,6 @@ pub(super) struct Drains {
 #[derive(Default)]
 struct Division {
     splits: Vec<(GpuUuid, plan::Split)>,
-    credit: Option<Credit>,
     learn: Option<ToLearn>,
 }
 
@@ -60,6 +54,8 @@ struct Division {
 pub(super) enum Beside {
     /// Its processes can be held again in time, and there is time for another checkpoint if it comes to nothing.
     Possible,
+    /// As well, but the job is at another place of its steps each time.
+    Unaligned,
     No,
 }
 
@@ -116,6 +112,7 @@ async fn sum(readies: Vec<oneshot::Receiver<Result<Ready, GpuError>>>) -> Result
     for ready in join_all(readies).await {
         let ready = ready.map_err(|_| GpuError::Cancelled)??;
         total.snapshot += ready.snapshot;
+        total.beside += ready.beside;
         total.direct = total.direct.max(ready.direct);
         total.direct_took = total.direct_took.max(ready.direct_took);
     }
@@ -160,13 +157,11 @@ impl Engine {
         let (mut workers, mut readies, mut copies) = (Vec::new(), Vec::new(), Vec::new());
         let (mut runs, mut looks) = (Vec::new(), Vec::new());
         let room = self.gpus.host().map_or(0, |host| host.room());
-        let (mut leaves, mut copied_beside) = (0, 0);
+        let mut leaves = 0;
         let division = self.divide(changed, rooms, beside)?;
         for (uuid, split) in division.splits {
             leaves += split.leaves();
-            copied_beside += split.beside();
-            let first = split.beside.first().map_or(usize::MAX, |(look, _)| *look);
-            let look = Arc::new(AtomicUsize::new(first));
+            let look = Arc::new(AtomicUsize::new(usize::MAX));
             looks.push(Arc::clone(&look));
             let drain = Drain {
                 open: Arc::clone(self.gpus.get(uuid)?),
@@ -191,9 +186,7 @@ impl Engine {
         }
         Ok(Drains {
             fits: leaves <= room,
-            credit: division.credit,
             learn: division.learn,
-            beside: copied_beside,
             workers,
             ready: sum(readies).boxed(),
             copied: join_all(copies).map(drop).boxed(),
@@ -217,10 +210,12 @@ impl Engine {
         let held = |(_, split): &(GpuUuid, plan::Split)| plan::bytes(&split.before_attach);
         // The links work side by side.
         let most = splits.iter().map(held).max().unwrap_or(0);
-        let longer = Duration::from_secs_f64(most as f64 / self.planning.link_rate.max(1) as f64);
+        let longer = self.lasts(most);
+        // The next one then waits for a moment at which the job is where it was.
+        self.planning.aligns = beside != Beside::No && longer >= WORTH;
         let way = match beside {
             Beside::Possible => self.planning.speculation.way(longer),
-            Beside::No => Way::Held,
+            Beside::Unaligned | Beside::No => Way::Held,
         };
         tracing::debug!(most, ?longer, ?way, "what no snapshot has room for");
         Ok(match way {
@@ -228,33 +223,27 @@ impl Engine {
                 splits,
                 ..Division::default()
             },
-            Way::Search => {
-                let learn = ToLearn { items: changed };
-                Division {
-                    splits,
-                    credit: Some(running::first()),
-                    learn: Some(learn),
-                }
-            }
+            Way::Search => Division {
+                splits,
+                learn: Some(ToLearn { items: changed }),
+            },
             Way::Running => {
                 let left_alone = &self.planning.left_alone;
                 // What is written first leaves first.
                 let mut order = changed;
-                order.sort_by_key(|item| left_alone.look(item));
-                let mut splits = self.split(order, rooms, host);
-                for (_, split) in &mut splits {
-                    split.put_off(|item| left_alone.look(item));
+                for item in &mut order {
+                    item.look = left_alone.look(item);
                 }
+                order.sort_by_key(|item| item.look);
+                let mut splits = self.split(order, rooms, host);
+                splits.iter_mut().for_each(|(_, split)| split.put_off());
                 if splits.iter().map(|(_, split)| split.leaves()).sum::<u64>() > host {
                     // It would wait for the store, and the job for it.
                     splits
                         .iter_mut()
                         .for_each(|(_, split)| split.put_nothing_off());
                 }
-                let firsts = splits.iter().filter_map(|(_, split)| split.beside.first());
-                let first = firsts.map(|(look, _)| *look).min();
                 Division {
-                    credit: first.map(|look| left_alone.credit(look)),
                     splits,
                     learn: None,
                 }
@@ -262,13 +251,22 @@ impl Engine {
         })
     }
 
-    /// The bytes of what changed that would make the stop longer, as the plan is now.
-    pub(super) fn overflow(&self, changed: Vec<Item>, rooms: &BTreeMap<GpuUuid, u64>) -> u64 {
+    /// The bytes of what changed that would make the stop longer, as the plan is now, and by how much.
+    pub(super) fn overflow(
+        &self,
+        changed: Vec<Item>,
+        rooms: &BTreeMap<GpuUuid, u64>,
+    ) -> (u64, Duration) {
         let splits = self.split(changed, rooms, u64::MAX);
-        splits
+        let held = splits
             .iter()
-            .map(|(_, split)| plan::bytes(&split.before_attach))
-            .sum()
+            .map(|(_, split)| plan::bytes(&split.before_attach));
+        (held.clone().sum(), self.lasts(held.max().unwrap_or(0)))
+    }
+
+    /// How long the link of a GPU takes for so many bytes.
+    fn lasts(&self, bytes: u64) -> Duration {
+        Duration::from_secs_f64(bytes as f64 / self.planning.link_rate.max(1) as f64)
     }
 
     /// Divides what changed, in this order, as the plan says.

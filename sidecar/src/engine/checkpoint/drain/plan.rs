@@ -1,7 +1,7 @@
 //! Which chunks of device memory must be copied, and how: through a snapshot on the device, or
 //! straight to the host while the job is held. Pure.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::time::Duration;
 
 use phos_gpu::Range;
@@ -19,6 +19,8 @@ pub(in crate::engine) struct Item {
     pub(in crate::engine) digest: Digest,
     /// The allocation that it is a part of.
     pub(in crate::engine) key: AllocationKey,
+    /// The look at which it was last seen unchanged after an earlier checkpoint; none: it is written at once, or that is not known.
+    pub(in crate::engine) look: Option<usize>,
     pub(in crate::engine) range: Range,
 }
 
@@ -46,8 +48,9 @@ pub(in crate::engine) struct Split {
     pub(in crate::engine) during_stop: Vec<Item>,
     /// Drained before the job may continue.
     pub(in crate::engine) before_attach: Vec<Item>,
-    /// Drained while the job runs again, from its own memory, in the order of the looks at which they were last seen unchanged.
-    pub(in crate::engine) beside: Vec<(usize, Vec<Item>)>,
+    /// Drained while the job is held anyway, after `during_stop`; what is left then is drained while the job runs again, from its own memory. In the
+    /// order of their looks, which all of them have.
+    pub(in crate::engine) beside: Vec<Item>,
     /// Device memory that snapshots may take in all.
     pub(in crate::engine) spare: u64,
 }
@@ -55,31 +58,21 @@ pub(in crate::engine) struct Split {
 impl Split {
     /// The most bytes that go to host memory while the job is held, or waits, if the snapshot can be made.
     pub(super) fn leaves(&self) -> u64 {
-        bytes(&self.during_stop) + bytes(&self.before_attach) + self.beside()
-    }
-
-    /// The bytes that are drained while the job runs again.
-    pub(super) fn beside(&self) -> u64 {
-        self.beside.iter().map(|(_, items)| bytes(items)).sum()
+        bytes(&self.during_stop) + bytes(&self.before_attach) + bytes(&self.beside)
     }
 
     /// Leaves to the time when the job runs again what would make the stop longer and is left alone then.
-    pub(super) fn put_off(&mut self, last_unchanged: impl Fn(&Item) -> Option<usize>) {
-        let mut beside: BTreeMap<usize, Vec<Item>> = BTreeMap::new();
-        for item in std::mem::take(&mut self.before_attach) {
-            match last_unchanged(&item) {
-                Some(look) => beside.entry(look).or_default().push(item),
-                None => self.before_attach.push(item),
-            }
-        }
-        self.beside = beside.into_iter().collect();
+    pub(super) fn put_off(&mut self) {
+        let all = std::mem::take(&mut self.before_attach);
+        (self.beside, self.before_attach) = all.into_iter().partition(|item| item.look.is_some());
     }
 
     /// Undoes [`Split::put_off`].
     pub(super) fn put_nothing_off(&mut self) {
-        for (_, mut items) in self.beside.drain(..) {
-            self.before_attach.append(&mut items);
-        }
+        self.before_attach.append(&mut self.beside);
+        self.during_stop
+            .iter_mut()
+            .for_each(|item| item.look = None);
     }
 }
 

@@ -83,6 +83,8 @@ pub(in crate::engine) struct Signals {
 pub(in crate::engine) struct Ready {
     /// The number of bytes in snapshots.
     pub(in crate::engine) snapshot: u64,
+    /// The number of bytes that are drained while the job runs again.
+    pub(in crate::engine) beside: u64,
     /// The number of bytes that were drained while the job was held.
     pub(in crate::engine) direct: u64,
     /// How long most of the copies during the stop took.
@@ -105,13 +107,12 @@ impl Drain {
             runs,
             copied,
         } = signals;
-        let mut pieces = Vec::new();
-        // Taken out: what refers to the job's memory is gone when `hold` returns.
-        let mut split = std::mem::take(&mut self.split);
-        let beside = std::mem::take(&mut split.beside);
-        let all: u64 = beside.iter().map(|(_, items)| bytes(items)).sum();
-        let borrowed = self.control.borrow(all);
-        let held = self.hold(split, &mut pieces);
+        let (mut pieces, mut beside) = (Vec::new(), Vec::new());
+        // Taken out: what refers to the job's memory is gone when `hold` returns, but for what is drained beside it.
+        let split = std::mem::take(&mut self.split);
+        let held = self.hold(split, &mut pieces, &mut beside);
+        let borrowed = self.control.borrow(bytes(&beside));
+        self.tell_look(&beside);
         let failed = held.as_ref().err().cloned();
         // The receiver is gone if the attempt was given up; then `control` says so too.
         let _ = ready.send(held);
@@ -121,12 +122,14 @@ impl Drain {
         if !beside.is_empty() && runs.blocking_recv().is_err() {
             return Err(GpuError::Cancelled);
         }
-        for (look, items) in beside {
-            self.look.store(look, Ordering::Release);
+        while let Some(look) = beside.first().map(|item| item.look) {
+            self.tell_look(&beside);
+            let later = beside.partition_point(|item| item.look == look);
+            let rest = beside.split_off(later);
             // As fast as while it is held: it may soon be again, until this is done.
-            self.drain(items, HELD, &|| false)?;
+            self.drain(std::mem::replace(&mut beside, rest), HELD, &|| false)?;
         }
-        self.look.store(usize::MAX, Ordering::Release);
+        self.tell_look(&beside);
         drop(borrowed);
         // Nobody waits for it if there was nothing.
         let _ = copied.send(());
@@ -138,13 +141,25 @@ impl Drain {
         Ok(())
     }
 
-    /// Everything that needs the job's memory.
-    fn hold(&self, split: Split, pieces: &mut Vec<Piece>) -> Result<Ready, GpuError> {
+    /// Says of which look something is still to be copied beside the job.
+    fn tell_look(&self, beside: &[Item]) {
+        let look = beside.first().and_then(|item| item.look);
+        self.look
+            .store(look.unwrap_or(usize::MAX), Ordering::Release);
+    }
+
+    /// Everything that needs the job's memory, but for what can be drained beside the job, of which the rest is given back.
+    fn hold(
+        &self,
+        split: Split,
+        pieces: &mut Vec<Piece>,
+        rest: &mut Vec<Item>,
+    ) -> Result<Ready, GpuError> {
         let Split {
             snapshot,
             during_stop,
             before_attach,
-            beside: _,
+            beside,
             spare,
         } = split;
         // First what decides how long the job waits.
@@ -156,9 +171,13 @@ impl Drain {
         let mut direct = bytes(&overflow);
         self.drain(overflow, HELD, &|| false)?;
         // Then what fits into the time that the job is held anyway.
-        let in_stop = bytes(&during_stop);
-        let left = self.drain(during_stop, HELD, &|| self.control.is_due())?;
-        direct += in_stop - bytes(&left);
+        let in_stop = bytes(&during_stop) + bytes(&beside);
+        let due = || self.control.is_due();
+        let left = self.drain(during_stop, HELD, &due)?;
+        let (later, left): (Vec<Item>, _) = left.into_iter().partition(|i| i.look.is_some());
+        rest.extend(later);
+        rest.extend(self.drain(beside, HELD, &due)?);
+        direct += in_stop - bytes(&left) - bytes(rest);
         let direct_took = began.elapsed();
         tracing::debug!(
             gpu = %self.open.gpu().uuid(),
@@ -167,6 +186,7 @@ impl Drain {
             direct,
             direct_ms = direct_took.as_millis() as u64,
             left = left.len(),
+            beside = bytes(rest),
             "drained while the job is held"
         );
         let overflow = self.snapshot(&left, spare, pieces)?;
@@ -175,6 +195,7 @@ impl Drain {
         let snapshot = pieces.iter().map(|p| bytes(&p.items)).sum();
         Ok(Ready {
             snapshot,
+            beside: bytes(rest),
             direct,
             direct_took,
         })
@@ -221,6 +242,7 @@ impl Drain {
                 .map(|(i, item)| Item {
                     digest: item.digest,
                     key: item.key,
+                    look: item.look,
                     range: Range {
                         memory: Arc::clone(&memory),
                         offset: (i * SLOT) as u64,
