@@ -561,18 +561,26 @@ def beside():
 
 
 def beside_correct():
-    """What left while the job ran is restored, bit for bit. Two GPUs and 256 GiB of memory: the undisturbed run has the second one meanwhile."""
-    steps = int(os.environ.get("BESIDE_STEPS", "260"))
+    """What left while the job ran is restored, bit for bit: 54 GB, and another program has the rest of the GPU. Two GPUs and 256 GiB of memory:
+    the undisturbed run has the second one meanwhile."""
     figures = FIGURES.setdefault("beside_correct", {})
-    reference = Job("beside-reference", steps, env=dict(FILLS, CUDA_VISIBLE_DEVICES="1")).plain()
-    job = Job("beside-correct", steps, store=f"file://{WORK}/store", flags=["--keep-last", "1"], env=dict(FILLS, CUDA_VISIBLE_DEVICES="0"))
+    env, finish = dict(FILLS, D="2560", B="8"), WORK / "beside.finish"
+    reference = Job("beside-reference", 10**6, env=dict(env, CUDA_VISIBLE_DEVICES="1")).plain()
+    job = Job("beside-correct", 10**6, store=f"file://{WORK}/store", flags=["--keep-last", "1"],
+              env=dict(env, CUDA_VISIBLE_DEVICES="0", FINISH=str(finish)))
+    hog = None
     try:
         job.start().step(6, 240)
+        total, used = memory_mib()[0]
+        hog = subprocess.Popen(["python3", "-c", "import torch, time; x = torch.empty(%d << 20, dtype=torch.uint8, device='cuda:0'); "
+                                "print('there', flush=True); time.sleep(3600)" % (total - used - 2200)], stdout=subprocess.PIPE)
+        hog.stdout.readline()
+        row("GPU", "%d of %d MiB in use" % memory_mib()[0][::-1])
         found = []
         while not any(one["parts_ms"].get("beside") for one in found):
             found += stops(job, 1)
+            stop_rows("stop", found[-1:])
         figures["stops"] = found
-        stop_rows("stop", found)
         resumes = job.resumes()
         job.kill_job()
         job.goes_on(resumes)
@@ -583,14 +591,21 @@ def beside_correct():
         job.start()
         job.goes_on(resumes)
         row("node loss", last_resumed(job)[:160])
+        job.step(len(lines(job.log)) + 4)
+        finish.touch()
         job.end()
-        reference.end()
-        same_losses(trace(reference.log), job, figures)
+        job.steps = len(trace(job.log))
+        reference.step(job.steps)
+        want = {step: loss for step, loss in trace(reference.log).items() if step < job.steps}
+        same_losses(want, job, figures)
     finally:
+        if hog:
+            hog.kill()
         beside_lines(job)
         (OUT / "beside-correct.log").write_text(job.tail(4000))
         job.clean()
         reference.clean()
+        finish.unlink(missing_ok=True)
         shutil.rmtree(WORK / "store", ignore_errors=True)
 
 
