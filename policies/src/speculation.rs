@@ -21,6 +21,8 @@ pub const WORTH: Duration = Duration::from_millis(50);
 const REST: u32 = 4;
 /// The most of them.
 const LONGEST: u32 = 256;
+/// After so many guesses in a row that were of no use, what the job leaves alone is looked for anew.
+const USELESS: u32 = 3;
 /// So many good guesses in a row make up for a wrong one.
 const GOOD: u32 = 8;
 
@@ -35,6 +37,18 @@ pub enum Way {
     Running,
 }
 
+/// Where in its steps a job was held.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Place {
+    /// At the end of one, or as it waited for its own work: where it is held each time.
+    Same,
+    /// Anywhere: it was not waited for such a place.
+    #[default]
+    NotLookedFor,
+    /// Anywhere: such a place did not come in time.
+    NotFound,
+}
+
 /// What is known of a job, and how often that was right.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Speculation {
@@ -46,11 +60,13 @@ pub struct Speculation {
     good: u32,
     /// Checkpoints without a guess that are still to come.
     rest: u32,
+    /// Guesses in a row that made no stop shorter.
+    useless: u32,
 }
 
 impl Speculation {
-    /// The way of the next checkpoint, whose stop would be longer by so much.
-    pub fn way(&mut self, longer: Duration) -> Way {
+    /// The way of a checkpoint whose stop would be longer by so much, if the job was held at such a place.
+    pub fn way(&mut self, longer: Duration, place: Place) -> Way {
         if longer < WORTH {
             return Way::Held;
         }
@@ -58,16 +74,38 @@ impl Speculation {
             self.rest -= 1;
             return Way::Held;
         }
-        match self.known {
-            true => Way::Running,
-            false => Way::Search,
+        match (place, self.known) {
+            (Place::Same, true) => Way::Running,
+            (Place::Same, false) => Way::Search,
+            (Place::NotLookedFor, _) => Way::Held,
+            (Place::NotFound, _) => {
+                self.pause();
+                Way::Held
+            }
         }
+    }
+
+    /// Whether it is worth looking for the same place of the job's steps, if the next stop would be longer by so much.
+    #[must_use]
+    pub fn looks_for_place(&self, longer: Duration) -> bool {
+        longer >= WORTH && self.rest == 0
     }
 
     /// It was seen what the job leaves alone: whether that is enough.
     pub fn searched(&mut self, enough: bool) {
         self.known = enough;
         if !enough {
+            self.pause();
+        }
+    }
+
+    /// Whether what was seen to be left alone is still what makes stops longer. If it was not several times in a row, it is looked for again, though not at
+    /// once.
+    pub fn was_of_use(&mut self, of_use: bool) {
+        self.useless = if of_use { 0 } else { self.useless + 1 };
+        if self.useless >= USELESS {
+            self.useless = 0;
+            self.known = false;
             self.pause();
         }
     }
@@ -175,16 +213,19 @@ mod tests {
     #[test]
     fn a_job_is_looked_at_once_and_then_trusted() {
         let mut speculation = Speculation::default();
-        assert_eq!(speculation.way(Duration::from_millis(49)), Way::Held);
-        assert_eq!(speculation.way(LONG), Way::Search);
+        assert_eq!(
+            speculation.way(Duration::from_millis(49), Place::Same),
+            Way::Held
+        );
+        assert_eq!(speculation.way(LONG, Place::Same), Way::Search);
         speculation.searched(true);
         for _ in 0..3 {
-            assert_eq!(speculation.way(LONG), Way::Running);
+            assert_eq!(speculation.way(LONG, Place::Same), Way::Running);
             speculation.was_right();
         }
         // It is another process, and does the same.
         speculation.forget();
-        assert_eq!(speculation.way(LONG), Way::Search);
+        assert_eq!(speculation.way(LONG, Place::Same), Way::Search);
     }
 
     #[test]
@@ -193,10 +234,10 @@ mod tests {
         let mut pauses = Vec::new();
         for _ in 0..9 {
             speculation.searched(true);
-            assert_eq!(speculation.way(LONG), Way::Running);
+            assert_eq!(speculation.way(LONG, Place::Same), Way::Running);
             speculation.was_wrong();
             let mut held = 0;
-            while speculation.way(LONG) == Way::Held {
+            while speculation.way(LONG, Place::Same) == Way::Held {
                 held += 1;
             }
             pauses.push(held);
@@ -206,8 +247,42 @@ mod tests {
             speculation.was_right();
         }
         speculation.searched(false);
-        let held = (0..).take_while(|_| speculation.way(LONG) == Way::Held);
+        let held = (0..).take_while(|_| speculation.way(LONG, Place::Same) == Way::Held);
         assert_eq!(held.count(), 4);
+    }
+
+    #[test]
+    fn what_is_of_no_use_any_more_is_looked_for_anew() {
+        let mut speculation = Speculation::default();
+        speculation.searched(true);
+        for of_use in [false, false, true, false, false] {
+            assert_eq!(speculation.way(LONG, Place::Same), Way::Running);
+            speculation.was_of_use(of_use);
+        }
+        assert_eq!(speculation.way(LONG, Place::Same), Way::Running);
+        speculation.was_of_use(false);
+        let held = (0..).take_while(|_| speculation.way(LONG, Place::Same) == Way::Held);
+        assert_eq!(held.count(), 4);
+        assert_eq!(speculation.way(LONG, Place::Same), Way::Search);
+    }
+
+    #[test]
+    fn a_job_that_never_waits_is_waited_for_ever_less() {
+        let mut speculation = Speculation::default();
+        assert_eq!(speculation.way(LONG, Place::NotLookedFor), Way::Held);
+        let mut waited = 0;
+        for _ in 0..1000 {
+            let place = match speculation.looks_for_place(LONG) {
+                true => {
+                    waited += 1;
+                    Place::NotFound
+                }
+                false => Place::NotLookedFor,
+            };
+            assert_eq!(speculation.way(LONG, place), Way::Held);
+        }
+        assert!(waited <= 9, "{waited}");
+        assert!(!Speculation::default().looks_for_place(Duration::from_millis(49)));
     }
 
     /// A job without order costs a bounded share of its checkpoints.
@@ -216,7 +291,7 @@ mod tests {
         let mut speculation = Speculation::default();
         let (mut lost, mut searched) = (0, 0);
         for _ in 0..1000 {
-            match speculation.way(LONG) {
+            match speculation.way(LONG, Place::Same) {
                 Way::Held => {}
                 Way::Search => {
                     searched += 1;

@@ -96,6 +96,8 @@ static TURN: AtomicU32 = AtomicU32::new(0);
 static TURN_LASTS: AtomicBool = AtomicBool::new(false);
 /// While the gate is counting: how many calls of work may still pass.
 static CREDIT: AtomicU64 = AtomicU64::new(0);
+/// Threads that take one from it, or have and do not say yet that they are inside.
+static SPENDERS: AtomicU32 = AtomicU32::new(0);
 /// Whether one had to wait since the gate was opened for so many.
 static SPENT: AtomicBool = AtomicBool::new(false);
 /// Whether the closer fences for everybody.
@@ -333,6 +335,7 @@ fn begin_otherwise(local: &'static Local, level: Level) -> Entered {
     let mut way = Way::Open;
     loop {
         counter.fetch_add(1, Ordering::SeqCst);
+        way.is_said();
         if may_pass(level, &way) {
             local.level.set(level as u32);
             return Entered::Shared(local);
@@ -379,6 +382,7 @@ fn wait_outside(inside: &AtomicU32, level: Level) {
         inside.store(OUTSIDE, Ordering::SeqCst);
         let way = wait_while_held(level);
         inside.store(level as u32, Ordering::SeqCst);
+        way.is_said();
         fence(Ordering::SeqCst);
         if may_pass(level, &way) {
             return;
@@ -405,6 +409,15 @@ enum Way {
     Credit,
 }
 
+impl Way {
+    /// The thread says that it is inside.
+    fn is_said(&self) {
+        if *self == Way::Credit {
+            SPENDERS.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+}
+
 /// Takes one call from the credit, if there is one left.
 fn spend() -> bool {
     let take = |credit: u64| credit.checked_sub(1);
@@ -422,8 +435,12 @@ fn wait_while_held(level: Level) -> Way {
         if state + (level as u32) < HELD {
             return Way::Open;
         }
-        if state == COUNTING && spend() {
-            return Way::Credit;
+        if state == COUNTING {
+            SPENDERS.fetch_add(1, Ordering::SeqCst);
+            if spend() {
+                return Way::Credit;
+            }
+            SPENDERS.fetch_sub(1, Ordering::SeqCst);
         }
         if TURN.load(Ordering::SeqCst) != turn {
             return Way::Turn;
@@ -585,6 +602,7 @@ pub fn is_spent() -> bool {
     GATE.load(Ordering::SeqCst) == COUNTING
         && SPENT.load(Ordering::SeqCst)
         && CREDIT.load(Ordering::SeqCst) == 0
+        && SPENDERS.load(Ordering::SeqCst) == 0
         && publish()
         && is_quiet()
 }
@@ -592,6 +610,7 @@ pub fn is_spent() -> bool {
 /// In a forked child, which has one thread: forget everybody else.
 pub fn reset_in_child() {
     GATE.store(OPEN, Ordering::SeqCst);
+    SPENDERS.store(0, Ordering::SeqCst);
     for slot in &SLOT[..USED.load(Ordering::Relaxed).min(SLOTS)] {
         slot.inside.store(OUTSIDE, Ordering::Relaxed);
     }

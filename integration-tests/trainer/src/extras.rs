@@ -131,7 +131,18 @@ impl Content {
     }
 }
 
-/// Memory that is written anew in each step, as an optimizer writes its state: after all else, or before.
+/// When in a step [`State`] is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Written {
+    /// After all else, as an optimizer does.
+    Last,
+    /// Before all else.
+    First,
+    /// Each piece at another time in each step.
+    Anywhere,
+}
+
+/// Memory that is written anew in each step.
 #[derive(Debug)]
 pub(crate) struct State {
     content: Content,
@@ -154,28 +165,27 @@ impl State {
         &mut self,
         gpu: &Gpu,
         step: u64,
-        early: bool,
+        written: Written,
         stream: CUstream,
     ) -> Result<()> {
         gpu.select()?;
         self.content.verify(gpu, stream)?;
-        if early {
-            self.write(gpu, step, stream)?;
-        }
-        for call in 0..self.calls {
+        let seed = |piece: usize| mix(step << 8 | piece as u64);
+        for call in 0..=self.calls {
+            for piece in 0..self.content.pieces.len() {
+                let at = match written {
+                    Written::Last => self.calls,
+                    Written::First => 0,
+                    Written::Anywhere => mix(seed(piece)) % (self.calls + 1),
+                };
+                if at == call {
+                    let (buffer, sum) = &mut self.content.pieces[piece];
+                    pattern(gpu, *buffer, seed(piece), stream)?;
+                    *sum = checksum(gpu, *buffer, self.content.result, stream)?;
+                }
+            }
             let (ptr, bytes) = (self.little.ptr, self.little.bytes);
             cu!(cuMemsetD8Async(ptr, call as u8, bytes, stream))?;
-        }
-        if !early {
-            self.write(gpu, step, stream)?;
-        }
-        Ok(())
-    }
-
-    fn write(&mut self, gpu: &Gpu, step: u64, stream: CUstream) -> Result<()> {
-        for (index, (buffer, sum)) in self.content.pieces.iter_mut().enumerate() {
-            pattern(gpu, *buffer, mix(step << 8 | index as u64), stream)?;
-            *sum = checksum(gpu, *buffer, self.content.result, stream)?;
         }
         Ok(())
     }

@@ -113,6 +113,9 @@ pub(crate) struct Args {
     /// While FILE is there, that memory is written before these calls
     #[arg(long, value_name = "FILE")]
     pub state_early_at: Option<PathBuf>,
+    /// Each part of that memory is written between any two of these calls, others in each step
+    #[arg(long)]
+    pub state_anywhere: bool,
     /// When FILE appears: this much more device memory, in MiB, allocated, filled, verified and freed once. FILE is removed
     #[arg(long, value_name = "MIB", default_value_t = 0, requires = "surge_at")]
     pub surge_mib: u64,

@@ -15,7 +15,7 @@ use crate::collective::Collective;
 use crate::companion::{Companion, Part, Request};
 use crate::cuda::{self, CudaUnavailable, Gpu, cu};
 use crate::data::Loader;
-use crate::extras::{Content, Link, State, VerificationFailed, make_noise};
+use crate::extras::{Content, Link, State, VerificationFailed, Written, make_noise};
 use crate::follow::Follow;
 use crate::hints::Hints;
 use crate::hold::Hold;
@@ -306,7 +306,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             && !is_hurried(args)
         {
             let early = args.state_early_at.as_deref().is_some_and(Path::exists);
-            state.step(&replicas[0].gpu, step, early, replicas[0].compute)?;
+            let written = match (early, args.state_anywhere) {
+                (true, _) => Written::First,
+                (false, true) => Written::Anywhere,
+                (false, false) => Written::Last,
+            };
+            state.step(&replicas[0].gpu, step, written, replicas[0].compute)?;
         }
         surge(args, &replicas[0], step)?;
         if args.profile_at.as_deref().is_some_and(Path::exists) {

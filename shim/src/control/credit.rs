@@ -45,7 +45,10 @@ impl Control {
     /// Serves `Credit`.
     pub(super) fn credit(&mut self, seq: Sequence, credit: Option<Credit>) {
         let Some(credit) = credit else {
-            return self.end_credit();
+            if self.credit.is_some_and(|given| given.seq == seq) {
+                self.end_credit();
+            }
+            return;
         };
         let mut given = Given {
             seq,
@@ -58,6 +61,8 @@ impl Control {
                 self.stop_draining();
                 let before = self.credit.map_or(0, |before| before.credit.calls);
                 given.state = State::Counting;
+                // The time is that for all of it.
+                given.until = self.credit.map_or(given.until, |before| before.until);
                 gate::add_credit(credit.calls.saturating_sub(before));
                 self.credit = Some(given);
             }

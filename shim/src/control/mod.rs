@@ -316,7 +316,7 @@ impl Control {
                 return end;
             }
             // Nothing that takes time while the gate is closed.
-            if ticked.elapsed() >= TICK && !self.has_waited() {
+            if ticked.elapsed() >= TICK && !self.has_waited() && self.credit.is_none() {
                 if guard::changed() {
                     unsupported::announce();
                 }

@@ -70,7 +70,7 @@ impl Drop for Rest {
 
 /// Memory of the job's is being read while it runs.
 #[must_use]
-pub(super) struct Borrowed(Arc<Control>, u64);
+pub(in crate::engine) struct Borrowed(Arc<Control>, u64);
 
 impl Drop for Borrowed {
     fn drop(&mut self) {
@@ -137,7 +137,7 @@ impl Control {
     }
 
     /// So many bytes of the job's own memory are read while it runs, until this is dropped.
-    pub(super) fn borrow(self: &Arc<Self>, bytes: u64) -> Borrowed {
+    pub(in crate::engine) fn borrow(self: &Arc<Self>, bytes: u64) -> Borrowed {
         self.borrowed.fetch_add(bytes, Ordering::AcqRel);
         self.is_beside.fetch_or(bytes > 0, Ordering::AcqRel);
         Borrowed(Arc::clone(self), bytes)

@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use phos_policies::schedule::Trigger;
+use phos_policies::speculation::Place;
 use phos_policies::tries::{Answer, Haste, Moment, Next, Tries, TriesConfig, Try};
 use phos_protocol::agent::{AttemptError, Process, QuiesceTime, ToAgent, ToSidecar};
 use phos_protocol::shim::{Refusal, Sequence, WatchTime};
@@ -91,7 +92,10 @@ impl Session<'_> {
         };
         let mut tries = Tries::new(config, self.engine.habit, haste, self.engine.now());
         let wanted = at_step == AtStep::Yes && haste == Haste::No;
+        let looked = wanted && (self.has_steps || self.engine.planning.aligns);
         let mut at_step = wanted && self.good_moment(&tries).await?;
+        // The time for tries begins with the first.
+        tries = Tries::new(config, self.engine.habit, haste, self.engine.now());
         loop {
             let current = tries.current();
             let has_step = std::mem::take(&mut at_step);
@@ -117,7 +121,11 @@ impl Session<'_> {
                     None => return Err(Cause::Agent(e)),
                 },
                 outcome => {
-                    self.attempt.is_aligned = moment == Moment::HavingWaited;
+                    self.attempt.place = match (moment, looked) {
+                        (Moment::HavingWaited, _) => Place::Same,
+                        (Moment::Any, true) => Place::NotFound,
+                        (Moment::Any, false) => Place::NotLookedFor,
+                    };
                     // The end of a step is waited for in any case.
                     if outcome.is_ok() && !has_step {
                         tries.succeeded(moment, &mut self.engine.habit);

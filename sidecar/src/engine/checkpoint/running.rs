@@ -25,6 +25,7 @@ use phos_storage::Digest;
 use super::drain::Drains;
 use super::drain::plan::{self, Item};
 use super::urgent::urgent;
+use crate::engine::session::link::Packet;
 use crate::engine::session::{Session, WaitError};
 
 /// How long the job may be held for what is copied while it runs, and for a search, all looks together.
@@ -83,7 +84,6 @@ impl Session<'_> {
         &mut self,
         seq: Sequence,
         drains: &mut Drains,
-        processes: usize,
     ) -> Result<Duration, WaitError> {
         drains.job_runs();
         if drains.look().is_none() {
@@ -91,7 +91,7 @@ impl Session<'_> {
         }
         failpoint::reach(Point::SidecarBeside);
         let until = Instant::now() + LONGEST;
-        let mut spent = Spent::new(seq, processes);
+        let mut spent = Spent::new(seq);
         let (mut look, mut held) = (drains.look(), Duration::ZERO);
         let outcome = loop {
             tokio::select! {
@@ -99,8 +99,11 @@ impl Session<'_> {
                 () = drains.all_copied() => break Ok(()),
                 packet = self.link.recv() => match packet {
                     Ok(packet) if spent.is(&packet.0) => {}
-                    Ok(packet) => if let Err(e) = self.event_while_waiting(packet).await {
-                        break Err(e);
+                    Ok(packet) => match self.event_while_waiting(packet).await {
+                        Ok(()) => {}
+                        // Nobody writes that memory any more.
+                        Err(WaitError::JobExited) => break Ok(()),
+                        Err(e) => break Err(e),
                     },
                     Err(e) => break Err(e.into()),
                 },
@@ -110,7 +113,7 @@ impl Session<'_> {
                         let credit = Some(self.engine.planning.left_alone.credit(next));
                         self.link.send(&ToAgent::Credit { seq, credit })?;
                         held += spent.held();
-                        spent = Spent::new(seq, processes);
+                        spent = Spent::new(seq);
                     }
                     look = now;
                     if Instant::now() >= until {
@@ -130,28 +133,29 @@ impl Session<'_> {
         seq: Sequence,
         learn: ToLearn,
         rooms: &BTreeMap<GpuUuid, u64>,
-        processes: usize,
     ) -> Result<Duration, WaitError> {
         let until = Instant::now() + LONGEST;
         let (needed, longer) = self.engine.overflow(learn.items.clone(), rooms);
-        if longer < WORTH {
-            // What this stop has shown of the link leaves nothing to gain.
-            self.link.send(&ToAgent::Credit { seq, credit: None })?;
-            return Ok(Duration::ZERO);
-        }
         let mut search = Search::new(needed);
         let mut held = Duration::ZERO;
         let mut places = HashMap::new();
         let mut items = learn.items;
-        loop {
-            let mut spent = Spent::new(seq, processes);
-            let time = until.min(Instant::now() + LOOK);
-            if !self.all_spent(&mut spent, time).await? {
-                // It does something else, or waits for a person.
-                break;
+        // What this stop has shown of the link may leave nothing to gain.
+        let is_worth_it = longer >= WORTH;
+        let other = loop {
+            if !is_worth_it {
+                break None;
             }
-            let Some(unchanged) = self.unchanged(items).await else {
-                break;
+            let mut spent = Spent::new(seq);
+            let time = until.min(Instant::now() + LOOK);
+            match self.until_spent(&mut spent, time).await? {
+                Looks::Possible => {}
+                // It does something else, or waits for a person.
+                Looks::Late => break None,
+                Looks::Other(packet) => break Some(packet),
+            }
+            let Some(unchanged) = self.unchanged(std::mem::take(&mut items)).await else {
+                break None;
             };
             held += spent.held();
             let bytes = plan::bytes(&unchanged);
@@ -169,40 +173,50 @@ impl Session<'_> {
             );
             items = unchanged;
             if !goes_on || Instant::now() >= until {
-                break;
+                break None;
             }
             let credit = Some(credit(search.next()));
             self.link.send(&ToAgent::Credit { seq, credit })?;
-        }
-        self.link.send(&ToAgent::Credit { seq, credit: None })?;
-        let planning = &mut self.engine.planning;
-        planning.speculation.searched(search.is_enough());
-        planning.left_alone = LeftAlone {
-            looks: search.looks().to_vec(),
-            places,
         };
-        tracing::info!(
-            looks = search.looks().len(),
-            enough = search.is_enough(),
-            held_ms = held.as_millis() as u64,
-            "looked for memory that the job leaves alone after a checkpoint, and that can leave the GPU while the job runs"
-        );
+        // Before anything that the job asks for is answered: it may be this memory, which it has freed meanwhile.
+        drop(items);
+        self.link.send(&ToAgent::Credit { seq, credit: None })?;
+        if is_worth_it {
+            let planning = &mut self.engine.planning;
+            planning.speculation.searched(search.is_enough());
+            planning.left_alone = LeftAlone {
+                looks: search.looks().to_vec(),
+                places,
+            };
+            tracing::info!(
+                looks = search.looks().len(),
+                enough = search.is_enough(),
+                held_ms = held.as_millis() as u64,
+                "looked for memory that the job leaves alone after a checkpoint, and that can leave the GPU while the job runs"
+            );
+        }
+        if let Some(packet) = other {
+            match self.event_while_waiting(packet).await {
+                // Its checkpoint is good all the same.
+                Ok(()) | Err(WaitError::JobExited) => {}
+                Err(e) => return Err(e),
+            }
+        }
         Ok(held)
     }
 
-    async fn all_spent(&mut self, spent: &mut Spent, until: Instant) -> Result<bool, WaitError> {
-        while !spent.by_all() {
-            tokio::select! {
-                packet = self.link.recv() => {
-                    let packet = packet?;
-                    if !spent.is(&packet.0) {
-                        self.event_while_waiting(packet).await?;
-                    }
-                }
-                () = tokio::time::sleep_until(until.into()) => return Ok(false),
+    /// Waits for the job to have made its calls; whatever else it has to say ends that.
+    async fn until_spent(&mut self, spent: &mut Spent, until: Instant) -> Result<Looks, WaitError> {
+        tokio::select! {
+            packet = self.link.recv() => {
+                let packet = packet?;
+                Ok(match spent.is(&packet.0) {
+                    true => Looks::Possible,
+                    false => Looks::Other(packet),
+                })
             }
+            () = tokio::time::sleep_until(until.into()) => Ok(Looks::Late),
         }
-        Ok(true)
     }
 
     /// Those of these chunks that are what they were; none: that could not be found out.
@@ -227,36 +241,32 @@ impl Session<'_> {
     }
 }
 
-/// Which processes have made their calls, and since when all have.
+/// What came of waiting for the next look.
+enum Looks {
+    Possible,
+    Late,
+    /// The agent has said something else, which is still to be dealt with.
+    Other(Packet),
+}
+
+/// Whether the process has made its calls, and since when.
 struct Spent {
     seq: Sequence,
-    left: usize,
     since: Option<Instant>,
 }
 
 impl Spent {
-    fn new(seq: Sequence, processes: usize) -> Spent {
-        Spent {
-            seq,
-            left: processes,
-            since: None,
-        }
+    fn new(seq: Sequence) -> Spent {
+        Spent { seq, since: None }
     }
 
     /// Whether this is what a process says that has made its calls.
     fn is(&mut self, message: &ToSidecar) -> bool {
         let is = matches!(message, ToSidecar::Spent { seq, .. } if *seq == self.seq);
         if is {
-            self.left = self.left.saturating_sub(1);
-            if self.left == 0 {
-                self.since = Some(Instant::now());
-            }
+            self.since = Some(Instant::now());
         }
         is
-    }
-
-    fn by_all(&self) -> bool {
-        self.left == 0
     }
 
     /// How long the job has had nothing to do.

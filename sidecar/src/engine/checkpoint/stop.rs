@@ -137,10 +137,10 @@ impl Session<'_> {
         // Begun before the drains, which may end it.
         let rest = (!is_urgent).then(|| control.rest());
         let may = self.engine.copy_beside == CopyBeside::Auto && self.attempt.takes_credit;
-        let beside = match (may && !is_urgent, self.attempt.is_aligned) {
-            (true, true) => Beside::Possible,
-            (true, false) => Beside::Unaligned,
-            (false, _) => Beside::No,
+        // Several processes would be let go on as far as each other, which nobody has tried.
+        let beside = match may && !is_urgent && count == 1 {
+            true => Beside::Possible(self.attempt.place),
+            false => Beside::No,
         };
         let mut drains = (self.engine).start_drains(changed, &rooms, &sink, control, beside)?;
         let rest = rest.filter(|_| drains.fits);
@@ -163,10 +163,10 @@ impl Session<'_> {
                 // What this stop has shown counts already.
                 let link = link_rate(dumped.ready);
                 self.engine.planning.measured(dumped.took, link);
-                self.learn(seq, learn, &rooms, count).await?
+                self.learn(seq, learn, &rooms).await?
             }
             None => {
-                let held = self.copy_beside(seq, &mut drains, count).await?;
+                let held = self.copy_beside(seq, &mut drains).await?;
                 if dumped.ready.beside > 0 {
                     parts.insert("beside".into(), ms(again.elapsed()));
                 }

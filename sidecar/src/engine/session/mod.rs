@@ -15,6 +15,7 @@ mod listen;
 
 use std::time::{Duration, Instant};
 
+use phos_policies::speculation::Place;
 use phos_protocol::agent::{Exit, JobState, ToAgent, ToSidecar};
 use phos_protocol::shim::Sequence;
 use phos_storage::JobError;
@@ -105,8 +106,8 @@ pub(in crate::engine) struct Attempt {
     pub(in crate::engine) held_for: Duration,
     /// The last step before it, if the program tells steps.
     pub(in crate::engine) step: Option<u64>,
-    /// Whether the job was held at the end of a step, or as it waited for its own work.
-    pub(in crate::engine) is_aligned: bool,
+    /// Where in its steps the job is held.
+    pub(in crate::engine) place: Place,
     /// Whether its processes can be let go on for so many calls.
     pub(in crate::engine) takes_credit: bool,
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::{BoxFuture, join_all};
 use phos_gpu::{GpuError, MemoryInfo};
-use phos_policies::speculation::{WORTH, Way};
+use phos_policies::speculation::{Place, Way};
 use phos_protocol::types::GpuUuid;
 use tokio::sync::oneshot;
 
@@ -53,9 +53,7 @@ struct Division {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Beside {
     /// Its processes can be held again in time, and there is time for another checkpoint if it comes to nothing.
-    Possible,
-    /// As well, but the job is at another place of its steps each time.
-    Unaligned,
+    Possible(Place),
     No,
 }
 
@@ -211,12 +209,13 @@ impl Engine {
         // The links work side by side.
         let most = splits.iter().map(held).max().unwrap_or(0);
         let longer = self.lasts(most);
-        // The next one then waits for a moment at which the job is where it was.
-        self.planning.aligns = beside != Beside::No && longer >= WORTH;
+        let speculation = &mut self.planning.speculation;
         let way = match beside {
-            Beside::Possible => self.planning.speculation.way(longer),
-            Beside::Unaligned | Beside::No => Way::Held,
+            Beside::Possible(place) => speculation.way(longer, place),
+            Beside::No => Way::Held,
         };
+        // The next one then waits for a moment at which the job is where it was.
+        self.planning.aligns = beside != Beside::No && speculation.looks_for_place(longer);
         tracing::debug!(most, ?longer, ?way, "what no snapshot has room for");
         Ok(match way {
             Way::Held => Division {
@@ -243,6 +242,10 @@ impl Engine {
                         .iter_mut()
                         .for_each(|(_, split)| split.put_nothing_off());
                 }
+                let beside = splits.iter().map(|(_, split)| plan::bytes(&split.beside));
+                // Else the job has other memory by now, or memory for its copy is short.
+                let of_use = beside.sum::<u64>() > 0;
+                self.planning.speculation.was_of_use(of_use);
                 Division {
                     splits,
                     learn: None,

@@ -31,7 +31,7 @@ use phos_storage::Digest;
 use tokio::sync::oneshot;
 
 use crate::engine::checkpoint::drain::plan::{Item, Split, bytes};
-use crate::engine::checkpoint::pipeline::{Control, Sink};
+use crate::engine::checkpoint::pipeline::{Borrowed, Control, Sink};
 use crate::engine::memory::gpus::OpenGpu;
 
 /// How many copies are in flight at once, and of how many slots.
@@ -87,7 +87,7 @@ pub(in crate::engine) struct Ready {
     pub(in crate::engine) beside: u64,
     /// The number of bytes that were drained while the job was held.
     pub(in crate::engine) direct: u64,
-    /// How long most of the copies during the stop took.
+    /// How long the copies during the stop took.
     pub(in crate::engine) direct_took: Duration,
 }
 
@@ -111,25 +111,30 @@ impl Drain {
         // Taken out: what refers to the job's memory is gone when `hold` returns, but for what is drained beside it.
         let split = std::mem::take(&mut self.split);
         let held = self.hold(split, &mut pieces, &mut beside);
-        let borrowed = self.control.borrow(bytes(&beside));
-        self.tell_look(&beside);
+        let lends = self.control.borrow(bytes(&beside));
+        let mut borrowed = Borrowing {
+            items: beside,
+            lends,
+        };
+        self.tell_look(&borrowed.items);
         let failed = held.as_ref().err().cloned();
         // The receiver is gone if the attempt was given up; then `control` says so too.
         let _ = ready.send(held);
         if let Some(e) = failed {
             return Err(e);
         }
-        if !beside.is_empty() && runs.blocking_recv().is_err() {
+        if !borrowed.items.is_empty() && runs.blocking_recv().is_err() {
             return Err(GpuError::Cancelled);
         }
-        while let Some(look) = beside.first().map(|item| item.look) {
-            self.tell_look(&beside);
-            let later = beside.partition_point(|item| item.look == look);
-            let rest = beside.split_off(later);
+        while let Some(look) = borrowed.items.first().map(|item| item.look) {
+            self.tell_look(&borrowed.items);
+            let later = borrowed.items.partition_point(|item| item.look == look);
+            let rest = borrowed.items.split_off(later);
+            let now = std::mem::replace(&mut borrowed.items, rest);
             // As fast as while it is held: it may soon be again, until this is done.
-            self.drain(std::mem::replace(&mut beside, rest), HELD, &|| false)?;
+            self.drain(now, HELD, &|| false)?;
         }
-        self.tell_look(&beside);
+        self.tell_look(&borrowed.items);
         drop(borrowed);
         // Nobody waits for it if there was nothing.
         let _ = copied.send(());
@@ -178,7 +183,7 @@ impl Drain {
         rest.extend(later);
         rest.extend(self.drain(beside, HELD, &due)?);
         direct += in_stop - bytes(&left) - bytes(rest);
-        let direct_took = began.elapsed();
+        let mut direct_took = began.elapsed();
         tracing::debug!(
             gpu = %self.open.gpu().uuid(),
             pieces = pieces.len(),
@@ -190,8 +195,10 @@ impl Drain {
             "drained while the job is held"
         );
         let overflow = self.snapshot(&left, spare, pieces)?;
+        let again = Instant::now();
         direct += bytes(&overflow);
         self.drain(overflow, HELD, &|| false)?;
+        direct_took += again.elapsed();
         let snapshot = pieces.iter().map(|p| bytes(&p.items)).sum();
         Ok(Ready {
             snapshot,
@@ -336,6 +343,13 @@ impl Drain {
         failpoint::reach(Point::SidecarMidDrain);
         Ok(())
     }
+}
+
+/// What is drained from the job's own memory while it runs. Field order matters, as in [`Piece`].
+struct Borrowing {
+    items: Vec<Item>,
+    #[expect(dead_code, reason = "it says when it is dropped that the memory is")]
+    lends: Borrowed,
 }
 
 /// A part of the snapshot. Field order matters: the memory (inside the items) goes first, then the
