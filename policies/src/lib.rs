@@ -1,4 +1,5 @@
-//! When and how often to checkpoint, how often to ask a job to fall quiet, where its ranks are held, how to drain and with how much host memory, whether to restart,
+//! When and how often to checkpoint, how often to ask a job to fall quiet, where its ranks are held, how to drain and with how much host memory, what may
+//! leave while the job runs, whether to restart,
 //! what fits into a grace time or before a preemption, which checkpoints to keep, how to encode, how fast to send, how long to wait for another
 //! node, and how much of the time was of use.
 //!

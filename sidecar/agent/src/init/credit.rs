@@ -50,9 +50,9 @@ impl Init {
         }
     }
 
-    /// Whether all processes can be let go on for so many calls.
+    /// Whether there are processes that use CUDA, all of which can be let go on for so many calls.
     pub(super) fn all_take_credit(&self) -> bool {
-        self.processes.values().all(|p| p.takes_credit)
+        !self.processes.is_empty() && self.processes.values().all(|p| p.takes_credit)
     }
 
     pub(super) fn on_spent(&mut self, pid: ProcessId, seq: Sequence) {
