@@ -370,8 +370,6 @@ pub enum ToSidecar {
     Spent {
         /// The number of the attempt.
         seq: Sequence,
-        /// The process.
-        member: MemberId,
     },
 }
 

@@ -3,9 +3,8 @@
 //! A credit that comes while the job is held is given to each process right before its gate opens. With the sidecar, whose copy it is for, it
 //! ends.
 
-use phos_protocol::agent::ToSidecar;
 use phos_protocol::shim::{Credit, Sequence, ToShim};
-use phos_protocol::types::{MemberId, ProcessId};
+use phos_protocol::types::ProcessId;
 
 use super::Init;
 use crate::channels::shims::ConnectionId;
@@ -53,10 +52,5 @@ impl Init {
     /// Whether there are processes that use CUDA, all of which can be let go on for so many calls.
     pub(super) fn all_take_credit(&self) -> bool {
         !self.processes.is_empty() && self.processes.values().all(|p| p.takes_credit)
-    }
-
-    pub(super) fn on_spent(&mut self, pid: ProcessId, seq: Sequence) {
-        let member = MemberId::here(pid);
-        self.sidecar.send(&ToSidecar::Spent { seq, member }, &[]);
     }
 }

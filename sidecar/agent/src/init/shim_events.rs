@@ -139,7 +139,9 @@ impl Init {
             FromShim::Instrumented => self.note(pid, |process| process.instrumented = true),
             FromShim::Watches => self.note(pid, |process| process.watches = true),
             FromShim::TakesCredit => self.note(pid, |process| process.takes_credit = true),
-            FromShim::Spent { seq } => self.on_spent(pid, seq),
+            FromShim::Spent { seq } => {
+                self.sidecar.send(&ToSidecar::Spent { seq }, &[]);
+            }
             FromShim::Communicates => self.note(pid, |process| process.communicates = true),
             FromShim::TellsEnd => self.note(pid, |process| {
                 if process.end == End::Untold {

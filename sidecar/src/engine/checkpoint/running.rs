@@ -36,8 +36,8 @@ const LOOK: Duration = Duration::from_secs(2);
 /// How often it is looked how far the copy is.
 const PROGRESS: Duration = Duration::from_millis(5);
 
-/// A chunk of the job's memory.
-type Place = (AllocationKey, u64);
+/// A chunk of the job's memory: its allocation, and where in it it begins, in bytes.
+type Chunk = (AllocationKey, u64);
 
 /// What the job was seen to leave alone.
 #[derive(Debug, Default)]
@@ -45,13 +45,13 @@ pub(in crate::engine) struct LeftAlone {
     /// It was looked after so many calls.
     looks: Vec<u64>,
     /// At which of these looks a chunk was last as it had been.
-    places: HashMap<Place, usize>,
+    chunks: HashMap<Chunk, usize>,
 }
 
 impl LeftAlone {
     /// The look at which this chunk was last seen unchanged; none: it is written at once, or is not known.
     pub(super) fn look(&self, item: &Item) -> Option<usize> {
-        self.places.get(&(item.key, item.range.offset)).copied()
+        self.chunks.get(&(item.key, item.range.offset)).copied()
     }
 
     /// How far the job may go before all is copied that was last seen unchanged at this look.
@@ -135,11 +135,10 @@ impl Session<'_> {
         rooms: &BTreeMap<GpuUuid, u64>,
     ) -> Result<Duration, WaitError> {
         let until = Instant::now() + LONGEST;
-        let (needed, longer) = self.engine.overflow(learn.items.clone(), rooms);
+        let (needed, longer, mut items) = self.engine.overflowed(learn.items, rooms);
         let mut search = Search::new(needed);
         let mut held = Duration::ZERO;
-        let mut places = HashMap::new();
-        let mut items = learn.items;
+        let mut chunks = HashMap::new();
         // What this stop has shown of the link may leave nothing to gain.
         let is_worth_it = longer >= WORTH;
         let other = loop {
@@ -161,7 +160,7 @@ impl Session<'_> {
             let bytes = plan::bytes(&unchanged);
             let look = search.looks().len();
             let keys = unchanged.iter().map(|item| (item.key, item.range.offset));
-            places.extend(keys.map(|place| (place, look)));
+            chunks.extend(keys.map(|chunk| (chunk, look)));
             let calls = search.next();
             let goes_on = search.seen(bytes);
             tracing::debug!(
@@ -186,7 +185,7 @@ impl Session<'_> {
             planning.speculation.searched(search.is_enough());
             planning.left_alone = LeftAlone {
                 looks: search.looks().to_vec(),
-                places,
+                chunks,
             };
             tracing::info!(
                 looks = search.looks().len(),

@@ -42,10 +42,13 @@ pub(super) struct Drains {
     looks: Vec<Arc<AtomicUsize>>,
 }
 
+/// The chunks of each GPU, divided.
+type Splits = Vec<(GpuUuid, plan::Split)>;
+
 /// What each GPU's worker is to do.
 #[derive(Default)]
 struct Division {
-    splits: Vec<(GpuUuid, plan::Split)>,
+    splits: Splits,
     learn: Option<ToLearn>,
 }
 
@@ -55,6 +58,11 @@ pub(super) enum Beside {
     /// Its processes can be held again in time, and there is time for another checkpoint if it comes to nothing.
     Possible(Place),
     No,
+}
+
+fn items_of(splits: Splits) -> Vec<Item> {
+    let splits = splits.into_iter();
+    splits.flat_map(|(_, split)| split.into_items()).collect()
 }
 
 impl Drains {
@@ -204,11 +212,8 @@ impl Engine {
             return Ok(Division::default());
         }
         let host = self.gpus.host()?.room();
-        let splits = self.split(changed.clone(), rooms, host);
-        let held = |(_, split): &(GpuUuid, plan::Split)| plan::bytes(&split.before_attach);
-        // The links work side by side.
-        let most = splits.iter().map(held).max().unwrap_or(0);
-        let longer = self.lasts(most);
+        let splits = self.split(changed, rooms, host);
+        let (bytes, longer) = self.overflow(&splits);
         let speculation = &mut self.planning.speculation;
         let way = match beside {
             Beside::Possible(place) => speculation.way(longer, place),
@@ -216,20 +221,23 @@ impl Engine {
         };
         // The next one then waits for a moment at which the job is where it was.
         self.planning.aligns = beside != Beside::No && speculation.looks_for_place(longer);
-        tracing::debug!(most, ?longer, ?way, "what no snapshot has room for");
+        tracing::debug!(bytes, ?longer, ?way, "what no snapshot has room for");
         Ok(match way {
             Way::Held => Division {
                 splits,
                 ..Division::default()
             },
-            Way::Search => Division {
-                splits,
-                learn: Some(ToLearn { items: changed }),
-            },
+            Way::Search => {
+                let items = items_of(splits.clone());
+                Division {
+                    splits,
+                    learn: Some(ToLearn { items }),
+                }
+            }
             Way::Running => {
                 let left_alone = &self.planning.left_alone;
                 // What is written first leaves first.
-                let mut order = changed;
+                let mut order = items_of(splits);
                 for item in &mut order {
                     item.look = left_alone.look(item);
                 }
@@ -254,31 +262,30 @@ impl Engine {
         })
     }
 
-    /// The bytes of what changed that would make the stop longer, as the plan is now, and by how much.
-    pub(super) fn overflow(
+    /// The bytes that would make the stop longer, over all GPUs, and by how much: the links work side by side.
+    fn overflow(&self, splits: &Splits) -> (u64, Duration) {
+        let held = |(_, split): &(GpuUuid, plan::Split)| plan::bytes(&split.before_attach);
+        let most = splits.iter().map(held).max().unwrap_or(0);
+        let longer = most as f64 / self.planning.link_rate.max(1) as f64;
+        (
+            splits.iter().map(held).sum(),
+            Duration::from_secs_f64(longer),
+        )
+    }
+
+    /// What would have made the stop longer that has just been, with what it has shown of the link; the chunks are given back.
+    pub(super) fn overflowed(
         &self,
         changed: Vec<Item>,
         rooms: &BTreeMap<GpuUuid, u64>,
-    ) -> (u64, Duration) {
+    ) -> (u64, Duration, Vec<Item>) {
         let splits = self.split(changed, rooms, u64::MAX);
-        let held = splits
-            .iter()
-            .map(|(_, split)| plan::bytes(&split.before_attach));
-        (held.clone().sum(), self.lasts(held.max().unwrap_or(0)))
-    }
-
-    /// How long the link of a GPU takes for so many bytes.
-    fn lasts(&self, bytes: u64) -> Duration {
-        Duration::from_secs_f64(bytes as f64 / self.planning.link_rate.max(1) as f64)
+        let (needed, longer) = self.overflow(&splits);
+        (needed, longer, items_of(splits))
     }
 
     /// Divides what changed, in this order, as the plan says.
-    fn split(
-        &self,
-        changed: Vec<Item>,
-        rooms: &BTreeMap<GpuUuid, u64>,
-        host: u64,
-    ) -> Vec<(GpuUuid, plan::Split)> {
+    fn split(&self, changed: Vec<Item>, rooms: &BTreeMap<GpuUuid, u64>, host: u64) -> Splits {
         let (uuids, groups): (Vec<GpuUuid>, Vec<_>) = plan::by_gpu(changed)
             .into_iter()
             .map(|(uuid, items)| {

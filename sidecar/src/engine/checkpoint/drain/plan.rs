@@ -40,7 +40,7 @@ pub(in crate::engine) fn changed(named: Vec<Item>, stored: impl Fn(&Digest) -> b
 }
 
 /// How the changed chunks of one GPU leave it.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(in crate::engine) struct Split {
     /// Copied on the device first; drained from there whenever.
     pub(in crate::engine) snapshot: Vec<Item>,
@@ -59,6 +59,12 @@ impl Split {
     /// The most bytes that go to host memory while the job is held, or waits, if the snapshot can be made.
     pub(super) fn leaves(&self) -> u64 {
         bytes(&self.during_stop) + bytes(&self.before_attach) + bytes(&self.beside)
+    }
+
+    /// All of them, in the order in which they were divided.
+    pub(super) fn into_items(self) -> impl Iterator<Item = Item> {
+        let parts = [self.during_stop, self.snapshot, self.before_attach];
+        parts.into_iter().chain([self.beside]).flatten()
     }
 
     /// Leaves to the time when the job runs again what would make the stop longer and is left alone then.
