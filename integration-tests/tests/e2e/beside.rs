@@ -104,6 +104,19 @@ fn memory_that_is_written_before_it_was_copied_costs_the_checkpoint_and_nothing_
     finished(&world, &mut phos, &plain())
 }
 
+/// Who does not want it has everything leave while the job is held, and no look at what the job leaves alone.
+#[test]
+fn with_copy_beside_never_nothing_leaves_while_the_job_runs() -> Result<()> {
+    let (world, spec) = full()?;
+    let mut phos = world.start(&spec.with_phos(&["--copy-beside", "never"]))?;
+    for _ in 0..5 {
+        checkpoint(&world, &phos)?;
+    }
+    ensure!(searches(&phos) == 0, "{}", phos.tail());
+    kill_job_and_wait(&world, &phos)?;
+    finished(&world, &mut phos, &plain())
+}
+
 /// No guess about this job is good for long. Each checkpoint is good or said to have failed, and few are lost.
 #[test]
 fn a_job_that_writes_anywhere_is_restored_as_it_was_or_is_told() -> Result<()> {
