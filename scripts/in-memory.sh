@@ -12,7 +12,17 @@ if ! unshare --mount true 2>/dev/null; then
 fi
 # shellcheck disable=SC2016 # expanded inside
 exec unshare --mount --propagation private bash -euc '
+    here=$PWD root=$1
+    shift
+    # A checkout below /tmp stays where it is: by its descriptor, as its name leads to the new /tmp from then on.
+    exec 9<"$root"
     mount -t tmpfs -o mode=1777,size=60%,nr_inodes=0 tests /tmp
+    if [[ $root == /tmp/* ]]; then
+        mkdir -p "$root"
+        mount --no-canonicalize --bind /proc/self/fd/9 "$root"
+        cd "$here"
+    fi
+    exec 9<&-
     unset TMPDIR
     exec "$@"
-' bash "$@"
+' bash "$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)" "$@"
