@@ -63,7 +63,8 @@ fn nothing_is_encoded_while_the_job_is_held() -> Result<()> {
             let taken = asked.join().map_err(|_| anyhow::anyhow!("a panic"))?;
             ensure!(
                 seen.map_err(|e| e.context(phos.tail()))?,
-                "something was stored"
+                "something was stored\n{}",
+                phos.tail()
             );
             taken.map(drop)
         })?;

@@ -188,7 +188,8 @@ impl HostPool {
 
     /// Has so many bytes, as far as the bound allows, pinned in the background before they are needed.
     pub fn prepare(self: &Arc<Self>, bytes: u64) {
-        self.lock().ahead = segments(bytes);
+        // Rounded up: what is missing would be pinned while the job is held.
+        self.lock().ahead = segments(bytes.saturating_add(SEGMENT - 1));
         self.adjust_in_background();
     }
 

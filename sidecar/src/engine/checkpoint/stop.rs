@@ -131,11 +131,11 @@ impl Session<'_> {
         tracing::debug!(seq, device_bytes, changed_bytes, "named");
         self.show_work(control, changed_bytes);
         let concurrency = self.engine.put_concurrency;
-        let (sink, puts) = pipeline::start(writer.clone(), Arc::clone(control), concurrency);
         // What has to be stored before the job or the machine ends is encoded at once.
         let is_urgent = matches!(trigger, Trigger::Preemption | Trigger::Terminate);
-        // Begun before the drains, which may end it.
+        // Begun before the pipeline, which would take the first chunk without it, and before the drains, which may end it.
         let rest = (!is_urgent).then(|| control.rest());
+        let (sink, puts) = pipeline::start(writer.clone(), Arc::clone(control), concurrency);
         let may = self.engine.copy_beside == CopyBeside::Auto && self.attempt.takes_credit;
         // Several processes would be let go on as far as each other, which nobody has tried.
         let beside = match may && !is_urgent && count == 1 {
