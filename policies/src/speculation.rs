@@ -11,8 +11,11 @@
 //! * It remains a guess: whoever copies compares each chunk with its name. A wrong one costs the checkpoint, and no image is ever wrong.
 //! * After a wrong guess, and after a search that found too little, nothing of the kind is tried for [`REST`] checkpoints, then for twice as many,
 //!   and so on: a job without order gets the checkpoints that it would get anyway. Checkpoints that went well shorten that again.
+//! * What the job writes next depends on where in its step it was held, so what was seen holds for that [`Place`] only. A step may have several
+//!   waits: where too little is left alone at one, another is looked for ([`Speculation::looks_for`]).
 //! * A stop that would be longer by [`WORTH`] at most is not worth it.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// A stop that is longer by less is left alone.
@@ -37,23 +40,79 @@ pub enum Way {
     Running,
 }
 
+/// A wait that comes after fewer calls is like too many others; and where no wait comes after more, nothing is left alone for long enough.
+const LEAST: u32 = 32;
+/// From one step to the next the number of calls before a wait may differ by this part of it.
+const LIKE: u32 = 16;
+/// Places at which too little is left alone, at most, before the job is left to itself for a while.
+const POOR: usize = 4;
+
 /// Where in its steps a job was held.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// At the end of one, or as it waited for its own work: where it is held each time.
-    Same,
-    /// Anywhere: it was not waited for such a place.
+    /// At the end of one, as its program says.
+    Step,
+    /// Where it waited for its own work, after so many calls of work since its wait before.
+    Wait {
+        /// The calls.
+        calls: u32,
+    },
+}
+
+impl Place {
+    /// Calls before a wait that is likely to be this one.
+    fn after(self) -> Option<RangeInclusive<u32>> {
+        match self {
+            Place::Step => None,
+            Place::Wait { calls } => {
+                let about = calls / LIKE;
+                Some(calls - about..=calls.saturating_add(about))
+            }
+        }
+    }
+
+    /// Whether that is likely to be the same one.
+    fn is_like(self, other: Place) -> bool {
+        match (self.after(), other) {
+            (None, Place::Step) => true,
+            (Some(after), Place::Wait { calls }) => after.contains(&calls),
+            _ => false,
+        }
+    }
+}
+
+/// What came of looking for a place.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Found {
+    /// The job is held there.
+    At(Place),
+    /// It is held anywhere: no place was looked for.
     #[default]
     NotLookedFor,
-    /// Anywhere: such a place did not come in time.
-    NotFound,
+    /// It is held anywhere: such a place did not come in time.
+    Nothing,
+}
+
+/// The waits of a job's at one of which it is to be held next, by the calls before them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waits {
+    /// After so many.
+    pub after: RangeInclusive<u32>,
+    /// But not after so many.
+    pub except: Vec<RangeInclusive<u32>>,
 }
 
 /// What is known of a job, and how often that was right.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Speculation {
-    /// Whether it was seen what the job leaves alone.
-    known: bool,
+    /// Where it was seen what the job leaves alone.
+    known: Option<Place>,
+    /// Where that is worth seeing first.
+    promising: Option<Place>,
+    /// Where it is being seen.
+    searched: Option<Place>,
+    /// Where it was seen to be too little.
+    poor: [Option<Place>; POOR],
     /// Guesses that were wrong and are not made up for.
     wrong: u32,
     /// Good guesses since the last wrong one, or since one was made up for.
@@ -65,8 +124,8 @@ pub struct Speculation {
 }
 
 impl Speculation {
-    /// The way of a checkpoint whose stop would be longer by so much, if the job was held at such a place.
-    pub fn way(&mut self, longer: Duration, place: Place) -> Way {
+    /// The way of a checkpoint whose stop would be longer by so much, if the job is held there.
+    pub fn way(&mut self, longer: Duration, found: Found) -> Way {
         if longer < WORTH {
             return Way::Held;
         }
@@ -74,28 +133,58 @@ impl Speculation {
             self.rest -= 1;
             return Way::Held;
         }
-        match (place, self.known) {
-            (Place::Same, true) => Way::Running,
-            (Place::Same, false) => Way::Search,
-            (Place::NotLookedFor, _) => Way::Held,
-            (Place::NotFound, _) => {
+        match (found, self.known) {
+            (Found::At(place), Some(known)) if known.is_like(place) => Way::Running,
+            (Found::At(_), Some(_)) | (Found::NotLookedFor, _) => Way::Held,
+            (Found::At(place), None) if !self.is_poor(place) => {
+                self.searched = Some(place);
+                Way::Search
+            }
+            (Found::Nothing, None) if self.promising.take().is_some() => Way::Held,
+            (Found::At(_), None) | (Found::Nothing, _) => {
                 self.pause();
                 Way::Held
             }
         }
     }
 
-    /// Whether it is worth looking for the same place of the job's steps, if the next stop would be longer by so much.
-    #[must_use]
-    pub fn looks_for_place(&self, longer: Duration) -> bool {
-        longer >= WORTH && self.rest == 0
+    fn is_poor(&self, place: Place) -> bool {
+        self.poor.iter().flatten().any(|poor| poor.is_like(place))
     }
 
-    /// It was seen what the job leaves alone: whether that is enough.
+    /// The waits that are worth waiting for, if the next stop would be longer by so much.
+    #[must_use]
+    pub fn looks_for(&self, longer: Duration) -> Option<Waits> {
+        if longer < WORTH || self.rest > 0 {
+            return None;
+        }
+        let wanted = self.known.or(self.promising).and_then(Place::after);
+        Some(match wanted {
+            Some(after) => Waits {
+                after,
+                except: Vec::new(),
+            },
+            None => Waits {
+                after: LEAST..=u32::MAX,
+                except: (self.poor.iter().flatten())
+                    .filter_map(|poor| poor.after())
+                    .collect(),
+            },
+        })
+    }
+
+    /// It was seen what the job leaves alone: whether that is enough. If not, there may be a better place.
     pub fn searched(&mut self, enough: bool) {
-        self.known = enough;
-        if !enough {
-            self.pause();
+        let place = self.searched.take();
+        self.promising = None;
+        self.known = place.filter(|_| enough);
+        if enough {
+            return;
+        }
+        match self.poor.iter_mut().find(|poor| poor.is_none()) {
+            // A program that tells its steps is waited for at no other place.
+            Some(poor) if place != Some(Place::Step) => *poor = place,
+            _ => self.pause(),
         }
     }
 
@@ -105,7 +194,7 @@ impl Speculation {
         self.useless = if of_use { 0 } else { self.useless + 1 };
         if self.useless >= USELESS {
             self.useless = 0;
-            self.known = false;
+            self.known = None;
             self.pause();
         }
     }
@@ -119,19 +208,22 @@ impl Speculation {
         }
     }
 
-    /// The job has written what it was to leave alone: what was seen no longer holds.
+    /// The job has written what it was to leave alone: what was seen no longer holds, or there are several places that look like one.
     pub fn was_wrong(&mut self) {
-        self.known = false;
+        let place = self.known.take();
         self.pause();
+        self.poor[0] = place.filter(|place| *place != Place::Step);
     }
 
-    /// The job was resumed: its memory has other names. What it does is what it did.
+    /// The job was resumed: its memory has other names. What it does is what it did, and where.
     pub fn forget(&mut self) {
-        self.known = false;
+        self.promising = self.known.take();
     }
 
     fn pause(&mut self) {
         self.good = 0;
+        self.poor = Default::default();
+        self.promising = None;
         self.rest = REST.saturating_mul(1 << self.wrong.min(16)).min(LONGEST);
         self.wrong = self.wrong.saturating_add(1);
     }
@@ -209,80 +301,161 @@ mod tests {
     use proptest::prelude::*;
 
     const LONG: Duration = Duration::from_secs(1);
+    const PLACE: Place = Place::Wait { calls: 1000 };
+    const THERE: Found = Found::At(PLACE);
+
+    const fn wait(calls: u32) -> Found {
+        Found::At(Place::Wait { calls })
+    }
+
+    /// One that has seen that enough is left alone there.
+    fn knows(place: Found) -> Speculation {
+        let mut speculation = Speculation::default();
+        assert_eq!(speculation.way(LONG, place), Way::Search);
+        speculation.searched(true);
+        speculation
+    }
 
     #[test]
     fn a_job_is_looked_at_once_and_then_trusted() {
         let mut speculation = Speculation::default();
-        assert_eq!(
-            speculation.way(Duration::from_millis(49), Place::Same),
-            Way::Held
-        );
-        assert_eq!(speculation.way(LONG, Place::Same), Way::Search);
+        assert_eq!(speculation.way(Duration::from_millis(49), THERE), Way::Held);
+        assert_eq!(speculation.way(LONG, THERE), Way::Search);
         speculation.searched(true);
         for _ in 0..3 {
-            assert_eq!(speculation.way(LONG, Place::Same), Way::Running);
+            assert_eq!(speculation.way(LONG, THERE), Way::Running);
             speculation.was_right();
         }
         // It is another process, and does the same.
         speculation.forget();
-        assert_eq!(speculation.way(LONG, Place::Same), Way::Search);
+        assert_eq!(speculation.way(LONG, THERE), Way::Search);
     }
 
     #[test]
     fn what_was_wrong_is_not_tried_again_soon() {
         let mut speculation = Speculation::default();
         let mut pauses = Vec::new();
-        for _ in 0..9 {
+        // Another place each time, so that each is looked at.
+        for place in (1..=9).map(|n| wait(n * 1000)) {
+            let held = (0..).take_while(|_| speculation.way(LONG, place) == Way::Held);
+            pauses.push(held.count());
             speculation.searched(true);
-            assert_eq!(speculation.way(LONG, Place::Same), Way::Running);
+            assert_eq!(speculation.way(LONG, place), Way::Running);
             speculation.was_wrong();
-            let mut held = 0;
-            while speculation.way(LONG, Place::Same) == Way::Held {
-                held += 1;
-            }
-            pauses.push(held);
         }
-        assert_eq!(pauses, [4, 8, 16, 32, 64, 128, 256, 256, 256]);
+        assert_eq!(pauses, [0, 4, 8, 16, 32, 64, 128, 256, 256]);
+        // Good ones make up for it.
+        let mut speculation = Speculation {
+            rest: 0,
+            ..speculation
+        };
+        assert_eq!(speculation.way(LONG, THERE), Way::Search);
+        speculation.searched(true);
         for _ in 0..GOOD * 9 {
+            assert_eq!(speculation.way(LONG, THERE), Way::Running);
             speculation.was_right();
         }
-        speculation.searched(false);
-        let held = (0..).take_while(|_| speculation.way(LONG, Place::Same) == Way::Held);
+        speculation.was_wrong();
+        let held = (0..).take_while(|_| speculation.way(LONG, wait(9)) == Way::Held);
         assert_eq!(held.count(), 4);
     }
 
     #[test]
-    fn what_is_of_no_use_any_more_is_looked_for_anew() {
+    fn a_better_place_is_looked_for() {
         let mut speculation = Speculation::default();
+        let waits = speculation.looks_for(LONG).unwrap();
+        assert_eq!((waits.after, waits.except.len()), (LEAST..=u32::MAX, 0));
+        for calls in [160, 1600] {
+            assert_eq!(speculation.way(LONG, wait(calls)), Way::Search);
+            speculation.searched(false);
+        }
+        let waits = speculation.looks_for(LONG).unwrap();
+        assert_eq!(waits.except, [150..=170, 1500..=1700]);
+        assert_eq!(speculation.way(LONG, wait(320)), Way::Search);
         speculation.searched(true);
+        let waits = speculation.looks_for(LONG).unwrap();
+        assert_eq!((waits.after.clone(), waits.except.len()), (300..=340, 0));
+        for (found, way) in [
+            (wait(300), Way::Running),
+            (wait(341), Way::Held),
+            (wait(160), Way::Held),
+            (Found::At(Place::Step), Way::Held),
+            (Found::NotLookedFor, Way::Held),
+            (wait(340), Way::Running),
+        ] {
+            assert_eq!(speculation.way(LONG, found), way, "{found:?}");
+        }
+        // It is another process, and that is still the place.
+        speculation.forget();
+        assert_eq!(speculation.looks_for(LONG).unwrap().after, waits.after);
+        // Unless it does not come: then any may be it.
+        assert_eq!(speculation.way(LONG, Found::Nothing), Way::Held);
+        assert_eq!(speculation.looks_for(LONG).unwrap().except.len(), 2);
+    }
+
+    #[test]
+    fn a_job_whose_places_are_all_poor_is_left_to_itself() {
+        let mut speculation = Speculation::default();
+        let mut searched = 0;
+        for checkpoint in 0..1000 {
+            // Five waits in each step.
+            let found = wait(100 << (checkpoint % 5));
+            if speculation.way(LONG, found) == Way::Search {
+                searched += 1;
+                speculation.searched(false);
+            }
+        }
+        assert!(searched <= 9 * 5, "{searched}");
+        // One that tells its steps has no other.
+        let mut speculation = Speculation::default();
+        assert_eq!(speculation.way(LONG, Found::At(Place::Step)), Way::Search);
+        speculation.searched(false);
+        assert_eq!(speculation.looks_for(LONG), None);
+    }
+
+    /// Two waits that cannot be told apart: what was wrong there is not the place again at once.
+    #[test]
+    fn a_place_at_which_a_guess_was_wrong_is_avoided() {
+        let mut speculation = knows(THERE);
+        speculation.was_wrong();
+        speculation.rest = 0;
+        let waits = speculation.looks_for(LONG).unwrap();
+        assert_eq!(waits.except, [938..=1062]);
+        assert_eq!(speculation.way(LONG, wait(64)), Way::Search);
+    }
+
+    #[test]
+    fn what_is_of_no_use_any_more_is_looked_for_anew() {
+        let mut speculation = knows(THERE);
         for of_use in [false, false, true, false, false] {
-            assert_eq!(speculation.way(LONG, Place::Same), Way::Running);
+            assert_eq!(speculation.way(LONG, THERE), Way::Running);
             speculation.was_of_use(of_use);
         }
-        assert_eq!(speculation.way(LONG, Place::Same), Way::Running);
+        assert_eq!(speculation.way(LONG, THERE), Way::Running);
         speculation.was_of_use(false);
-        let held = (0..).take_while(|_| speculation.way(LONG, Place::Same) == Way::Held);
+        let held = (0..).take_while(|_| speculation.way(LONG, THERE) == Way::Held);
         assert_eq!(held.count(), 4);
-        assert_eq!(speculation.way(LONG, Place::Same), Way::Search);
+        assert_eq!(speculation.way(LONG, THERE), Way::Search);
     }
 
     #[test]
     fn a_job_that_never_waits_is_waited_for_ever_less() {
         let mut speculation = Speculation::default();
-        assert_eq!(speculation.way(LONG, Place::NotLookedFor), Way::Held);
+        assert_eq!(speculation.way(LONG, Found::NotLookedFor), Way::Held);
         let mut waited = 0;
         for _ in 0..1000 {
-            let place = match speculation.looks_for_place(LONG) {
-                true => {
+            let found = match speculation.looks_for(LONG) {
+                Some(_) => {
                     waited += 1;
-                    Place::NotFound
+                    Found::Nothing
                 }
-                false => Place::NotLookedFor,
+                None => Found::NotLookedFor,
             };
-            assert_eq!(speculation.way(LONG, place), Way::Held);
+            assert_eq!(speculation.way(LONG, found), Way::Held);
         }
         assert!(waited <= 9, "{waited}");
-        assert!(!Speculation::default().looks_for_place(Duration::from_millis(49)));
+        let little = Speculation::default().looks_for(Duration::from_millis(49));
+        assert_eq!(little, None);
     }
 
     /// A job without order costs a bounded share of its checkpoints.
@@ -291,7 +464,7 @@ mod tests {
         let mut speculation = Speculation::default();
         let (mut lost, mut searched) = (0, 0);
         for _ in 0..1000 {
-            match speculation.way(LONG, Place::Same) {
+            match speculation.way(LONG, THERE) {
                 Way::Held => {}
                 Way::Search => {
                     searched += 1;

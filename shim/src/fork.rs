@@ -29,7 +29,7 @@ unsafe extern "C" fn in_child() {
     mode::set_inert();
     link::close_in_child();
     gate::reset_in_child();
-    moment::WAITED.reset_in_child();
+    moment::reset_in_child();
     hints::reset_in_child();
     ranks::reset_in_child();
     replace_files();

@@ -7,7 +7,7 @@
 //! | state | work ([`enter`]) | everything else ([`enter_query`]) |
 //! |---|---|---|
 //! | open | passes | passes |
-//! | counting: memory that the job may overwrite has not left the GPU yet | passes while there is credit | passes |
+//! | counting: memory that the job may overwrite has not left the GPU yet, or a certain wait is looked for | passes while there is credit | passes |
 //! | closing: the contexts are still being waited for | waits | passes, counted |
 //! | closed | waits | waits |
 //!
@@ -31,7 +31,8 @@
 //! # Credit
 //!
 //! After a checkpoint the gate may open for so many calls of work alone ([`open_for`]), which were seen to leave alone what is still
-//! being copied. A call beyond those waits, outside, until the gate opens entirely or closes. The calls of a gate that is open are not counted.
+//! being copied. A call beyond those waits, outside, until the gate opens entirely or closes. The calls of a gate that is open are not counted;
+//! while somebody wants to know how many a thread makes from one wait to the next ([`count`]), the gate opens for any number of calls instead.
 //!
 //! A thread that is inside may enter again (the driver calls itself through exported names); a host callback runs on a
 //! thread of the driver's, which is outside. Threads of the shim's own are never held ([`exempt`]).
@@ -96,6 +97,8 @@ static TURN: AtomicU32 = AtomicU32::new(0);
 static TURN_LASTS: AtomicBool = AtomicBool::new(false);
 /// While the gate is counting: how many calls of work may still pass.
 static CREDIT: AtomicU64 = AtomicU64::new(0);
+/// Whether calls are counted whenever the gate is open.
+static COUNTS: AtomicBool = AtomicBool::new(false);
 /// Threads that take one from it, or have and do not say yet that they are inside.
 static SPENDERS: AtomicU32 = AtomicU32::new(0);
 /// Whether one had to wait since the gate was opened for so many.
@@ -113,6 +116,10 @@ struct Local {
     level: Cell<u32>,
     /// How many calls without a proof ([`enter_unscoped`]) are inside another call.
     nested: Cell<u32>,
+    /// Calls of work that it has made while the gate was counting, since its last wait.
+    made: Cell<u32>,
+    /// The watch during which that wait was.
+    watch: Cell<u32>,
 }
 
 #[cfg(not(target_arch = "x86_64"))]
@@ -123,6 +130,8 @@ impl Local {
             shares: Cell::new(false),
             level: Cell::new(0),
             nested: Cell::new(0),
+            made: Cell::new(0),
+            watch: Cell::new(0),
         }
     }
 }
@@ -424,8 +433,18 @@ fn spend() -> bool {
     let taken = CREDIT.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take);
     if taken.is_err() {
         SPENT.store(true, Ordering::SeqCst);
+        return false;
     }
-    taken.is_ok()
+    let made = &local().made;
+    made.set(made.get().saturating_add(1));
+    true
+}
+
+/// How many calls of work this thread has made since it was here last; none: not in this watch, so that they were not all counted.
+pub fn calls_since_wait(watch: u32) -> Option<u32> {
+    let local = local();
+    let made = local.made.replace(0);
+    (local.watch.replace(watch) == watch).then_some(made)
 }
 
 fn wait_while_held(level: Level) -> Way {
@@ -578,8 +597,16 @@ pub fn forget_the_dead() {
 
 /// Opens the gate and wakes the threads that wait.
 pub fn open() {
+    if COUNTS.load(Ordering::SeqCst) {
+        return open_for(u64::MAX);
+    }
     GATE.store(OPEN, Ordering::SeqCst);
     wake();
+}
+
+/// Whether the calls of each thread are counted from now on when the gate is opened.
+pub fn count(yes: bool) {
+    COUNTS.store(yes, Ordering::SeqCst);
 }
 
 /// While the gate is counting: so many more calls of work may pass.
@@ -609,6 +636,7 @@ pub fn is_spent() -> bool {
 
 /// In a forked child, which has one thread: forget everybody else.
 pub fn reset_in_child() {
+    COUNTS.store(false, Ordering::SeqCst);
     GATE.store(OPEN, Ordering::SeqCst);
     SPENDERS.store(0, Ordering::SeqCst);
     for slot in &SLOT[..USED.load(Ordering::Relaxed).min(SLOTS)] {

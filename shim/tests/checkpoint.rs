@@ -6,7 +6,9 @@ mod support;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use phos_protocol::shim::{Count, Refusal, ShimState, ToAgent, ToShim, WatchTime};
+use phos_protocol::shim::{
+    Calls, Count, Place, Refusal, ShimState, ToAgent, ToShim, Waits, WatchTime,
+};
 use phos_protocol::types::{AllocationKind, MemberId};
 use support::{Agent, Link, MIB, Puppet, World, library, pattern, until, user_of_nccl};
 
@@ -504,6 +506,77 @@ fn a_deep_queue_is_taken_when_the_job_waits_for_it() {
     drop(link);
     let laps = puppet.ok("spins");
     until("the job goes on", || puppet.ok("spins") != laps);
+    puppet.ok("stopjob");
+    drop(agent);
+}
+
+/// A step with two waits: the one that is meant is the one at which the job is held, and who asks too late is not told that it is there.
+#[test]
+fn one_wait_of_several_is_the_place_of_a_checkpoint() {
+    let world = World::new(&[128]);
+    let agent = world.agent();
+    let (mut puppet, mut link) = started(&world, &agent);
+    puppet.all(&["stream s", "steps s 40 90"]);
+    let calls = |least, most| Calls { least, most };
+    let any = calls(32, u32::MAX);
+    let watch = |link: &mut Link, seq, after, except: &[Calls]| {
+        let waits = Waits {
+            after,
+            except: except.to_vec(),
+        };
+        let time = watch_for(60_000);
+        link.send(&ToShim::WatchFor { seq, time, waits });
+        assert_eq!(link.receive().0, ToAgent::Moment { seq });
+    };
+    let spins = |puppet: &mut Puppet| puppet.ok("spins").parse::<u64>().unwrap();
+    let mut seq = 0;
+    for _ in 0..10 {
+        for (after, except, at) in [
+            (calls(38, 42), vec![], 40),
+            (calls(85, 95), vec![], 90),
+            (any, vec![calls(39, 41)], 90),
+            (any, vec![calls(0, 1), calls(89, 91)], 40),
+        ] {
+            seq += 1;
+            watch(&mut link, seq, after, &except);
+            link.quiesce(seq, 100).unwrap();
+            assert_eq!(link.place, Some(Place::Wait { calls: at }));
+            assert_eq!(spins(&mut puppet) % 2, u64::from(at == 40));
+            link.send(&ToShim::Resume { seq });
+        }
+    }
+    // By then it has gone on.
+    watch(&mut link, 101, any, &[]);
+    let before = spins(&mut puppet);
+    until("the job goes on", || spins(&mut puppet) > before + 2);
+    link.quiesce(101, 1000).unwrap();
+    assert_eq!(link.place, None);
+    link.send(&ToShim::Resume { seq: 101 });
+    // Any wait: which one is not known.
+    link.send(&ToShim::Watch {
+        seq: 102,
+        time: watch_for(60_000),
+    });
+    assert_eq!(link.receive().0, ToAgent::Moment { seq: 102 });
+    link.quiesce(102, 100).unwrap();
+    assert_eq!(link.place, None);
+    link.send(&ToShim::Resume { seq: 102 });
+    // None that is meant comes, and the job runs.
+    let waits = Waits {
+        after: calls(1000, 2000),
+        except: Vec::new(),
+    };
+    let time = watch_for(300);
+    link.send(&ToShim::WatchFor {
+        seq: 103,
+        time,
+        waits,
+    });
+    let before = spins(&mut puppet);
+    until("the job runs", || spins(&mut puppet) > before + 20);
+    link.quiesce(103, 1000).unwrap();
+    assert_eq!(link.place, None);
+    link.send(&ToShim::Resume { seq: 103 });
     puppet.ok("stopjob");
     drop(agent);
 }

@@ -148,16 +148,34 @@ pub(crate) struct State {
     content: Content,
     /// Small calls that a step makes as well.
     calls: u64,
+    /// After so many of them they are waited for; 0: not before the end of the step.
+    waits: u64,
     little: Buffer,
 }
 
 impl State {
-    pub(crate) fn new(gpu: &Gpu, mib: u64, calls: u64, stream: CUstream) -> Result<Self> {
+    pub(crate) fn new(
+        gpu: &Gpu,
+        mib: u64,
+        (calls, waits): (u64, u64),
+        stream: CUstream,
+    ) -> Result<Self> {
         Ok(Self {
             content: Content::plain("state", gpu, mib, 0, stream)?,
             calls,
+            waits,
             little: alloc(4096)?,
         })
+    }
+
+    /// What comes before the loss is waited for: twice as many calls as a step makes after that.
+    pub(crate) fn forward(&self, gpu: &Gpu, stream: CUstream) -> Result<()> {
+        gpu.select()?;
+        for call in 0..self.calls * 2 {
+            let (ptr, bytes) = (self.little.ptr, self.little.bytes);
+            cu!(cuMemsetD8Async(ptr, call as u8, bytes, stream))?;
+        }
+        Ok(())
     }
 
     /// Verifies what the step before has left, and writes it anew.
@@ -186,8 +204,12 @@ impl State {
             }
             let (ptr, bytes) = (self.little.ptr, self.little.bytes);
             cu!(cuMemsetD8Async(ptr, call as u8, bytes, stream))?;
+            if self.waits > 0 && call % self.waits == 0 {
+                synchronize(stream)?;
+            }
         }
-        Ok(())
+        // Whenever it was written, as many calls come between this wait and that for the loss.
+        synchronize(stream)
     }
 
     pub(crate) fn finish(self, gpu: &Gpu, stream: CUstream) -> Result<()> {

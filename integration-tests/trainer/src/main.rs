@@ -110,6 +110,9 @@ pub(crate) struct Args {
     /// Small calls of the driver that each step makes before that
     #[arg(long, value_name = "CALLS", default_value_t = 400)]
     pub state_calls: u64,
+    /// Wait after each so many of these calls, so that the wait for the loss is the only one that comes after many
+    #[arg(long, value_name = "CALLS", default_value_t = 0)]
+    pub state_waits: u64,
     /// While FILE is there, that memory is written before these calls
     #[arg(long, value_name = "FILE")]
     pub state_early_at: Option<PathBuf>,

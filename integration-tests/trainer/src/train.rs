@@ -181,7 +181,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             State::new(
                 &replicas[0].gpu,
                 args.state_mib,
-                args.state_calls,
+                (args.state_calls, args.state_waits),
                 replicas[0].compute,
             )
         })
@@ -250,6 +250,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Replica::average(&replicas)?;
         for replica in &mut replicas {
             replica.update(slot, step)?;
+        }
+        if let Some(state) = state.as_ref().filter(|_| !is_hurried(args)) {
+            state.forward(&replicas[0].gpu, replicas[0].compute)?;
         }
         // The step before this one is reported now: there is always work under way while the host waits.
         if let Some(before) = step.checked_sub(1) {

@@ -28,7 +28,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::shim::{Credit, Newest, Refusal, Sequence, TableEntry, WatchTime};
+use crate::shim::{Credit, Newest, Place, Refusal, Sequence, TableEntry, Waits, WatchTime};
 use crate::types::{Allocation, AllocationKey, Device, GpuUuid, MemberId};
 
 /// How the job's main process ended.
@@ -182,6 +182,15 @@ pub enum ToAgent {
         seq: Sequence,
         /// How far, and for how long.
         credit: Option<Credit>,
+    },
+    /// As `Watch`, for some of the job's waits only. Only to who said [`ToSidecar::TakesCredit`] before.
+    WatchFor {
+        /// The number of the attempt that is to follow.
+        seq: Sequence,
+        /// How long to watch, and for how long the job may be held meanwhile.
+        time: WatchTime,
+        /// The waits that are meant.
+        waits: Waits,
     },
 }
 
@@ -365,6 +374,8 @@ pub enum ToSidecar {
     TakesCredit {
         /// The number of the attempt.
         seq: Sequence,
+        /// Where in its steps the job is held, if it is one process that was held from the moment on that it told.
+        place: Option<Place>,
     },
     /// A process has made the calls of its `Credit`, waits with the next one, and its GPU work is done.
     Spent {

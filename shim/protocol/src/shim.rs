@@ -22,6 +22,8 @@
 //! * Before a `Quiesce`, `Watch` may ask for the moment at which the job has itself waited for its work, which `Moment` tells.
 //! * A program that uses hints (`shim/include/phos_ft.h`) has its process say `Hints`. `AwaitStep` then asks for the end of a step, which
 //!   `Moment` tells, as it does for `Watch`; a `Quiesced` that is good has `Step` before it.
+//! * `WatchFor` asks for one of several waits, told from others by how many calls of work the thread has made since its wait before; a
+//!   `Quiesced` that is good has `Place` before it, if the process was held from the moment that it told.
 //! * `Resume` without `Detach` abandons a checkpoint: the gate opens, nothing was unmapped.
 //! * If the agent vanishes between `Quiesced` and `Detach`, the shim opens the gate by itself: a
 //!   gate may only stay closed while somebody who can open it is connected, or while detached.
@@ -283,6 +285,47 @@ pub enum ToAgent {
         /// The number of the checkpoint attempt, from the credit.
         seq: Sequence,
     },
+    /// Where in its steps the process is held. Sent before a good [`ToAgent::Quiesced`] by one that was held from the [`ToAgent::Moment`]
+    /// on that it told after [`ToShim::WatchFor`] or [`ToShim::AwaitStep`].
+    Place {
+        /// The number of the checkpoint attempt, from its request.
+        seq: Sequence,
+        /// The place.
+        place: Place,
+    },
+}
+
+/// Where in its steps a process is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Place {
+    /// At the end of one, as the program says.
+    Step,
+    /// Where it has waited for its GPU work.
+    Wait {
+        /// The calls of work that the thread has made since its wait before.
+        calls: u32,
+    },
+}
+
+/// Numbers of calls from one to another, both among them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Calls {
+    /// The fewest.
+    pub least: u32,
+    /// The most.
+    pub most: u32,
+}
+
+/// Numbers of calls in [`Waits::except`], at most; a shim ignores others.
+pub const EXCEPT: usize = 4;
+
+/// Some of the job's waits for its GPU work, by how many calls of work the thread has made since its wait before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waits {
+    /// After so many.
+    pub after: Calls,
+    /// But not after so many.
+    pub except: Vec<Calls>,
 }
 
 /// How often a rank has taken part in what the ranks of a communicator do.
@@ -485,5 +528,14 @@ pub enum ToShim {
         seq: Sequence,
         /// How many, and for how long.
         credit: Option<Credit>,
+    },
+    /// As `Watch`, and takes its place, for some waits only. Only to who said [`ToAgent::TakesCredit`].
+    WatchFor {
+        /// A number that the sender chooses, to match the answer.
+        seq: Sequence,
+        /// How long to watch, and for how long an answer may hold the job.
+        time: WatchTime,
+        /// The waits that are meant.
+        waits: Waits,
     },
 }

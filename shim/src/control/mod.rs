@@ -386,6 +386,10 @@ impl Control {
                 self.begin_watch(seq, time, Awaited::Wait);
                 return None;
             }
+            ToShim::WatchFor { seq, time, waits } => {
+                self.begin_watch_for(seq, time, &waits);
+                return None;
+            }
             ToShim::AwaitStep { seq, time } => {
                 self.begin_watch(seq, time, Awaited::Step);
                 return None;

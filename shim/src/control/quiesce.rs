@@ -202,6 +202,10 @@ impl Control {
         if bytes > 0 {
             say(socket, &ToAgent::Native { seq, bytes }).map_err(Stop::End)?;
         }
+        // In turns each thread has made calls since.
+        if let Some(place) = self.place().filter(|_| manner == Manner::AtOnce) {
+            say(socket, &ToAgent::Place { seq, place }).map_err(Stop::End)?;
+        }
         if let Some(step) = hints::step() {
             say(socket, &ToAgent::Step { seq, step }).map_err(Stop::End)?;
         }
@@ -370,7 +374,10 @@ impl Control {
             }
             Ok(Some((ToShim::Settle { seq }, _))) => Ok(Some((seq, News::Settle))),
             // The gate is this try's.
-            Ok(Some((ToShim::Watch { .. } | ToShim::AwaitStep { .. }, _))) => Ok(None),
+            Ok(Some((
+                ToShim::Watch { .. } | ToShim::WatchFor { .. } | ToShim::AwaitStep { .. },
+                _,
+            ))) => Ok(None),
             Ok(Some((
                 ToShim::Quiesce { seq, .. }
                 | ToShim::QuiesceInTurns { seq, .. }

@@ -12,7 +12,7 @@
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use phos_protocol::shim::{Sequence, ToAgent, WatchTime};
+use phos_protocol::shim::{Place, Sequence, ToAgent, Waits, WatchTime};
 
 use super::{Control, End, Phase, millis, say, synchronizer};
 use crate::{abi, capture, context, gate, hints, moment};
@@ -38,6 +38,8 @@ const DRAINS: Duration = Duration::from_secs(1);
 pub enum Awaited {
     /// The job waits for its work by itself.
     Wait,
+    /// It does so after a certain number of calls.
+    OneWait,
     /// The program says that a step has ended.
     Step,
 }
@@ -84,6 +86,15 @@ enum State {
 }
 
 impl Control {
+    /// Serves `WatchFor`.
+    pub(super) fn begin_watch_for(&mut self, seq: Sequence, time: WatchTime, waits: &Waits) {
+        self.begin_watch(seq, time, Awaited::OneWait);
+        if self.watch.is_some() {
+            moment::want_some(waits);
+            gate::open();
+        }
+    }
+
     pub(super) fn begin_watch(&mut self, seq: Sequence, time: WatchTime, awaited: Awaited) {
         if self.phase != Phase::Running {
             return;
@@ -103,7 +114,7 @@ impl Control {
             state: State::Wanted,
         });
         match awaited {
-            Awaited::Wait => moment::WAITED.want(),
+            Awaited::Wait | Awaited::OneWait => moment::WAITED.want(),
             Awaited::Step => hints::STEP_ENDS.want(),
         }
     }
@@ -172,6 +183,18 @@ impl Control {
         matches!(self.watch, Some(watch) if watch.state == State::Told)
     }
 
+    /// Where in its steps the process has been held since the agent was told, if that is known.
+    pub(super) fn place(&self) -> Option<Place> {
+        let watch = self.watch.filter(|_| self.has_waited())?;
+        match watch.awaited {
+            Awaited::Wait => None,
+            Awaited::OneWait => Some(Place::Wait {
+                calls: moment::calls(),
+            }),
+            Awaited::Step => Some(Place::Step),
+        }
+    }
+
     /// No more of it; the gate is as the phase wants it.
     pub(super) fn end_watch(&mut self) {
         let closed = self.has_waited();
@@ -184,7 +207,8 @@ impl Control {
         }
         moment::WAITED.forget();
         hints::STEP_ENDS.forget();
-        if closed && self.phase == Phase::Running {
+        let counted = moment::want_any();
+        if (closed || counted) && self.phase == Phase::Running {
             gate::open();
         }
     }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use phos_gpu_sim::Node;
 use phos_protocol::channel as wire;
 use phos_protocol::shim::{
-    HELD, QuiesceFacts, Refusal, Sequence, ShimState, TableEntry, ToAgent, ToShim, Usage,
+    HELD, Place, QuiesceFacts, Refusal, Sequence, ShimState, TableEntry, ToAgent, ToShim, Usage,
 };
 use phos_protocol::types::{AllocationKey, Device};
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -298,6 +298,7 @@ impl Agent {
             socket,
             vault: BTreeMap::new(),
             native: 0,
+            place: None,
             usage: Usage::default(),
             pid: 0,
         };
@@ -348,6 +349,8 @@ pub struct Link {
     pub vault: BTreeMap<AllocationKey, OwnedFd>,
     /// Device memory that the driver saves, in bytes, as was said last.
     pub native: u64,
+    /// Where in its steps the process was held at the last quiesce, as it said.
+    pub place: Option<Place>,
     /// What the process has, as it said last.
     pub usage: Usage,
     pub pid: u32,
@@ -444,9 +447,14 @@ impl Link {
         seq: Sequence,
     ) -> Result<(QuiesceFacts, Vec<TableEntry>, Vec<AllocationKey>), Refusal> {
         let (mut table, mut all_imported) = (Vec::new(), Vec::new());
+        self.place = None;
         loop {
             let (message, fds) = self.receive();
             match message {
+                ToAgent::Place { seq: s, place } => {
+                    assert_eq!(s, seq);
+                    self.place = Some(place);
+                }
                 ToAgent::Table {
                     seq: s,
                     entries,

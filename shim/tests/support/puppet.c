@@ -131,6 +131,20 @@ static void *pipeline(void *p) {
     }
     return 0;
 }
+// Two waits in each step, the first after `few` calls, the second after `ms` calls. `spins` is odd after the first.
+static void *steps(void *p) {
+    (void)p;
+    cuCtxSetCurrent((void *)*var("ctx0"));
+    while (spinning) {
+        for (int half = 0; half < 2; half++) {
+            for (u64 i = 0; i < (half ? lap.ms : lap.naps); i++) if (cuLaunchHostFunc(lap.stream, nap, (void *)0)) abort();
+            if (cuStreamSynchronize(lap.stream)) abort();
+            lap.queued = 1;
+            spins++;
+        }
+    }
+    return 0;
+}
 // Work that ends when this thread has made calls that are held back, again and again; the thread has but those to make.
 static volatile int late;
 static void until_late(void *p) { while (late != (int)(uintptr_t)p && spinning) usleep(1000); }
@@ -286,6 +300,7 @@ int main(void) {
         IS("pipeline") { lap.stream = (void *)V(1); lap.naps = NUM(2); lap.ms = NUM(3); spins = 0; spinning = 1; lap.queued = 0; pthread_create(&spinner, 0, pipeline, 0); while (!lap.queued) usleep(1000); }
         IS("late") { lap.stream = (void *)V(1); lap.naps = NUM(2); lap.ms = NUM(3); spins = 0; spinning = 1; lap.queued = 0; pthread_create(&spinner, 0, be_late, 0); while (!lap.queued) usleep(1000); }
         IS("laps") { lap.stream = (void *)V(1); lap.naps = NUM(2); lap.ms = NUM(3); spins = 0; spinning = 1; lap.queued = 0; pthread_create(&spinner, 0, train, 0); while (!lap.queued) usleep(1000); }
+        IS("steps") { lap.stream = (void *)V(1); lap.naps = NUM(2); lap.ms = NUM(3); spins = 0; spinning = 1; lap.queued = 0; pthread_create(&spinner, 0, steps, 0); while (!lap.queued) usleep(1000); }
         IS("join") { rank.buffer = V(3); rank.stream = (void *)V(4); r = join(a[1], a[2]); }
         IS("reduce") { r = reduce(); }
         IS("joinby") { // a library that uses NCCL: its path, a name, and where to keep what it has

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use phos_protocol::agent::Process;
 use phos_protocol::channel::SendError;
-use phos_protocol::shim::{Sequence, ToAgent, ToShim, Usage};
+use phos_protocol::shim::{Place, Sequence, ToAgent, ToShim, Usage};
 use phos_protocol::types::{Device, MemberId, ProcessId};
 use rustix::event::PollFlags;
 
@@ -115,6 +115,8 @@ pub struct CudaProcess {
     pub watches: bool,
     /// Whether the process can be let go on for so many calls.
     pub takes_credit: bool,
+    /// Where in its steps it is held, as it said last, and for which attempt.
+    pub place: Option<(Sequence, Place)>,
     /// Whether the process has NCCL communicators whose calls it counts.
     pub communicates: bool,
     /// Its work in flight did not end in a try, once.

@@ -447,9 +447,7 @@ impl Init {
     }
 
     fn tell_quiesced(&mut self, seq: Sequence) {
-        if self.all_take_credit() {
-            self.sidecar.send(&ToSidecar::TakesCredit { seq }, &[]);
-        }
+        self.tell_that_they_take_credit(seq);
         let outcome = Ok(list(&self.processes));
         let told = self.sidecar.send_table(seq, &self.vault)
             && self

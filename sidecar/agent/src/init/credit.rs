@@ -3,6 +3,7 @@
 //! A credit that comes while the job is held is given to each process right before its gate opens. With the sidecar, whose copy it is for, it
 //! ends.
 
+use phos_protocol::agent::ToSidecar;
 use phos_protocol::shim::{Credit, Sequence, ToShim};
 use phos_protocol::types::ProcessId;
 
@@ -49,8 +50,17 @@ impl Init {
         }
     }
 
-    /// Whether there are processes that use CUDA, all of which can be let go on for so many calls.
-    pub(super) fn all_take_credit(&self) -> bool {
-        !self.processes.is_empty() && self.processes.values().all(|p| p.takes_credit)
+    /// Says, where there are processes that use CUDA, that all of them can be let go on for so many calls, and where one is held that is alone.
+    pub(super) fn tell_that_they_take_credit(&mut self, seq: Sequence) {
+        let mut processes = self.processes.values();
+        let first = processes.next();
+        if first.is_none() || !self.processes.values().all(|p| p.takes_credit) {
+            return;
+        }
+        let alone = first.filter(|_| processes.next().is_none());
+        let said = alone.and_then(|process| process.place);
+        let place = said.filter(|(of, _)| *of == seq).map(|(_, place)| place);
+        self.sidecar
+            .send(&ToSidecar::TakesCredit { seq, place }, &[]);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use phos_protocol::agent::{JobState, ToAgent, ToSidecar};
-use phos_protocol::shim::{Sequence, ToShim, WatchTime};
+use phos_protocol::shim::{Sequence, ToShim, Waits, WatchTime};
 use phos_protocol::types::ProcessId;
 
 use super::Init;
@@ -112,6 +112,7 @@ impl Init {
                 self.watch_for_moment(seq, time)
             }
             ToAgent::Watch { .. } => self.end_watch(),
+            ToAgent::WatchFor { seq, time, waits } => self.watch_for_wait(seq, time, &waits),
             ToAgent::AwaitStep { seq, time } => self.await_step(seq, time),
             ToAgent::Newest(newest) => self.newest_is(newest),
             ToAgent::Credit { seq, credit } => self.credit(seq, credit),
@@ -167,6 +168,14 @@ impl Init {
             .filter_map(|p| p.connection)
             .collect();
         self.await_moment(seq, asked, &ToShim::Watch { seq, time });
+    }
+
+    /// Has the processes that can tell one wait from another say when they are at one of these.
+    fn watch_for_wait(&mut self, seq: Sequence, time: WatchTime, waits: &Waits) {
+        let able = self.processes.values().filter(|p| p.takes_credit);
+        let asked = able.filter_map(|p| p.connection).collect();
+        let waits = waits.clone();
+        self.await_moment(seq, asked, &ToShim::WatchFor { seq, time, waits });
     }
 
     /// Asks these for a moment; the first that tells one is passed on. Where nobody is asked, the sidecar hears that at once.

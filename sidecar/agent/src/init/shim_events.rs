@@ -139,6 +139,9 @@ impl Init {
             FromShim::Instrumented => self.note(pid, |process| process.instrumented = true),
             FromShim::Watches => self.note(pid, |process| process.watches = true),
             FromShim::TakesCredit => self.note(pid, |process| process.takes_credit = true),
+            FromShim::Place { seq, place } => {
+                self.note(pid, |process| process.place = Some((seq, place)));
+            }
             FromShim::Spent { seq } => {
                 self.sidecar.send(&ToSidecar::Spent { seq }, &[]);
             }
@@ -293,6 +296,7 @@ impl Init {
                 usage: None,
                 watches: false,
                 takes_credit: false,
+                place: None,
                 communicates: false,
                 busy: false,
                 hints: false,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use phos_policies::speculation::Speculation;
+use phos_policies::speculation::{Speculation, Waits};
 use phos_protocol::types::GpuUuid;
 
 use super::outcome::Measured;
@@ -30,8 +30,8 @@ pub(in crate::engine) struct Planning {
     pub(super) cpu_image: Option<u64>,
     /// Snapshots in a row that had to make way for the job.
     pub(super) crowded: u32,
-    /// Whether the next checkpoint is to find the job at the same place of its steps as others: its stop would be shorter.
-    pub(super) aligns: bool,
+    /// By how much stops are longer as memory is copied while the job is held, if that could be done while it runs.
+    pub(super) longer: Option<Duration>,
     /// Whether memory is copied while the job runs.
     pub(super) speculation: Speculation,
     /// What the job was seen to leave alone after a checkpoint.
@@ -47,7 +47,7 @@ impl Default for Planning {
             changed: None,
             cpu_image: None,
             crowded: 0,
-            aligns: false,
+            longer: None,
             speculation: Speculation::default(),
             left_alone: LeftAlone::default(),
         }
@@ -64,6 +64,11 @@ impl Planning {
         if measured.beside > 0 {
             self.speculation.was_right();
         }
+    }
+
+    /// Where in its steps the next checkpoint is to find the job, if its stop would be shorter there.
+    pub(super) fn looks_for(&self) -> Option<Waits> {
+        self.longer.and_then(|by| self.speculation.looks_for(by))
     }
 
     /// Takes note of how long a dump took, and of the rate of the link, if that could be told.

@@ -1,13 +1,14 @@
 //! The job falls quiet: the agent is asked more than once if need be, with the job running in between, and never for longer
 //! at a time than the policy allows; best when the job has just waited for its work itself.
 
+use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
 use phos_policies::schedule::Trigger;
-use phos_policies::speculation::Place;
+use phos_policies::speculation::{Found, Place, Waits};
 use phos_policies::tries::{Answer, Haste, Moment, Next, Tries, TriesConfig, Try};
 use phos_protocol::agent::{AttemptError, Process, QuiesceTime, ToAgent, ToSidecar};
-use phos_protocol::shim::{Refusal, Sequence, WatchTime};
+use phos_protocol::shim::{self, Refusal, Sequence, WatchTime};
 
 use super::outcome::{Cause, ms, reason_of};
 use crate::engine::memory::registry::Table;
@@ -68,6 +69,18 @@ fn answer_of(error: &AttemptError) -> Option<Answer> {
     }
 }
 
+/// As the shim is told.
+fn wire(waits: &Waits) -> shim::Waits {
+    let calls = |calls: &RangeInclusive<u32>| shim::Calls {
+        least: *calls.start(),
+        most: *calls.end(),
+    };
+    shim::Waits {
+        after: calls(&waits.after),
+        except: waits.except.iter().map(calls).collect(),
+    }
+}
+
 /// There is no more time for it.
 fn unquiet(message: &str) -> Cause {
     Cause::Unquiet(message.to_owned(), FailureReason::NotQuiet)
@@ -92,7 +105,7 @@ impl Session<'_> {
         };
         let mut tries = Tries::new(config, self.engine.habit, haste, self.engine.now());
         let wanted = at_step == AtStep::Yes && haste == Haste::No;
-        let looked = wanted && (self.has_steps || self.engine.planning.aligns);
+        let looked = wanted && (self.has_steps || self.engine.planning.looks_for().is_some());
         let mut at_step = wanted && self.good_moment(&tries).await?;
         // The time for tries begins with the first.
         tries = Tries::new(config, self.engine.habit, haste, self.engine.now());
@@ -121,10 +134,11 @@ impl Session<'_> {
                     None => return Err(Cause::Agent(e)),
                 },
                 outcome => {
-                    self.attempt.place = match (moment, looked) {
-                        (Moment::HavingWaited, _) => Place::Same,
-                        (Moment::Any, true) => Place::NotFound,
-                        (Moment::Any, false) => Place::NotLookedFor,
+                    self.attempt.found = match (self.attempt.place.take(), looked) {
+                        (Some(place), _) => Found::At(place),
+                        // It did not come, or the job had to go on before it was asked.
+                        (None, true) => Found::Nothing,
+                        (None, false) => Found::NotLookedFor,
                     };
                     // The end of a step is waited for in any case.
                     if outcome.is_ok() && !has_step {
@@ -166,9 +180,11 @@ impl Session<'_> {
     /// Where the program tells its steps, waits for the end of one, and where much depends on it, for the job to wait for its own work; though not for
     /// long: whether it came.
     async fn good_moment(&mut self, tries: &Tries) -> Result<bool, Cause> {
-        if !self.has_steps && !self.engine.planning.aligns {
-            return Ok(false);
-        }
+        let waits = match (self.has_steps, self.engine.planning.looks_for()) {
+            (true, _) => None,
+            (false, Some(waits)) => Some(wire(&waits)),
+            (false, None) => return Ok(false),
+        };
         let interval = self.engine.interval.current();
         let at_most = phos_policies::schedule::wait_for_step(interval);
         let seq = self.attempt.seq;
@@ -177,9 +193,9 @@ impl Session<'_> {
             glance_ms: millis(tries.glance()),
             answer_ms: millis(tries.answer()),
         };
-        self.link.send(&match self.has_steps {
-            true => ToAgent::AwaitStep { seq, time },
-            false => ToAgent::Watch { seq, time },
+        self.link.send(&match waits {
+            None => ToAgent::AwaitStep { seq, time },
+            Some(waits) => ToAgent::WatchFor { seq, time, waits },
         })?;
         let moment = self
             .until_moment(Some(seq), at_most + tries.glance() * 2)
@@ -272,7 +288,7 @@ impl Session<'_> {
         let mut table = Table::default();
         let mut bad = None;
         let mut last_step = None;
-        let mut takes_credit = false;
+        let (mut takes_credit, mut place) = (false, None);
         let outcome = self
             .answer(timeout + MARGIN, |message, fds| match message {
                 ToSidecar::Quiesced { seq: s, outcome } if s == seq => Ok(Some(outcome)),
@@ -290,15 +306,25 @@ impl Session<'_> {
                     last_step = Some(last_step.map_or(step, |least: u64| least.min(step)));
                     Err(ToSidecar::Step { seq: s, step })
                 }
-                ToSidecar::TakesCredit { seq: s } if s == seq => {
-                    takes_credit = true;
-                    Err(ToSidecar::TakesCredit { seq: s })
+                ToSidecar::TakesCredit {
+                    seq: s,
+                    place: said,
+                } if s == seq => {
+                    (takes_credit, place) = (true, said);
+                    Err(ToSidecar::TakesCredit {
+                        seq: s,
+                        place: said,
+                    })
                 }
                 other => Err(other),
             })
             .await?;
         self.attempt.step = last_step;
         self.attempt.takes_credit = takes_credit;
+        self.attempt.place = place.map(|place| match place {
+            shim::Place::Step => Place::Step,
+            shim::Place::Wait { calls } => Place::Wait { calls },
+        });
         match (outcome, bad) {
             (Some(Err(e)), _) => Err(Cause::Agent(e)),
             (_, Some(e)) => Err(Cause::Table(e)),

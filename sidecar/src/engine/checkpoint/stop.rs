@@ -139,7 +139,7 @@ impl Session<'_> {
         let may = self.engine.copy_beside == CopyBeside::Auto && self.attempt.takes_credit;
         // Several processes would be let go on as far as each other, which nobody has tried.
         let beside = match may && !is_urgent && count == 1 {
-            true => Beside::Possible(self.attempt.place),
+            true => Beside::Possible(self.attempt.found),
             false => Beside::No,
         };
         let mut drains = (self.engine).start_drains(changed, &rooms, &sink, control, beside)?;

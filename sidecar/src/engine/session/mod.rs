@@ -15,7 +15,7 @@ mod listen;
 
 use std::time::{Duration, Instant};
 
-use phos_policies::speculation::Place;
+use phos_policies::speculation::{Found, Place};
 use phos_protocol::agent::{Exit, JobState, ToAgent, ToSidecar};
 use phos_protocol::shim::Sequence;
 use phos_storage::JobError;
@@ -106,8 +106,10 @@ pub(in crate::engine) struct Attempt {
     pub(in crate::engine) held_for: Duration,
     /// The last step before it, if the program tells steps.
     pub(in crate::engine) step: Option<u64>,
-    /// Where in its steps the job is held.
-    pub(in crate::engine) place: Place,
+    /// Where in its steps the job is held, if it was found there.
+    pub(in crate::engine) place: Option<Place>,
+    /// What came of looking for such a place.
+    pub(in crate::engine) found: Found,
     /// Whether its processes can be let go on for so many calls.
     pub(in crate::engine) takes_credit: bool,
 }

@@ -349,7 +349,7 @@ impl Sidecar {
                     self.memory.retain(|k, _| live.contains(k));
                     return outcome;
                 }
-                (ToSidecar::TakesCredit { seq }, _) => assert_eq!(seq, self.seq),
+                (ToSidecar::TakesCredit { seq, .. }, _) => assert_eq!(seq, self.seq),
                 // Of an attempt that another sidecar began and left.
                 (ToSidecar::Resumed { seq, .. }, _) if seq != self.seq => {}
                 (other, _) => panic!("{other:?}"),

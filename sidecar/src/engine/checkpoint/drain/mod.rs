@@ -11,7 +11,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::{BoxFuture, join_all};
 use phos_gpu::{GpuError, MemoryInfo};
-use phos_policies::speculation::{Place, Way};
+use phos_policies::speculation::{Found, Way};
 use phos_protocol::types::GpuUuid;
 use tokio::sync::oneshot;
 
@@ -56,7 +56,7 @@ struct Division {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Beside {
     /// Its processes can be held again in time, and there is time for another checkpoint if it comes to nothing.
-    Possible(Place),
+    Possible(Found),
     No,
 }
 
@@ -216,11 +216,11 @@ impl Engine {
         let (bytes, longer) = self.overflow(&splits);
         let speculation = &mut self.planning.speculation;
         let way = match beside {
-            Beside::Possible(place) => speculation.way(longer, place),
+            Beside::Possible(found) => speculation.way(longer, found),
             Beside::No => Way::Held,
         };
         // The next one then waits for a moment at which the job is where it was.
-        self.planning.aligns = beside != Beside::No && speculation.looks_for_place(longer);
+        self.planning.longer = (beside != Beside::No).then_some(longer);
         tracing::debug!(bytes, ?longer, ?way, "what no snapshot has room for");
         Ok(match way {
             Way::Held => Division {
