@@ -89,6 +89,16 @@ impl Hinting {
         .map_err(|e| e.context(self.phos.tail()))
     }
 
+    /// Waits until the program knows this checkpoint, of which its answer says that.
+    fn is_told(&self, id: u64, of: &str) -> Result<()> {
+        let number = format!("last Checkpoint(number={id}, ");
+        wait_for("the program to be told", LIMIT, || {
+            let last = self.order("last").ok()?;
+            (last.starts_with(&number) && last.contains(of)).then_some(())
+        })
+        .map_err(|e| e.context(format!("{of}: {:?}", self.lines().last())))
+    }
+
     fn finish(mut self) -> Result<()> {
         self.begin("finish")?;
         let status = self.phos.wait(LIMIT)?;
@@ -109,12 +119,7 @@ fn a_checkpoint_is_taken_where_a_step_ends() -> Result<()> {
     let shown = job.world.run(&["show", &id.to_string(), "--json"])?;
     let shown: serde_json::Value = serde_json::from_slice(&shown.stdout)?;
     ensure!(shown["step"].as_u64() == Some(step), "{shown}");
-    let last = job.order("last")?;
-    ensure!(
-        last.starts_with(&format!("last Checkpoint(number={id}, "))
-            && last.contains(&format!("step={step}, in_store=True")),
-        "{last}"
-    );
+    job.is_told(id, &format!("step={step}, in_store=True"))?;
     // Long enough to be seen as a gap by the program: 10 ms a step.
     job.wait_step(step + 200)?;
     // phos-ft has the command among its arguments.
@@ -128,8 +133,7 @@ fn a_checkpoint_is_taken_where_a_step_ends() -> Result<()> {
     let away = job.says("away ")?;
     ensure!(away == format!("away inside {step}"), "{away}, not {step}");
     // It is told the checkpoint that it came from.
-    let last = job.order("last")?;
-    ensure!(last.contains(&format!("step={step}, ")), "{last}");
+    job.is_told(id, &format!("step={step}, "))?;
     job.finish()
 }
 
