@@ -531,10 +531,15 @@ def beside_lines(job):
 
 def beside():
     """Stops of a training that fills its GPU: with all that changed leaving while the job is held, and with what the job leaves alone leaving while
-    it runs. BESIDE_STOPS of each."""
+    it runs; the same with a step of eight batches, which lasts longer than the copy, and with a second wait in each step, before the optimiser.
+    BESIDE_STOPS of each; BESIDE names some of the kinds."""
     figures = FIGURES.setdefault("beside", {})
-    for kind, count in (("never", 2), ("auto", int(os.environ.get("BESIDE_STOPS", "6")))):
-        job = Job(f"beside-{kind}", 10**6, env=FILLS, flags=["--copy-beside", kind])
+    stops_of = int(os.environ.get("BESIDE_STOPS", "6"))
+    kinds = (("never", {}, 2), ("auto", {}, stops_of), ("accum", {"ACCUM": "8"}, stops_of), ("clip", {"CLIP": "1"}, stops_of))
+    named = os.environ.get("BESIDE", "never,auto,accum,clip").split(",")
+    for kind, env, count in (one for one in kinds if one[0] in named):
+        flag = "never" if kind == "never" else "auto"
+        job = Job(f"beside-{kind}", 10**6, env=dict(FILLS, **env), flags=["--copy-beside", flag])
         try:
             job.start().step(6, 240)
             found, at = [], len(lines(job.log))

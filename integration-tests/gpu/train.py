@@ -9,7 +9,8 @@ PINNED_GB (optimizer state in pinned host memory, an eighth of it changed in eac
 (torch.compile), GRAPH=1 (the optimiser-free forward and backward as a CUDA graph),
 GPUS=2 (the second half of the layers on the second GPU), under torchrun a rank a GPU with DistributedDataParallel (the first writes the log), WORKERS (DataLoader workers), IDLE_S (seconds to do nothing before the end), STEP_S
 (seconds to do nothing after each step), RECOMPILE=n (with COMPILE: another sequence length, and so another compilation, every n
-steps, six of them), FINISH (a file: the step at which it is there is the last).
+steps, six of them), ACCUM (gradients of so many batches in a step), CLIP=1 (gradients are clipped, and their norm is looked at before the optimiser:
+a second wait in each step), FINISH (a file: the step at which it is there is the last).
 """
 import os
 
@@ -33,6 +34,7 @@ D, L, B, T = env("D", 2048), env("L", 24), env("B", 8), env("T", 1024)
 V, HEAD = env("V", 32000), 128
 EXTRA_GB, FROZEN, COMPILE, GRAPH = env("EXTRA_GB", 0), env("FROZEN", 0), env("COMPILE", 0), env("GRAPH", 0)
 WORKERS, GPUS, RECOMPILE = env("WORKERS", 2), env("GPUS", 1), env("RECOMPILE", 0)
+ACCUM, CLIP = env("ACCUM", 1), env("CLIP", 0)
 RANK, RANKS = env("RANK", 0), env("WORLD_SIZE", 0)
 FINISH = os.environ.get("FINISH")
 
@@ -160,8 +162,11 @@ def main(after_step=lambda step: None):
             loss = static_loss
             opt.step()
         else:
-            loss = compute(x)
-            loss.backward()
+            for _ in range(ACCUM):
+                loss = compute(x)
+                loss.backward()
+            if CLIP and not torch.nn.utils.clip_grad_norm_(params, 1.0).isfinite().item():
+                raise FloatingPointError("gradients are not finite")
             opt.step()
             opt.zero_grad(set_to_none=True)
         for e in extra:
