@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use phos_integration_tests::scenario::{LIMIT, checkpoint, disturbed, kill_job_and_wait};
 use phos_integration_tests::{JobSpec, PhosFt, World, bin_dir, kill_all, processes_with, wait_for};
 
@@ -107,11 +107,8 @@ impl Hinting {
     }
 }
 
-/// A program that tells its steps is checkpointed at the end of one, and finds itself there when it is resumed.
-#[test]
-fn a_checkpoint_is_taken_where_a_step_ends() -> Result<()> {
-    let job = Hinting::start(&[])?;
-    ensure!(job.order("last")? == "last None", "{:?}", job.lines());
+/// Takes a checkpoint and has the job resumed from it: whether the program finds itself at the end of the step that the checkpoint says.
+fn taken_at_a_step(job: &Hinting) -> Result<bool> {
     let taken = job.world.json(&["checkpoint"])?;
     let step = taken["step"].as_u64().context("no step")?;
     ensure!(step >= 20, "{taken}");
@@ -129,12 +126,33 @@ fn a_checkpoint_is_taken_where_a_step_ends() -> Result<()> {
         fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == "python3")
     });
     ensure!(running.len() == 1, "{running:?}");
+    let noticed = || job.lines().into_iter().filter(|l| l.starts_with("away "));
+    let before = noticed().count();
     kill_all(&running);
-    let away = job.says("away ")?;
-    ensure!(away == format!("away inside {step}"), "{away}, not {step}");
+    let away = wait_for("the program to notice", LIMIT, || noticed().nth(before))
+        .map_err(|e| e.context(job.phos.tail()))?;
     // It is told the checkpoint that it came from.
     job.is_told(id, &format!("step={step}, "))?;
-    job.finish()
+    let inside = format!("away inside {step}");
+    ensure!(
+        away == inside || away.starts_with("away outside "),
+        "{away}, not {step}"
+    );
+    Ok(away == inside)
+}
+
+/// A program that tells its steps is checkpointed at the end of one, and finds itself there when it is resumed.
+#[test]
+fn a_checkpoint_is_taken_where_a_step_ends() -> Result<()> {
+    let job = Hinting::start(&[])?;
+    ensure!(job.order("last")? == "last None", "{:?}", job.lines());
+    // Where the machine is too busy to answer in time, the step after that has begun: five times in a row it never was.
+    for _ in 0..5 {
+        if taken_at_a_step(&job)? {
+            return job.finish();
+        }
+    }
+    bail!("{:?}", job.lines())
 }
 
 /// A program asks for checkpoints; one that waits for it goes on where that is resumed.

@@ -320,8 +320,20 @@ impl Sidecar {
         assert_eq!(self.recv().0, ToSidecar::Started(Ok(())));
     }
 
-    /// Quiesces; keeps the memory it is sent.
+    /// Quiesces; keeps the memory it is sent. As the sidecar does, it asks again where something that is asked beside the job has not answered yet.
     pub fn quiesce(&mut self) -> Result<Vec<Process>, AttemptError> {
+        let begun = Instant::now();
+        loop {
+            match self.quiesce_once() {
+                Err(AttemptError::Soon(_)) if begun.elapsed() < Duration::from_secs(60) => {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+
+    fn quiesce_once(&mut self) -> Result<Vec<Process>, AttemptError> {
         self.seq += 1;
         self.send(&ToAgent::Quiesce {
             seq: self.seq,
