@@ -107,6 +107,8 @@ pub struct Waits {
 pub struct Speculation {
     /// Where it was seen what the job leaves alone.
     known: Option<Place>,
+    /// Whether that place did not come when it was looked for last.
+    missed: bool,
     /// Where that is worth seeing first.
     promising: Option<Place>,
     /// Where it is being seen.
@@ -134,14 +136,29 @@ impl Speculation {
             return Way::Held;
         }
         match (found, self.known) {
-            (Found::At(place), Some(known)) if known.is_like(place) => Way::Running,
+            (Found::At(place), Some(known)) if known.is_like(place) => {
+                self.missed = false;
+                Way::Running
+            }
+            // The program has begun to tell its steps, whose ends are waited for from now on.
+            (Found::At(Place::Step), Some(Place::Wait { .. })) => {
+                self.known = None;
+                self.searched = Some(Place::Step);
+                Way::Search
+            }
             (Found::At(_), Some(_)) | (Found::NotLookedFor, _) => Way::Held,
             (Found::At(place), None) if !self.is_poor(place) => {
                 self.searched = Some(place);
                 Way::Search
             }
             (Found::Nothing, None) if self.promising.take().is_some() => Way::Held,
+            (Found::Nothing, Some(_)) if !self.missed => {
+                self.missed = true;
+                Way::Held
+            }
             (Found::At(_), None) | (Found::Nothing, _) => {
+                // The program may do something else by now.
+                self.known = None;
                 self.pause();
                 Way::Held
             }
@@ -177,15 +194,24 @@ impl Speculation {
     pub fn searched(&mut self, enough: bool) {
         let place = self.searched.take();
         self.promising = None;
+        self.missed = false;
         self.known = place.filter(|_| enough);
         if enough {
             return;
         }
-        match self.poor.iter_mut().find(|poor| poor.is_none()) {
-            // A program that tells its steps is waited for at no other place.
-            Some(poor) if place != Some(Place::Step) => *poor = place,
-            _ => self.pause(),
+        if let Some(poor) = self.poor.iter_mut().find(|poor| poor.is_none()) {
+            *poor = place;
         }
+        // A program that tells its steps is waited for at no other place.
+        if place == Some(Place::Step) || self.poor.iter().all(Option::is_some) {
+            self.pause();
+        }
+    }
+
+    /// It was to be seen what the job leaves alone, and nothing was: it made too few calls, or had something else to say. Another time, if that does not go on.
+    pub fn saw_nothing(&mut self) {
+        self.searched = None;
+        self.was_of_use(false);
     }
 
     /// Whether what was seen to be left alone is still what makes stops longer. If it was not several times in a row, it is looked for again, though not at
@@ -217,6 +243,7 @@ impl Speculation {
 
     /// The job was resumed: its memory has other names. What it does is what it did, and where.
     pub fn forget(&mut self) {
+        self.missed = false;
         self.promising = self.known.take();
     }
 
@@ -379,12 +406,16 @@ mod tests {
             (wait(300), Way::Running),
             (wait(341), Way::Held),
             (wait(160), Way::Held),
-            (Found::At(Place::Step), Way::Held),
             (Found::NotLookedFor, Way::Held),
             (wait(340), Way::Running),
         ] {
             assert_eq!(speculation.way(LONG, found), way, "{found:?}");
         }
+        let mut tells_steps = speculation;
+        let step = Found::At(Place::Step);
+        assert_eq!(tells_steps.way(LONG, step), Way::Search);
+        tells_steps.searched(true);
+        assert_eq!(tells_steps.way(LONG, step), Way::Running);
         // It is another process, and that is still the place.
         speculation.forget();
         assert_eq!(speculation.looks_for(LONG).unwrap().after, waits.after);
@@ -410,6 +441,49 @@ mod tests {
         let mut speculation = Speculation::default();
         assert_eq!(speculation.way(LONG, Found::At(Place::Step)), Way::Search);
         speculation.searched(false);
+        assert_eq!(speculation.looks_for(LONG), None);
+    }
+
+    /// The program does something else from some step on: it is not waited for at a wait that it does not have any more.
+    #[test]
+    fn a_place_that_does_not_come_any_more_is_given_up() {
+        let mut speculation = knows(THERE);
+        // Once is nothing.
+        for _ in 0..9 {
+            assert_eq!(speculation.way(LONG, Found::Nothing), Way::Held);
+            assert_eq!(speculation.way(LONG, THERE), Way::Running);
+        }
+        let mut searched = 0;
+        for _ in 0..100 {
+            let waits = speculation.looks_for(LONG);
+            let comes = waits
+                .as_ref()
+                .is_some_and(|waits| waits.after.contains(&1200));
+            let found = match (waits, comes) {
+                (None, _) => Found::NotLookedFor,
+                (Some(_), true) => wait(1200),
+                (Some(_), false) => Found::Nothing,
+            };
+            match speculation.way(LONG, found) {
+                Way::Search => {
+                    searched += 1;
+                    speculation.searched(true);
+                }
+                way => assert!(searched > 0 || way == Way::Held),
+            }
+        }
+        assert_eq!(searched, 1);
+        assert_eq!(speculation.way(LONG, wait(1200)), Way::Running);
+    }
+
+    #[test]
+    fn a_search_that_saw_nothing_says_nothing_of_the_place() {
+        let mut speculation = Speculation::default();
+        for _ in 0..USELESS {
+            assert_eq!(speculation.looks_for(LONG).unwrap().except, []);
+            assert_eq!(speculation.way(LONG, THERE), Way::Search);
+            speculation.saw_nothing();
+        }
         assert_eq!(speculation.looks_for(LONG), None);
     }
 

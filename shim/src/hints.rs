@@ -138,7 +138,7 @@ pub extern "C" fn phos_ft_step(step: u64) -> c_int {
     drop(inside);
     note_use(true);
     if STEP_ENDS.is_wanted() {
-        STEP_ENDS.stay(LINGER);
+        STEP_ENDS.stay(LINGER, || {});
         // A checkpoint is to find the program here, and not on its way to its next call.
         drop(gate::enter());
     }

@@ -35,7 +35,7 @@ static WATCH: AtomicU32 = AtomicU32::new(0);
 static LAST: AtomicU32 = AtomicU32::new(0);
 /// Which waits: from a number of calls to another, packed into one word each. The first: these; the others: but not these.
 static SOME: [AtomicU64; EXCEPT + 1] = [const { AtomicU64::new(NONE) }; EXCEPT + 1];
-/// The calls before the wait at which a thread stays.
+/// The calls before the wait at which a thread stays; 0: not known.
 static CALLS: AtomicU32 = AtomicU32::new(0);
 
 /// From many to few: no number is among them.
@@ -57,11 +57,11 @@ fn has(some: &AtomicU64, calls: u32) -> bool {
 /// A wait of the job's has ended with this result, and the thread has left the gate.
 #[inline]
 pub fn waited(result: u32) {
-    let watch = WATCH.load(Ordering::Relaxed);
+    let watch = WATCH.load(Ordering::Acquire);
     if watch != 0 {
         waited_after_calls(result, watch);
     } else if WAITED.is_wanted() && result == abi::SUCCESS {
-        WAITED.stay(LINGER);
+        WAITED.stay(LINGER, || {});
     }
 }
 
@@ -75,13 +75,12 @@ fn waited_after_calls(result: u32, watch: u32) {
     };
     let [these, but_not @ ..] = &SOME;
     if WAITED.is_wanted() && has(these, calls) && !but_not.iter().any(|some| has(some, calls)) {
-        // Where two threads come at once, both are at a wait that is wanted.
-        CALLS.store(calls, Ordering::SeqCst);
-        WAITED.stay(LINGER);
+        WAITED.stay(LINGER, || CALLS.store(calls, Ordering::SeqCst));
     }
 }
 
-/// Only these waits count from now on, and each thread's calls are counted.
+/// One of these waits is wanted from now on, and each thread's calls are counted. The gate is opened: a thread whose wait is the first one that counts makes
+/// no call after it that is not counted, and none that is wanted comes before all is set.
 pub fn want_some(waits: &Waits) {
     let [these, but_not @ ..] = &SOME;
     these.store(pack(waits.after), Ordering::SeqCst);
@@ -92,8 +91,11 @@ pub fn want_some(waits: &Waits) {
     let last = LAST.load(Ordering::SeqCst);
     let watch = last.checked_add(1).unwrap_or(1);
     LAST.store(watch, Ordering::SeqCst);
+    CALLS.store(0, Ordering::SeqCst);
     gate::count(true);
+    gate::open();
     WATCH.store(watch, Ordering::SeqCst);
+    WAITED.want();
 }
 
 /// Any wait counts, and calls are not counted any more when the gate is opened next. Whether they were.
@@ -102,9 +104,9 @@ pub fn want_any() -> bool {
     WATCH.swap(0, Ordering::SeqCst) != 0
 }
 
-/// The calls of work that the thread which stays had made since its wait before.
-pub fn calls() -> u32 {
-    CALLS.load(Ordering::SeqCst)
+/// The calls of work that the thread which stays had made since its wait before, if they were counted.
+pub fn calls() -> Option<u32> {
+    Some(CALLS.load(Ordering::SeqCst)).filter(|calls| *calls > 0)
 }
 
 /// Resets the state in a forked child, which is asked nothing.

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use phos_protocol::shim::{Place, Sequence, ToAgent, Waits, WatchTime};
 
 use super::{Control, End, Phase, millis, say, synchronizer};
+use crate::rendezvous::Rendezvous;
 use crate::{abi, capture, context, gate, hints, moment};
 
 /// How often it is looked whether the job has waited.
@@ -91,7 +92,6 @@ impl Control {
         self.begin_watch(seq, time, Awaited::OneWait);
         if self.watch.is_some() {
             moment::want_some(waits);
-            gate::open();
         }
     }
 
@@ -114,7 +114,9 @@ impl Control {
             state: State::Wanted,
         });
         match awaited {
-            Awaited::Wait | Awaited::OneWait => moment::WAITED.want(),
+            Awaited::Wait => moment::WAITED.want(),
+            // When it is known which.
+            Awaited::OneWait => {}
             Awaited::Step => hints::STEP_ENDS.want(),
         }
     }
@@ -124,6 +126,10 @@ impl Control {
         let Some(watch) = &mut self.watch else {
             return Ok(());
         };
+        if watch.awaited == Awaited::OneWait && watch.state != State::Told {
+            // For a thread that was about to sleep, for want of credit, when the gate began to count again.
+            gate::remind();
+        }
         let now = Instant::now();
         match watch.state {
             State::Wanted if watch.awaited == Awaited::Step => {
@@ -136,7 +142,9 @@ impl Control {
             }
             State::Draining(until) => {
                 let outcome = synchronizer::outcome(Duration::ZERO);
-                if outcome == Some(abi::SUCCESS) && glance(watch.longest) {
+                if outcome == Some(abi::SUCCESS)
+                    && glance(watch.longest, &hints::STEP_ENDS) == Glance::Idle
+                {
                     watch.state = State::Told;
                     watch.until = Instant::now() + watch.answer;
                     return say(socket, &ToAgent::Moment { seq: watch.seq });
@@ -146,13 +154,18 @@ impl Control {
                 }
             }
             State::Wanted if moment::WAITED.is_reached() => {
-                if glance(watch.glance()) {
-                    watch.state = State::Told;
-                    watch.until = Instant::now() + watch.answer;
-                    return say(socket, &ToAgent::Moment { seq: watch.seq });
+                match glance(watch.glance(), &moment::WAITED) {
+                    Glance::Idle => {
+                        watch.state = State::Told;
+                        watch.until = Instant::now() + watch.answer;
+                        return say(socket, &ToAgent::Moment { seq: watch.seq });
+                    }
+                    Glance::Gone => moment::WAITED.want(),
+                    Glance::Busy => {
+                        watch.state = State::Later(Instant::now() + watch.again());
+                        watch.glances = watch.glances.saturating_add(1);
+                    }
                 }
-                watch.state = State::Later(Instant::now() + watch.again());
-                watch.glances = watch.glances.saturating_add(1);
             }
             State::Later(at) if now >= at => {
                 watch.state = State::Wanted;
@@ -188,9 +201,7 @@ impl Control {
         let watch = self.watch.filter(|_| self.has_waited())?;
         match watch.awaited {
             Awaited::Wait => None,
-            Awaited::OneWait => Some(Place::Wait {
-                calls: moment::calls(),
-            }),
+            Awaited::OneWait => moment::calls().map(|calls| Place::Wait { calls }),
             Awaited::Step => Some(Place::Step),
         }
     }
@@ -214,18 +225,33 @@ impl Control {
     }
 }
 
-/// Whether nothing is in flight, or nothing any more after so long. If so, the gate is closed now.
-fn glance(length: Duration) -> bool {
+/// What a glance shows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Glance {
+    /// Nothing is in flight, or nothing any more after the time for it. The gate is closed now.
+    Idle,
+    /// There is work.
+    Busy,
+    /// The thread that was there has not stayed for it: on a busy machine it has gone on.
+    Gone,
+}
+
+/// Closes the gate for so long at most, to see whether anything is in flight while a thread stays here.
+fn glance(length: Duration, at: &Rendezvous) -> Glance {
     let until = Instant::now() + length;
     let closed = gate::close();
     // Who has waited is held by the gate from here on, if by anything.
-    moment::WAITED.forget();
-    hints::STEP_ENDS.forget();
-    let idle = closed && calls_left(until) && !capture::any() && contexts_idle(until);
-    if !idle {
+    let glance = match at.forget() {
+        false => Glance::Gone,
+        true if closed && calls_left(until) && !capture::any() && contexts_idle(until) => {
+            Glance::Idle
+        }
+        true => Glance::Busy,
+    };
+    if glance != Glance::Idle {
         gate::open();
     }
-    idle
+    glance
 }
 
 /// Begins to wait for the GPU with the gate open. Whether that can be: the driver is asked in a moment in which no thread is in a call, as its wait

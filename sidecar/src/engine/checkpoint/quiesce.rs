@@ -107,6 +107,7 @@ impl Session<'_> {
         let wanted = at_step == AtStep::Yes && haste == Haste::No;
         let looked = wanted && (self.has_steps || self.engine.planning.looks_for().is_some());
         let mut at_step = wanted && self.good_moment(&tries).await?;
+        let has_come = at_step;
         // The time for tries begins with the first.
         tries = Tries::new(config, self.engine.habit, haste, self.engine.now());
         loop {
@@ -136,9 +137,9 @@ impl Session<'_> {
                 outcome => {
                     self.attempt.found = match (self.attempt.place.take(), looked) {
                         (Some(place), _) => Found::At(place),
-                        // It did not come, or the job had to go on before it was asked.
-                        (None, true) => Found::Nothing,
-                        (None, false) => Found::NotLookedFor,
+                        (None, true) if !has_come => Found::Nothing,
+                        // The job had to go on before it was asked: it says nothing of the place.
+                        (None, _) => Found::NotLookedFor,
                     };
                     // The end of a step is waited for in any case.
                     if outcome.is_ok() && !has_step {

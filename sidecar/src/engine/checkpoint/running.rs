@@ -182,7 +182,10 @@ impl Session<'_> {
         self.link.send(&ToAgent::Credit { seq, credit: None })?;
         if is_worth_it {
             let planning = &mut self.engine.planning;
-            planning.speculation.searched(search.is_enough());
+            match search.looks() {
+                [] => planning.speculation.saw_nothing(),
+                _ => planning.speculation.searched(search.is_enough()),
+            }
             planning.left_alone = LeftAlone {
                 looks: search.looks().to_vec(),
                 chunks,
