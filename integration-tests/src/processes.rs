@@ -2,7 +2,11 @@
 
 use std::fs;
 
+use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process};
+
+use crate::scenario::LIMIT;
+use crate::wait_for;
 
 /// Processes of one world, by role, with their PIDs outside the job's namespace.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -51,4 +55,25 @@ pub fn kill_all(pids: &[i32]) {
             let _ = kill_process(pid, Signal::KILL);
         }
     }
+}
+
+/// Stops a process with SIGSTOP, and waits until none of its threads runs any more: on a busy machine they do for a while.
+///
+/// # Errors
+/// When it is gone.
+pub fn stop_process(pid: i32) -> Result<Pid> {
+    let process = Pid::from_raw(pid).context("no process")?;
+    kill_process(process, Signal::STOP)?;
+    wait_for("the process to stand still", LIMIT, || {
+        let mut threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten();
+        let stands = |thread: fs::DirEntry| {
+            let stat = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+            // After the name, which may have anything in it.
+            stat.rsplit(") ")
+                .next()
+                .is_some_and(|rest| rest.starts_with('T'))
+        };
+        threads.all(stands).then_some(())
+    })?;
+    Ok(process)
 }

@@ -9,7 +9,8 @@ use phos_integration_tests::scenario::{
     LIMIT, checkpoint, finish, kill_job_and_wait, last_step, refused, wait_said, wait_step,
 };
 use phos_integration_tests::{
-    COSTLY, Event, JobSpec, PhosFt, World, kill_all, processes_with, wait_every, wait_for,
+    COSTLY, Event, JobSpec, PhosFt, World, kill_all, processes_with, stop_process, wait_every,
+    wait_for,
 };
 use phos_storage::{JobName, NonceSource, Store, StoreOptions, UnixMillis};
 
@@ -132,8 +133,7 @@ fn who_lost_the_job_hears_of_it_while_its_checkpoints_stay_on_its_machine() -> R
     // Paused, as on a machine that is swapped out: it must not write what the other one writes now.
     let job = world.tree().job;
     for pid in &job {
-        let pid = rustix::process::Pid::from_raw(*pid).context("no PID")?;
-        rustix::process::kill_process(pid, rustix::process::Signal::STOP)?;
+        stop_process(*pid)?;
     }
     let at_once = JobSpec {
         phos: vec!["--lease".into(), "0s".into()],

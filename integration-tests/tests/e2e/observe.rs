@@ -14,9 +14,11 @@ use opentelemetry_proto::tonic::trace::v1::Span;
 use phos_integration_tests::scenario::{
     LIMIT, checkpoint, disturbed, kill_job_and_wait, last_step, wait_step,
 };
-use phos_integration_tests::{JobSpec, World, bin_dir, kill_all, processes_with, wait_for};
+use phos_integration_tests::{
+    JobSpec, World, bin_dir, kill_all, processes_with, stop_process, wait_for,
+};
 use prost::Message as _;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Signal, kill_process};
 use serde_json::Value;
 
 /// A port that nobody has at present.
@@ -326,8 +328,7 @@ fn the_next_sidecar_knows_that_the_job_is_not_protected() -> Result<()> {
     disturbed(&world, &spec().with_phos(&metrics), |world, phos| {
         checkpoint(world, phos)?;
         let job = *world.tree().job.last().context("no job")?;
-        let job = Pid::from_raw(job).context("no process")?;
-        kill_process(job, Signal::STOP)?;
+        let job = stop_process(job)?;
         let refused = world.run(&["checkpoint"]);
         // It is held back by nobody once its successor looks for it.
         let replaced = replace(world, sidecar(world)?);

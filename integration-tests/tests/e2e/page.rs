@@ -9,8 +9,10 @@ use anyhow::{Context, Result, bail, ensure};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD as BASE64;
 use phos_integration_tests::scenario::{LIMIT, checkpoint, kill_job_and_wait, wait_step};
-use phos_integration_tests::{COSTLY, JobSpec, World, kill_all, wait_every, wait_for};
-use rustix::process::{Pid, Signal, kill_process};
+use phos_integration_tests::{
+    COSTLY, JobSpec, World, kill_all, stop_process, wait_every, wait_for,
+};
+use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
 
 /// Where `make screenshots` wants pictures.
@@ -200,7 +202,7 @@ fn a_life_as_the_page_shows_it() -> Result<()> {
     }
     .with_trainer(&["--step-ms", "20"])
     .with_phos(&["--metrics", &address.to_string()])
-    .with_phos(&["--quiesce-timeout", "2s"]);
+    .with_phos(&["--quiesce-timeout", "5s"]);
     let phos = world.start(&spec)?;
     wait_step(&world, &phos, 5)?;
     browser.look(1200, "light")?;
@@ -243,8 +245,7 @@ fn a_life_as_the_page_shows_it() -> Result<()> {
 
     // A rank that stands still lets no checkpoint be taken.
     let job = *world.tree().job.last().context("no job")?;
-    let job = Pid::from_raw(job).context("no process")?;
-    kill_process(job, Signal::STOP)?;
+    let job = stop_process(job)?;
     let refused = world.run(&["checkpoint"]);
     ensure!(!refused?.status.success(), "{}", phos.tail());
     browser.wait_verdict("unprotected")?;

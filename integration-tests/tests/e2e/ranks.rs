@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use phos_integration_tests::scenario::{
     LIMIT, checkpoint, disturbed, finished, kill_job_and_wait, last_step, wait_said, wait_step,
 };
-use phos_integration_tests::{JobSpec, PhosFt, World, bin_dir, kill_all, wait_for};
+use phos_integration_tests::{JobSpec, PhosFt, World, bin_dir, kill_all, stop_process, wait_for};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Four ranks at full speed.
@@ -206,8 +206,7 @@ fn a_rank_that_stands_still_for_a_while() -> Result<()> {
     disturbed(&world, &spec, |world, phos| {
         wait_step(world, phos, 5)?;
         let last = *world.tree().job.last().context("no job")?;
-        let rank = Pid::from_raw(last).context("no process")?;
-        kill_process(rank, Signal::STOP)?;
+        let rank = stop_process(last)?;
         let refused = world.run(&["checkpoint"]);
         kill_process(rank, Signal::CONT)?;
         ensure!(!refused?.status.success(), "{}", phos.tail());
@@ -248,7 +247,7 @@ fn a_rank_that_hangs_for_ever() -> Result<()> {
         checkpoint(world, phos)?;
         let job = world.tree().job;
         let last = *job.last().context("no job")?;
-        kill_process(Pid::from_raw(last).context("no process")?, Signal::STOP)?;
+        stop_process(last)?;
         for _ in 0..3 {
             ensure!(!world.run(&["checkpoint"])?.status.success());
         }
