@@ -531,7 +531,7 @@ def beside_lines(job):
 
 def beside():
     """Stops of a training that fills its GPU: with all that changed leaving while the job is held, and with what the job leaves alone leaving while
-    it runs; the same with a step of eight batches, which lasts longer than the copy, and with a second wait in each step, before the optimiser.
+    it runs; the same with a step of eight passes, which lasts longer than the copy, and with a second wait in each step, before the optimiser.
     BESIDE_STOPS of each; BESIDE names some of the kinds."""
     figures = FIGURES.setdefault("beside", {})
     stops_of = int(os.environ.get("BESIDE_STOPS", "6"))

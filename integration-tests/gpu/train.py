@@ -9,7 +9,7 @@ PINNED_GB (optimizer state in pinned host memory, an eighth of it changed in eac
 (torch.compile), GRAPH=1 (the optimiser-free forward and backward as a CUDA graph),
 GPUS=2 (the second half of the layers on the second GPU), under torchrun a rank a GPU with DistributedDataParallel (the first writes the log), WORKERS (DataLoader workers), IDLE_S (seconds to do nothing before the end), STEP_S
 (seconds to do nothing after each step), RECOMPILE=n (with COMPILE: another sequence length, and so another compilation, every n
-steps, six of them), ACCUM (gradients of so many batches in a step), CLIP=1 (gradients are clipped, and their norm is looked at before the optimiser:
+steps, six of them), ACCUM (so many passes over its batch in each step, whose gradients add up), CLIP=1 (gradients are clipped, and their norm is looked at before the optimiser:
 a second wait in each step), FINISH (a file: the step at which it is there is the last).
 """
 import os

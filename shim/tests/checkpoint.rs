@@ -175,6 +175,15 @@ fn watch_for(for_ms: u32) -> WatchTime {
     }
 }
 
+/// Waits until the job has waited for its work, and is held for who asked.
+fn waits(link: &mut Link, seq: u64) {
+    link.send(&ToShim::Watch {
+        seq,
+        time: watch_for(60_000),
+    });
+    assert_eq!(link.receive().0, ToAgent::Moment { seq });
+}
+
 const fn millis(ms: u32) -> Duration {
     Duration::from_millis(ms as u64)
 }
@@ -453,11 +462,7 @@ fn a_deep_queue_is_taken_when_the_job_waits_for_it() {
     puppet.all(&["stream s", "laps s 10 100"]);
     assert_eq!(link.quiesce(1, 100).unwrap_err(), Refusal::Timeout);
     for seq in [2, 3] {
-        link.send(&ToShim::Watch {
-            seq,
-            time: watch_for(60_000),
-        });
-        assert_eq!(link.receive().0, ToAgent::Moment { seq });
+        waits(&mut link, seq);
         link.quiesce(seq, 100).unwrap();
         // The lap that has just ended may not be counted yet. Two more take two seconds.
         let mut laps = || puppet.ok("spins").parse::<u64>().unwrap();
@@ -468,11 +473,7 @@ fn a_deep_queue_is_taken_when_the_job_waits_for_it() {
     }
     // Nobody asks for more: it goes on by itself, and what was told says nothing of later.
     for seq in [4, 6] {
-        link.send(&ToShim::Watch {
-            seq,
-            time: watch_for(60_000),
-        });
-        assert_eq!(link.receive().0, ToAgent::Moment { seq });
+        waits(&mut link, seq);
         let laps = puppet.ok("spins");
         until("the job goes on", || puppet.ok("spins") != laps);
         // Between laps it might fall quiet by chance: in the midst of one it does not.
@@ -497,11 +498,7 @@ fn a_deep_queue_is_taken_when_the_job_waits_for_it() {
     link.send(&ToShim::Resume { seq: 9 });
     let laps = puppet.ok("spins");
     until("the job waits", || puppet.ok("spins") != laps);
-    link.send(&ToShim::Watch {
-        seq: 10,
-        time: watch_for(60_000),
-    });
-    assert_eq!(link.receive().0, ToAgent::Moment { seq: 10 });
+    waits(&mut link, 10);
     // The agent's death lets go of who stays.
     drop(link);
     let laps = puppet.ok("spins");
@@ -553,11 +550,7 @@ fn one_wait_of_several_is_the_place_of_a_checkpoint() {
     assert_eq!(link.place, None);
     link.send(&ToShim::Resume { seq: 101 });
     // Any wait: which one is not known.
-    link.send(&ToShim::Watch {
-        seq: 102,
-        time: watch_for(60_000),
-    });
-    assert_eq!(link.receive().0, ToAgent::Moment { seq: 102 });
+    waits(&mut link, 102);
     link.quiesce(102, 100).unwrap();
     assert_eq!(link.place, None);
     link.send(&ToShim::Resume { seq: 102 });

@@ -179,12 +179,32 @@ fn messages() -> Vec<Seed> {
         shim::ToAgent::Communicates,
         shim::ToAgent::TellsEnd,
         shim::ToAgent::Ends { code: 1 },
+        shim::ToAgent::TakesCredit,
+        shim::ToAgent::Spent { seq: 3 },
+        shim::ToAgent::Place {
+            seq: 3,
+            place: shim::Place::Wait { calls: 800 },
+        },
         shim::ToAgent::Position {
             seq: 3,
             held: true,
             counts: vec![count],
         },
     ];
+    let time = shim::WatchTime {
+        for_ms: 1000,
+        glance_ms: 60,
+        answer_ms: 100,
+    };
+    let credit = shim::Credit {
+        calls: 64,
+        for_ms: 5000,
+    };
+    let calls = |least, most| shim::Calls { least, most };
+    let waits = shim::Waits {
+        after: calls(32, u32::MAX),
+        except: vec![calls(38, 42)],
+    };
     let to_shim = [
         ToShim::Welcome { held: vec![1, 300] },
         ToShim::Quiesce {
@@ -196,14 +216,7 @@ fn messages() -> Vec<Seed> {
             keys: vec![key],
         },
         ToShim::Identified(Some(allocation)),
-        ToShim::Watch {
-            seq: 3,
-            time: shim::WatchTime {
-                for_ms: 1000,
-                glance_ms: 60,
-                answer_ms: 100,
-            },
-        },
+        ToShim::Watch { seq: 3, time },
         ToShim::QuiesceAtCut {
             seq: 3,
             timeout_ms: 250,
@@ -213,6 +226,15 @@ fn messages() -> Vec<Seed> {
             goals: vec![count],
         },
         ToShim::Settle { seq: 3 },
+        ToShim::Credit {
+            seq: 3,
+            credit: Some(credit),
+        },
+        ToShim::WatchFor {
+            seq: 3,
+            time,
+            waits: waits.clone(),
+        },
     ];
     let to_agent_of_sidecar = [
         agent::ToAgent::Hello {
@@ -221,11 +243,25 @@ fn messages() -> Vec<Seed> {
         agent::ToAgent::RestoreMemory {
             allocations: vec![allocation; 3],
         },
+        agent::ToAgent::Credit {
+            seq: 3,
+            credit: Some(credit),
+        },
+        agent::ToAgent::WatchFor {
+            seq: 3,
+            time,
+            waits,
+        },
         agent::ToAgent::Restore {
             gpus: vec![(gpu, GpuUuid([8; 16]))],
         },
     ];
     let to_sidecar = [
+        agent::ToSidecar::TakesCredit {
+            seq: 3,
+            place: Some(shim::Place::Step),
+        },
+        agent::ToSidecar::Spent { seq: 3 },
         agent::ToSidecar::Table {
             seq: 3,
             entries: vec![entry; 2],

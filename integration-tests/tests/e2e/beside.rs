@@ -79,12 +79,23 @@ fn found(phos: &PhosFt) -> usize {
 
 #[test]
 fn what_a_job_leaves_alone_leaves_the_gpu_while_it_runs() -> Result<()> {
+    leaves_beside(&[], false)
+}
+
+/// Its place is the end of a step, as it says itself.
+#[test]
+fn what_a_job_leaves_alone_that_tells_its_steps() -> Result<()> {
+    leaves_beside(&["--hints"], true)
+}
+
+fn leaves_beside(trainer: &[&str], tells_steps: bool) -> Result<()> {
     let (world, spec) = full()?;
-    let mut phos = world.start(&spec)?;
+    let mut phos = world.start(&spec.with_trainer(trainer))?;
     learned(&world, &phos)?;
     let mut besides = 0;
     checkpoints_until(&world, &phos, "copies beside the job", |answer| {
-        besides += usize::from(part(answer, "beside") > 0.0);
+        let as_told = answer["step"].is_u64() == tells_steps;
+        besides += usize::from(part(answer, "beside") > 0.0 && as_told);
         besides == 3
     })?;
     kill_job_and_wait(&world, &phos)?;

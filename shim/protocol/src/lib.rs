@@ -18,7 +18,7 @@
 //!   agent: a change of any type here is a change of [`channel::VERSION`]. There are two exceptions: a new message at the end of
 //!   those that a shim sends, since an older shim does not send it and no agent meets a newer shim; and a new message at the end
 //!   of those that a shim is sent, if it is sent only to shims that have said that they understand it
-//!   ([`shim::ToAgent::Watches`], [`shim::ToAgent::Communicates`]). [`types::MemberId`] took the place of a bare PID without a new version, because for the first
+//!   ([`shim::ToAgent::Watches`], [`shim::ToAgent::Communicates`], [`shim::ToAgent::TakesCredit`]). [`types::MemberId`] took the place of a bare PID without a new version, because for the first
 //!   machine of a job its bytes are those of the PID.
 
 #![deny(missing_docs)]

@@ -131,7 +131,7 @@ static void *pipeline(void *p) {
     }
     return 0;
 }
-// Two waits in each step, the first after `few` calls, the second after `ms` calls. `spins` is odd after the first.
+// Two waits in each step, the first after `naps` calls that take no time, the second after `ms` calls. `spins` is odd after the first.
 static void *steps(void *p) {
     (void)p;
     cuCtxSetCurrent((void *)*var("ctx0"));

@@ -622,6 +622,16 @@ mod tests {
         }
     }
 
+    /// A part of a segment would be pinned while the job is held.
+    #[test]
+    fn what_is_prepared_is_there_to_its_last_byte() {
+        let (pool, _) = pool(9, 100);
+        pool.prepare(SEGMENT + 1);
+        assert_eq!(pool.wait_filled(soon()), 2 * SEGMENT);
+        pool.prepare(2 * SEGMENT);
+        assert_eq!(pool.wait_filled(soon()), 2 * SEGMENT);
+    }
+
     #[test]
     fn a_pool_grows_and_gives_back_what_nobody_uses() {
         let (pool, pinned) = pool(1, 100);

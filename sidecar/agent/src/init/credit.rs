@@ -52,14 +52,15 @@ impl Init {
 
     /// Says, where there are processes that use CUDA, that all of them can be let go on for so many calls, and where one is held that is alone.
     pub(super) fn tell_that_they_take_credit(&mut self, seq: Sequence) {
-        let mut processes = self.processes.values();
-        let first = processes.next();
-        if first.is_none() || !self.processes.values().all(|p| p.takes_credit) {
+        if self.processes.is_empty() || !self.processes.values().all(|p| p.takes_credit) {
             return;
         }
-        let alone = first.filter(|_| processes.next().is_none());
-        let said = alone.and_then(|process| process.place);
-        let place = said.filter(|(of, _)| *of == seq).map(|(_, place)| place);
+        let mut processes = self.processes.values();
+        let place = match (processes.next(), processes.next()) {
+            (Some(alone), None) => alone.place.filter(|(of, _)| *of == seq),
+            _ => None,
+        };
+        let place = place.map(|(_, place)| place);
         self.sidecar
             .send(&ToSidecar::TakesCredit { seq, place }, &[]);
     }

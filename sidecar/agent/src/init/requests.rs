@@ -112,7 +112,7 @@ impl Init {
                 self.watch_for_moment(seq, time)
             }
             ToAgent::Watch { .. } => self.end_watch(),
-            ToAgent::WatchFor { seq, time, waits } => self.watch_for_wait(seq, time, &waits),
+            ToAgent::WatchFor { seq, time, waits } => self.watch_for_wait(seq, time, waits),
             ToAgent::AwaitStep { seq, time } => self.await_step(seq, time),
             ToAgent::Newest(newest) => self.newest_is(newest),
             ToAgent::Credit { seq, credit } => self.credit(seq, credit),
@@ -171,10 +171,9 @@ impl Init {
     }
 
     /// Has the processes that can tell one wait from another say when they are at one of these.
-    fn watch_for_wait(&mut self, seq: Sequence, time: WatchTime, waits: &Waits) {
+    fn watch_for_wait(&mut self, seq: Sequence, time: WatchTime, waits: Waits) {
         let able = self.processes.values().filter(|p| p.takes_credit);
         let asked = able.filter_map(|p| p.connection).collect();
-        let waits = waits.clone();
         self.await_moment(seq, asked, &ToShim::WatchFor { seq, time, waits });
     }
 
