@@ -513,7 +513,7 @@ def concurrent():
 
 
 # A training that fills an H100 by itself: 2.9 B parameters, AdamW in 32 bits, activations of 8192 tokens.
-FILLS = {"D": "3072", "L": "24", "B": os.environ.get("FILLS_B", "8"), "PHOS_LOG": "debug"}
+FILLS = {"D": os.environ.get("FILLS_D", "3072"), "L": "24", "B": os.environ.get("FILLS_B", "8"), "PHOS_LOG": "debug"}
 
 
 def stop_rows(name, found):
@@ -529,10 +529,23 @@ def beside_lines(job):
             say(line[:27], line[line.find(": ") + 2 :][:240])
 
 
+def fill_the_rest():
+    """Another program has what is left of the first GPU, so that no snapshot has room there. None if there is nothing to fill."""
+    total, used = memory_mib()[0]
+    left = total - used - 2200
+    hog = None
+    if left > 0:
+        hog = subprocess.Popen(["python3", "-c", "import torch, time; x = torch.empty(%d << 20, dtype=torch.uint8, device='cuda:0'); "
+                                "print('there', flush=True); time.sleep(3600)" % left], stdout=subprocess.PIPE)
+        hog.stdout.readline()
+    row("GPU", "%d of %d MiB in use" % memory_mib()[0][::-1])
+    return hog
+
+
 def beside():
-    """Stops of a training that fills its GPU: with all that changed leaving while the job is held, and with what the job leaves alone leaving while
-    it runs; the same with a step of eight passes, which lasts longer than the copy, and with a second wait in each step, before the optimiser.
-    BESIDE_STOPS of each; BESIDE names some of the kinds."""
+    """Stops of a training beside which its GPU is full: with all that changed leaving while the job is held, and with what the job leaves alone
+    leaving while it runs; the same with a step of eight passes, which lasts longer than the copy, and with a second wait in each step, before
+    the optimiser. BESIDE_STOPS of each; BESIDE names some of the kinds; FILLS_D and FILLS_B size the job."""
     figures = FIGURES.setdefault("beside", {})
     stops_of = int(os.environ.get("BESIDE_STOPS", "6"))
     kinds = (("never", {}, 2), ("auto", {}, stops_of), ("accum", {"ACCUM": "8"}, stops_of), ("clip", {"CLIP": "1"}, stops_of))
@@ -540,8 +553,10 @@ def beside():
     for kind, env, count in (one for one in kinds if one[0] in named):
         flag = "never" if kind == "never" else "auto"
         job = Job(f"beside-{kind}", 10**6, env=dict(FILLS, **env), flags=["--copy-beside", flag])
+        hog = None
         try:
             job.start().step(6, 240)
+            hog = fill_the_rest()
             found, at = [], len(lines(job.log))
             for _ in range(count):
                 try:
@@ -549,7 +564,6 @@ def beside():
                 except RuntimeError as e:
                     row("no checkpoint", str(e)[:200])
             figures[kind] = found
-            row("GPU", "; ".join("%d of %d MiB in use" % (used, total) for total, used in memory_mib()))
             stop_rows(kind, found)
             # All steps from the first request to the last, and then those with no checkpoint at all.
             until = len(lines(job.log))
@@ -560,27 +574,28 @@ def beside():
             row("steps", "%.3f s; what they took longer during %d checkpoints: %.2f s" % (
                 usual, count, sum(max(0, s - usual) for s in steps[at:until])))
         finally:
+            if hog:
+                hog.kill()
             beside_lines(job)
             (OUT / f"beside-{kind}.log").write_text(job.tail(4000))
             job.clean()
 
 
 def beside_correct():
-    """What left while the job ran is restored, bit for bit: 54 GB, and another program has the rest of the GPU. Two GPUs and 256 GiB of memory:
-    the undisturbed run has the second one meanwhile."""
+    """What left while the job ran is restored, bit for bit: a job of 54 GB (CORRECT_D: smaller with less), and another program has the rest of the
+    GPU. 256 GiB of memory for that size. With two GPUs, the undisturbed run has the second one meanwhile; otherwise it comes after it."""
     figures = FIGURES.setdefault("beside_correct", {})
-    env, finish = dict(FILLS, D="2560", B="8"), WORK / "beside.finish"
-    reference = Job("beside-reference", 10**6, env=dict(env, CUDA_VISIBLE_DEVICES="1")).plain()
+    env, finish = dict(FILLS, D=os.environ.get("CORRECT_D", "2560"), B="8"), WORK / "beside.finish"
+    beside_it = gpus() > 1
+    reference = Job("beside-reference", 10**6, env=dict(env, CUDA_VISIBLE_DEVICES="1" if beside_it else "0"))
+    if beside_it:
+        reference.plain()
     job = Job("beside-correct", 10**6, store=f"file://{WORK}/store", flags=["--keep-last", "1"],
               env=dict(env, CUDA_VISIBLE_DEVICES="0", FINISH=str(finish)))
     hog = None
     try:
         job.start().step(6, 240)
-        total, used = memory_mib()[0]
-        hog = subprocess.Popen(["python3", "-c", "import torch, time; x = torch.empty(%d << 20, dtype=torch.uint8, device='cuda:0'); "
-                                "print('there', flush=True); time.sleep(3600)" % (total - used - 2200)], stdout=subprocess.PIPE)
-        hog.stdout.readline()
-        row("GPU", "%d of %d MiB in use" % memory_mib()[0][::-1])
+        hog = fill_the_rest()
         found = []
         while not any(one["parts_ms"].get("beside") for one in found):
             found += stops(job, 1)
@@ -600,7 +615,12 @@ def beside_correct():
         finish.touch()
         job.end()
         job.steps = len(trace(job.log))
-        reference.step(job.steps)
+        if not beside_it:
+            hog.kill()
+            hog.wait()
+            finish.unlink()
+            reference.plain()
+        reference.step(job.steps, 240)
         want = {step: loss for step, loss in trace(reference.log).items() if step < job.steps}
         same_losses(want, job, figures)
     finally:
