@@ -72,6 +72,59 @@ fn nothing_is_encoded_while_the_job_is_held() -> Result<()> {
     })
 }
 
+/// A snapshot that is larger than the host buffer waits for it until the job runs: it does not have what waits there encoded while the job
+/// is held.
+#[test]
+fn a_snapshot_leaves_the_cores_to_the_job_that_is_held() -> Result<()> {
+    let world = World::simulated(1, 512)?;
+    let hold = world.path("step");
+    let reached = hold.with_extension("reached");
+    let mut spec = JobSpec {
+        steps: 5000,
+        interval: "never".into(),
+        ..JobSpec::default()
+    }
+    .with_phos(&["--host-buffer", "64MiB"])
+    .with_env("PHOS_LOG", "phos=debug")
+    .with_env("PHOS_FAILPOINT", &format!("any=hold:{}", hold.display()));
+    spec.trainer
+        .extend(["--ballast-mib", "160"].map(str::to_owned));
+    disturbed(&world, &spec, |world, phos| {
+        scenario::wait_step(world, phos, 3)?;
+        std::fs::write(&hold, "agent:frozen")?;
+        std::thread::scope(|scope| -> Result<()> {
+            let asked = scope.spawn(|| world.json(&["checkpoint"]));
+            let seen = wait_for("what leaves while the job is held", LIMIT, || {
+                let is_held =
+                    reached.exists() && phos.said().contains("drained while the job is held");
+                is_held.then_some(())
+            });
+            std::fs::remove_file(&hold)?;
+            let taken = asked.join().map_err(|_| anyhow::anyhow!("a panic"))?;
+            seen.map_err(|e| e.context(phos.tail()))?;
+            taken.map(drop)
+        })?;
+        let said = phos.said();
+        let line = said
+            .lines()
+            .find(|line| line.contains("drained while the job is held"));
+        let pieces = line.and_then(|line| {
+            line.split("pieces=")
+                .nth(1)?
+                .split(' ')
+                .next()?
+                .parse::<u32>()
+                .ok()
+        });
+        ensure!(
+            pieces.is_some_and(|pieces| pieces > 0),
+            "no snapshot: {line:?}"
+        );
+        ensure!(!said.contains("host memory is used up"), "{}", phos.tail());
+        kill_job_and_wait(world, phos)
+    })
+}
+
 /// While a snapshot of most of 100 MiB waits to be copied, the job asks for what would have been there without it: the
 /// sidecar lets go and the allocation succeeds. The checkpoint is given up, a later one is good.
 #[test]

@@ -28,7 +28,7 @@ use tokio::task::JoinHandle;
 use crate::report::work::Working;
 
 /// How often it is looked whether a rest is over.
-const NAP: Duration = Duration::from_millis(5);
+pub(super) const NAP: Duration = Duration::from_millis(5);
 
 /// Chunks of the CPU image waiting for the store, beside those in flight.
 const QUEUE: usize = 16;
@@ -131,7 +131,8 @@ impl Control {
         self.rests.store(false, Ordering::Release);
     }
 
-    fn rests(&self) -> bool {
+    /// Whether nothing is encoded now.
+    pub(in crate::engine) fn rests(&self) -> bool {
         // Once the dump is there, the job waits for nothing that needs cores, if nothing is copied beside it.
         self.rests.load(Ordering::Acquire) && (!self.is_due() || self.borrowed() > 0)
     }

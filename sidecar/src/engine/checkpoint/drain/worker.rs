@@ -9,7 +9,9 @@
 //!
 //! While the job runs, few and short copies are in flight: its own use the same link.
 //!
-//! Whoever has to wait for host memory ends the rest of those that encode ([`Control::rest`]): they give it back.
+//! Who has to wait for host memory while the job is held ends the rest of those that encode ([`Control::rest`]): they give it back. What is in
+//! a snapshot waits until the rest is over: it would take the memory that other GPUs' workers count on, and have the cores busy that the job
+//! waits for.
 //!
 //! The job's memory is read only until `ready` is told, but for what is drained beside the job ([`Split::beside`]); after that only the snapshot is. The store
 //! checks every chunk against the name it got while the job was quiet.
@@ -31,7 +33,7 @@ use phos_storage::Digest;
 use tokio::sync::oneshot;
 
 use crate::engine::checkpoint::drain::plan::{Item, Split, bytes};
-use crate::engine::checkpoint::pipeline::{Borrowed, Control, Sink};
+use crate::engine::checkpoint::pipeline::{Borrowed, Control, NAP, Sink};
 use crate::engine::memory::gpus::OpenGpu;
 
 /// How many copies are in flight at once, and of how many slots.
@@ -53,6 +55,29 @@ const RUNNING: Depth = Depth {
     copies: 4,
     slots: 4,
 };
+
+/// Where the time of a drain went: which of them is slow says why a link is not used.
+#[derive(Debug, Default)]
+struct Spent {
+    /// Asking the driver for copies.
+    issuing: Duration,
+    /// Waiting for copies.
+    copies: Duration,
+    /// Waiting for host memory.
+    memory: Duration,
+    /// Handing chunks on.
+    handing_on: Duration,
+}
+
+impl Spent {
+    /// Runs something, and adds the time that it took.
+    fn on<T>(time: &mut Duration, what: impl FnOnce() -> T) -> T {
+        let began = Instant::now();
+        let result = what();
+        *time += began.elapsed();
+        result
+    }
+}
 
 /// Size of a piece of the snapshot.
 const PIECE: u64 = 256 << 20;
@@ -132,18 +157,28 @@ impl Drain {
             let rest = borrowed.items.split_off(later);
             let now = std::mem::replace(&mut borrowed.items, rest);
             // As fast as while it is held: it may soon be again, until this is done.
-            self.drain(now, HELD, &|| false)?;
+            self.drain(now, HELD, &|| false, &mut Spent::default())?;
         }
         self.tell_look(&borrowed.items);
         drop(borrowed);
         // Nobody waits for it if there was nothing.
         let _ = copied.send(());
+        if !pieces.is_empty() {
+            self.wait_for_end_of_rest();
+        }
         for piece in pieces {
             let Piece { items, guard } = piece;
-            self.drain(items, RUNNING, &|| false)?;
+            self.drain(items, RUNNING, &|| false, &mut Spent::default())?;
             drop(guard);
         }
         Ok(())
+    }
+
+    /// Waits as long as nothing is to be encoded.
+    fn wait_for_end_of_rest(&self) {
+        while self.control.rests() && !self.control.is_cancelled() {
+            std::thread::sleep(NAP);
+        }
     }
 
     /// Says of which look something is still to be copied beside the job.
@@ -174,14 +209,15 @@ impl Drain {
         let snapshot_took = began.duration_since(snapshot_began);
         overflow.extend(before_attach);
         let mut direct = bytes(&overflow);
-        self.drain(overflow, HELD, &|| false)?;
+        let mut spent = Spent::default();
+        self.drain(overflow, HELD, &|| false, &mut spent)?;
         // Then what fits into the time that the job is held anyway.
         let in_stop = bytes(&during_stop) + bytes(&beside);
         let due = || self.control.is_due();
-        let left = self.drain(during_stop, HELD, &due)?;
+        let left = self.drain(during_stop, HELD, &due, &mut spent)?;
         let (later, left): (Vec<Item>, _) = left.into_iter().partition(|i| i.look.is_some());
         rest.extend(later);
-        rest.extend(self.drain(beside, HELD, &due)?);
+        rest.extend(self.drain(beside, HELD, &due, &mut spent)?);
         direct += in_stop - bytes(&left) - bytes(rest);
         let mut direct_took = began.elapsed();
         tracing::debug!(
@@ -192,12 +228,14 @@ impl Drain {
             direct_ms = direct_took.as_millis() as u64,
             left = left.len(),
             beside = bytes(rest),
+            rests = self.control.rests(),
+            ?spent,
             "drained while the job is held"
         );
         let overflow = self.snapshot(&left, spare, pieces)?;
         let again = Instant::now();
         direct += bytes(&overflow);
-        self.drain(overflow, HELD, &|| false)?;
+        self.drain(overflow, HELD, &|| false, &mut spent)?;
         direct_took += again.elapsed();
         let snapshot = pieces.iter().map(|p| bytes(&p.items)).sum();
         Ok(Ready {
@@ -277,12 +315,13 @@ impl Drain {
     }
 
     /// Copies items to the host and hands them to the pipeline, until `due` says that it is time to do
-    /// something else; gives back what was not begun.
+    /// something else; gives back what was not begun. What took how long is added to `spent`.
     fn drain(
         &self,
         items: Vec<Item>,
         depth: Depth,
         due: &dyn Fn() -> bool,
+        spent: &mut Spent,
     ) -> Result<Vec<Item>, GpuError> {
         let mut items: VecDeque<Item> = items.into();
         let mut in_flight: VecDeque<(Vec<(Digest, usize)>, Pending)> = VecDeque::new();
@@ -301,10 +340,16 @@ impl Drain {
                 match self.host.try_acquire(slots)? {
                     Some(run) => Some(run),
                     None => {
+                        if self.control.rests() {
+                            tracing::debug!(
+                                "host memory is used up: what waits there is encoded, while the job is held"
+                            );
+                        }
                         // Nothing gives a slot back while nothing is encoded.
                         self.control.end_rest();
                         let stop = || self.control.is_cancelled() || due();
-                        match self.host.acquire(slots, &stop) {
+                        let acquire = || self.host.acquire(slots, &stop);
+                        match Spent::on(&mut spent.memory, acquire) {
                             Err(GpuError::Cancelled) => continue,
                             run => Some(run?),
                         }
@@ -321,18 +366,25 @@ impl Drain {
                     .map(|i| (i.digest, i.range.len as usize))
                     .collect();
                 let ranges = group.into_iter().map(|i| i.range).collect();
-                in_flight.push_back((names, self.open.stream.read(ranges, run)?));
+                let read = || self.open.stream.read(ranges, run);
+                in_flight.push_back((names, Spent::on(&mut spent.issuing, read)?));
             } else if let Some((names, pending)) = in_flight.pop_front() {
-                self.deliver(&names, pending)?;
+                self.deliver(&names, pending, spent)?;
             }
         }
         Ok(left)
     }
 
-    fn deliver(&self, names: &[(Digest, usize)], pending: Pending) -> Result<(), GpuError> {
-        let Some(run) = pending.wait()? else {
+    fn deliver(
+        &self,
+        names: &[(Digest, usize)],
+        pending: Pending,
+        spent: &mut Spent,
+    ) -> Result<(), GpuError> {
+        let Some(run) = Spent::on(&mut spent.copies, || pending.wait())? else {
             return Ok(());
         };
+        let began = Instant::now();
         let lens: Vec<usize> = names.iter().map(|(_, len)| *len).collect();
         self.control.add_copied(lens.iter().sum::<usize>() as u64);
         for ((digest, _), bytes) in names.iter().zip(run.into_chunks(&lens)) {
@@ -340,6 +392,7 @@ impl Drain {
                 return Err(GpuError::Cancelled);
             }
         }
+        spent.handing_on += began.elapsed();
         failpoint::reach(Point::SidecarMidDrain);
         Ok(())
     }
