@@ -104,5 +104,18 @@ impl AccessDesc {
     }
 }
 
+/// `CUmulticastObjectProp`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct MulticastProp {
+    /// How many devices take part.
+    pub devices: u32,
+    /// The size of the object in bytes.
+    pub size: usize,
+    pub handle_types: u64,
+    pub flags: u64,
+}
+
+const _: () = assert!(size_of::<MulticastProp>() == 32);
 const _: () = assert!(size_of::<AllocationProp>() == 32);
 const _: () = assert!(size_of::<AccessDesc>() == 12);

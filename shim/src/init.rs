@@ -28,6 +28,9 @@ fn start() {
     if let Some(level) = std::env::var_os(phos_protocol::env::SHIM_LOG) {
         log::configure(&level.to_string_lossy());
     }
+    if std::env::var_os(phos_protocol::env::SHIM_MULTICAST).is_some_and(|value| value == "1") {
+        mode::set_takes_multicast();
+    }
     let copies = driver::copies_mapped();
     if copies > 1 {
         unsupported::add(Reason::SeveralDrivers);

@@ -1,6 +1,6 @@
 //! Whether the shim sleeps, works or stands aside in this process, and which process that is.
 
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use phos_protocol::types::MemberId;
 
@@ -15,6 +15,7 @@ const INERT: u8 = 2;
 static MODE: AtomicU8 = AtomicU8::new(SLEEPING);
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 static INSTANCE: AtomicU64 = AtomicU64::new(0);
+static MULTICAST: AtomicBool = AtomicBool::new(false);
 
 /// Claims the one start of this process: true for the caller that has to do it.
 pub fn claim_start() -> bool {
@@ -62,4 +63,14 @@ pub fn instance() -> u64 {
 /// Chooses that number: once, before the agent is told.
 pub fn set_instance(number: u64) {
     INSTANCE.store(number, Ordering::Relaxed);
+}
+
+/// Whether multicast objects are taken apart for checkpoints, and do not rule them out.
+pub fn takes_multicast() -> bool {
+    MULTICAST.load(Ordering::Relaxed)
+}
+
+/// Has multicast objects taken apart from now on: before the first is made.
+pub fn set_takes_multicast() {
+    MULTICAST.store(true, Ordering::Relaxed);
 }

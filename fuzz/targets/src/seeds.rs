@@ -126,6 +126,10 @@ fn messages() -> Vec<Seed> {
         kind: AllocationKind::Plain,
         rdma: false,
     };
+    let object = Allocation {
+        kind: AllocationKind::Multicast { devices: 8 },
+        ..allocation
+    };
     let entry = TableEntry {
         allocation,
         requested: 2_000_000,
@@ -185,6 +189,16 @@ fn messages() -> Vec<Seed> {
             seq: 3,
             place: shim::Place::Wait { calls: 800 },
         },
+        shim::ToAgent::Multicasts {
+            seq: 3,
+            attached: true,
+            held: vec![shim::HeldMulticast { object, added: 1 }],
+        },
+        shim::ToAgent::Remade {
+            seq: 3,
+            object,
+            outcome: Ok(()),
+        },
         shim::ToAgent::Position {
             seq: 3,
             held: true,
@@ -235,6 +249,13 @@ fn messages() -> Vec<Seed> {
             time,
             waits: waits.clone(),
         },
+        ToShim::Remake { seq: 3, key },
+        ToShim::Join {
+            seq: 3,
+            keys: vec![key],
+            last: true,
+        },
+        ToShim::Bind { seq: 3 },
     ];
     let to_agent_of_sidecar = [
         agent::ToAgent::Hello {

@@ -218,7 +218,7 @@ fn attribute(driver: &Driver, device: &Device, attribute: i32) -> Res<i32> {
         129 => 1,
         130 => 0,
         131 => -1,
-        132 => 0, // multicast
+        132 => i32::from(!driver.config.no_vmm), // multicast
         134 => 0,
         21..=29 | 42..=49 | 52..=74 | 77 => 16384,
         35 | 112..=114 | 121 | 127 | 133 | 135..=147 => 0,

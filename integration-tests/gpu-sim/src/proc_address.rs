@@ -22,6 +22,7 @@ const TABLES: &[&[Entry]] = &[
     crate::memory::copy::TABLE,
     crate::memory::host::TABLE,
     crate::memory::ipc::TABLE,
+    crate::memory::multicast::TABLE,
     crate::memory::native::TABLE,
     crate::memory::pointer::TABLE,
     crate::memory::pool::TABLE,

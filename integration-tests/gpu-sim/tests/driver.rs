@@ -57,6 +57,8 @@ fn scenario() {
         "link" => link(),
         "export" => export(),
         "import" => import(),
+        "multicast" => multicast(),
+        "multicast-peer" => multicast_peer(),
         "job" => job(),
         "hog" => hog(),
         "control" => control(),
@@ -297,6 +299,120 @@ fn import() {
     } else {
         "different"
     });
+    heard();
+}
+
+/// What is written to a multicast object is written to what two processes have bound to it; what was unbound gets no more.
+#[test]
+fn a_multicast_object_reaches_the_memory_of_each_process() {
+    let node = node("multicast", &[64 * MIB]);
+    let mut first = Process::start("multicast", node.dir(), &[]);
+    let fd = first.hear();
+    let mut second = Process::start("multicast-peer", node.dir(), &[]);
+    let path = format!("/proc/{}/fd/{fd}", first.pid());
+    assert_eq!(second.ask(&path), "joined");
+    // It waits for the device of the other one.
+    second.say("bind");
+    assert_eq!(first.ask("add"), "added");
+    assert_eq!(second.hear(), "bound");
+    assert_eq!(first.ask("write"), "written");
+    assert_eq!(second.ask("read"), "same");
+    assert_eq!(second.ask("unbind"), "unbound");
+    assert_eq!(first.ask("write again"), "written again");
+    assert_eq!(second.ask("read"), "same");
+}
+
+const PART: usize = 2 * MIB;
+
+/// The object mapped; memory of this process's own, which is not bound yet.
+fn mapped(cuda: &Cuda, object: u64) -> (u64, u64, u64) {
+    let mut at = 0;
+    assert_eq!(cuda.cuMemAddressReserve(&mut at, PART, 0, 0, 0), 0);
+    assert_eq!(cuda.cuMemMap(at, PART, 0, object, 0), 0);
+    assert_eq!(cuda.cuMemSetAccess(at, PART, &READ_WRITE, 1), 0);
+    let (memory, mine) = cuda.vmm(PART);
+    assert_eq!(cuda.cuMemsetD8_v2(mine, 0, PART), 0);
+    (at, memory, mine)
+}
+
+fn multicast() {
+    let cuda = Cuda::ready();
+    let mut object = 0;
+    let mut props = harness::MulticastProperties {
+        devices: 2,
+        size: PART,
+        handle_types: 1,
+        flags: 1,
+    };
+    assert_eq!(cuda.cuMulticastCreate(&mut object, &props), INVALID_VALUE);
+    props.flags = 0;
+    assert_eq!(cuda.cuMulticastCreate(&mut object, &props), 0);
+    let mut fd = -1;
+    assert_eq!(cuda.cuMemExportToShareableHandle(&mut fd, object, 1, 0), 0);
+    tell(fd);
+    heard();
+    // The other one has added its device already.
+    assert_eq!(cuda.cuMulticastAddDevice(object, 0), 0);
+    assert_eq!(cuda.cuMulticastAddDevice(object, 0), INVALID_VALUE);
+    tell("added");
+    heard();
+    let (at, memory, mine) = mapped(&cuda, object);
+    let bind = |flags| cuda.cuMulticastBindMem(object, 0, memory, 0, PART, flags);
+    assert_eq!((bind(1), bind(0)), (INVALID_VALUE, 0));
+    // Alive without its handle.
+    assert_eq!(cuda.cuMemRelease(memory), 0);
+    cuda.upload(at + 4096, &noise(8192, 5));
+    assert_eq!(cuda.download(mine + 4096, 8192), noise(8192, 5));
+    // It cannot be read, nor filled.
+    let mut byte = 0;
+    assert_ne!(cuda.cuMemcpyDtoH_v2(&mut byte, at, 1), 0);
+    // As long as it is there, no checkpoint.
+    let pid = std::process::id() as i32;
+    assert_eq!(cuda.cuCheckpointProcessLock(pid, std::ptr::null()), 0);
+    let refused = cuda.cuCheckpointProcessCheckpoint(pid, std::ptr::null());
+    assert_eq!(refused, NOT_SUPPORTED);
+    assert_eq!(cuda.cuCheckpointProcessUnlock(pid, std::ptr::null()), 0);
+    tell("written");
+    heard();
+    cuda.upload(at + 4096, &noise(8192, 6));
+    assert_eq!(cuda.download(mine + 4096, 8192), noise(8192, 6));
+    tell("written again");
+    heard();
+}
+
+fn multicast_peer() {
+    let cuda = Cuda::ready();
+    let path = heard().unwrap();
+    let file = std::fs::File::options()
+        .read(true)
+        .write(true)
+        .open(path)
+        .unwrap();
+    let mut object = 0;
+    let fd = std::os::fd::AsRawFd::as_raw_fd(&file) as u64;
+    assert_eq!(cuda.cuMemImportFromShareableHandle(&mut object, fd, 1), 0);
+    assert_eq!(cuda.cuMulticastAddDevice(object, 0), 0);
+    let (_, _, mine) = mapped(&cuda, object);
+    tell("joined");
+    heard();
+    assert_eq!(cuda.cuMulticastBindAddr(object, 0, mine, PART, 0), 0);
+    tell("bound");
+    heard();
+    let written = noise(8192, 5);
+    let is_there = || match cuda.download(mine + 4096, 8192) == written {
+        true => "same",
+        false => "different",
+    };
+    tell(is_there());
+    heard();
+    assert_eq!(
+        cuda.cuMulticastUnbind(object, 0, 0, PART / 2),
+        INVALID_VALUE
+    );
+    assert_eq!(cuda.cuMulticastUnbind(object, 0, 0, PART), 0);
+    tell("unbound");
+    heard();
+    tell(is_there());
     heard();
 }
 

@@ -20,6 +20,9 @@ type Map = unsafe extern "C" fn(u64, usize, usize, u64, u64) -> u32;
 type SetAccess = unsafe extern "C" fn(u64, usize, *const Access, usize) -> u32;
 type Export = unsafe extern "C" fn(*mut RawFd, u64, u32, u64) -> u32;
 type Import = unsafe extern "C" fn(*mut u64, *mut c_void, u32) -> u32;
+type MulticastCreate = unsafe extern "C" fn(*mut u64, *const MulticastProperties) -> u32;
+type MulticastAdd = unsafe extern "C" fn(u64, i32) -> u32;
+type MulticastBind = unsafe extern "C" fn(u64, usize, u64, usize, usize, u64) -> u32;
 type IsCapturing = unsafe extern "C" fn(*mut c_void, *mut i32) -> u32;
 
 /// `CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR`.
@@ -40,6 +43,15 @@ struct Properties {
     location: Location,
     windows: *const c_void,
     flags: [u8; 8],
+}
+
+/// `CUmulticastObjectProp`.
+#[repr(C)]
+struct MulticastProperties {
+    devices: u32,
+    size: usize,
+    handle_types: u64,
+    flags: u64,
 }
 
 /// `CUmemAccessDesc`.
@@ -65,6 +77,9 @@ pub struct Driver {
     to_device: ToDevice,
     host_function: CallHost,
     is_capturing: IsCapturing,
+    multicast_create: MulticastCreate,
+    multicast_add: MulticastAdd,
+    multicast_bind: MulticastBind,
 }
 
 /// The driver, if the process has one.
@@ -109,6 +124,15 @@ fn load() -> Option<Driver> {
             is_capturing: std::mem::transmute::<*mut c_void, IsCapturing>(find(
                 c"cuStreamIsCapturing",
             )?),
+            multicast_create: std::mem::transmute::<*mut c_void, MulticastCreate>(find(
+                c"cuMulticastCreate",
+            )?),
+            multicast_add: std::mem::transmute::<*mut c_void, MulticastAdd>(find(
+                c"cuMulticastAddDevice",
+            )?),
+            multicast_bind: std::mem::transmute::<*mut c_void, MulticastBind>(find(
+                c"cuMulticastBindMem",
+            )?),
         })
     }
 }
@@ -140,6 +164,49 @@ impl Driver {
         let at = made.then(|| self.mapped(handle, size))??;
         // SAFETY: the driver made it for the caller.
         Some((at, unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    /// A new multicast object for so many devices: its handle and a descriptor of it.
+    pub fn multicast(&self, devices: u32, bytes: usize) -> Option<(u64, OwnedFd)> {
+        let (_, size) = self.for_sharing(bytes)?;
+        let properties = MulticastProperties {
+            devices,
+            size,
+            handle_types: DESCRIPTOR.into(),
+            flags: 0,
+        };
+        let (mut handle, mut fd) = (0, -1);
+        // SAFETY: each writes one value; the properties are as the driver's header has them.
+        let made = unsafe {
+            (self.multicast_create)(&raw mut handle, &raw const properties) == 0
+                && (self.export)(&raw mut fd, handle, DESCRIPTOR, 0) == 0
+        };
+        // SAFETY: the driver made it for the caller.
+        made.then(|| (handle, unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    /// A multicast object that another rank has made.
+    pub fn multicast_of_peer(&self, fd: BorrowedFd<'_>) -> Option<u64> {
+        let mut handle = 0;
+        let number = fd.as_raw_fd() as usize as *mut c_void;
+        // SAFETY: writes one value; a descriptor that is open.
+        let imported = unsafe { (self.import)(&raw mut handle, number, DESCRIPTOR) == 0 };
+        imported.then_some(handle)
+    }
+
+    /// Takes part in a multicast object, as NCCL does: with this rank's device, and with new memory of it. Where the object is mapped, and
+    /// where the memory. Waits for the other ranks.
+    pub fn take_part(&self, object: u64, bytes: usize) -> Option<(u64, u64)> {
+        let (properties, size) = self.for_sharing(bytes)?;
+        let device = self.here()?.id;
+        let mut memory = 0;
+        // SAFETY: each writes one value at most; handles that are alive.
+        let bound = unsafe {
+            (self.multicast_add)(object, device) == 0
+                && (self.create)(&raw mut memory, size, &raw const properties, 0) == 0
+                && (self.multicast_bind)(object, 0, memory, 0, size, 0) == 0
+        };
+        bound.then(|| Some((self.mapped(object, size)?, self.mapped(memory, size)?)))?
     }
 
     /// Memory of another rank, of so many bytes: where it is mapped here.

@@ -1,6 +1,7 @@
 //! How ranks reach each other beside the file that they share, as NCCL's do: each exports memory of its GPU, a thread hands the
 //! descriptor to the others over a socket for as long as the communicator lives, and messages go straight into the memory of the
-//! receiver. With `SIM_NCCL_TCP=1`, ranks also keep a ring of TCP connections, as NCCL does from its start.
+//! receiver. With `NCCL_NVLS_ENABLE=1`, the first rank also makes a multicast object, to which each binds memory of its GPU: what the first
+//! rank writes there is written to all of them. With `SIM_NCCL_TCP=1`, ranks also keep a ring of TCP connections, as NCCL does from its start.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -21,6 +22,8 @@ use crate::shared::{MAX_BYTES, RANKS, Shared};
 const BYTES: usize = RANKS * MAX_BYTES;
 /// The variable that asks for connections.
 const TCP: &str = "SIM_NCCL_TCP";
+/// The variable that asks for a multicast object.
+const NVLS: &str = "NCCL_NVLS_ENABLE";
 
 /// What a rank has of the others.
 #[derive(Debug)]
@@ -30,13 +33,26 @@ pub struct Peers {
     /// Where the same of each rank is mapped here.
     theirs: Vec<u64>,
     rank: u32,
+    /// Where results of all ranks are written to, and where this rank finds them.
+    pub multicast: Option<Multicast>,
     _ring: Option<Ring>,
+}
+
+/// Where a multicast object is mapped, and where the memory of this rank that is bound to it.
+#[derive(Debug, Clone, Copy)]
+pub struct Multicast {
+    /// What is written here comes to all ranks.
+    pub all: u64,
+    /// There.
+    pub mine: u64,
 }
 
 /// What a rank offers before the others join.
 #[derive(Debug)]
 pub struct Offer {
     mine: u64,
+    /// The handle of the object that this rank has made, if it is the one.
+    object: Option<u64>,
     ring: Option<TcpListener>,
 }
 
@@ -66,6 +82,7 @@ impl Offer {
             return Ok((
                 Self {
                     mine: 0,
+                    object: None,
                     ring: None,
                 },
                 0,
@@ -74,11 +91,17 @@ impl Offer {
         let (mine, fd) = driver
             .shareable(BYTES)
             .ok_or_else(|| failed("memory that ranks share"))?;
-        let listener = UnixListener::bind_addr(&address(name, rank)?)?;
-        // As NCCL's proxies do, it waits there until the process ends.
-        std::thread::Builder::new()
-            .name("nccl-sim-proxy".into())
-            .spawn(move || hand_out(&listener, &fd))?;
+        hand_out(&address(name, rank)?, fd)?;
+        let object = match rank {
+            0 if is_multicast() => {
+                let (object, fd) = driver
+                    .multicast(ranks, MAX_BYTES)
+                    .ok_or_else(|| failed("a multicast object"))?;
+                hand_out(&object_address(name)?, fd)?;
+                Some(object)
+            }
+            _ => None,
+        };
         let ring = match std::env::var_os(TCP) {
             Some(_) => Some(TcpListener::bind(("127.0.0.1", 0))?),
             None => None,
@@ -87,7 +110,7 @@ impl Offer {
             Some(ring) => ring.local_addr()?.port(),
             None => 0,
         };
-        Ok((Self { mine, ring }, port))
+        Ok((Self { mine, object, ring }, port))
     }
 
     /// Takes what the others offer, once all of them do.
@@ -105,6 +128,10 @@ impl Offer {
                 .ok_or_else(|| failed("memory of another rank"))
         };
         let theirs = (0..shared.ranks).map(map).collect::<io::Result<_>>()?;
+        let multicast = match is_multicast() && shared.ranks > 1 {
+            true => Some(take_part(self.object, driver, &shared.name)?),
+            false => None,
+        };
         let ring = match self.ring {
             Some(listener) => {
                 let next = (shared.rank + 1) % shared.ranks;
@@ -122,6 +149,7 @@ impl Offer {
             mine: self.mine,
             theirs,
             rank: shared.rank,
+            multicast,
             _ring: ring,
         })
     }
@@ -140,12 +168,43 @@ impl Peers {
     }
 }
 
-/// Gives the descriptor to whoever connects.
-fn hand_out(listener: &UnixListener, fd: &OwnedFd) {
-    for peer in listener.incoming().flatten() {
-        // Who left meanwhile does not need it.
-        let _ = send(&peer, fd.as_fd());
-    }
+fn is_multicast() -> bool {
+    std::env::var_os(NVLS).is_some_and(|value| value == "1")
+}
+
+fn object_address(name: &str) -> io::Result<SocketAddr> {
+    SocketAddr::from_abstract_name(format!("phos-nccl-sim-{name}-multicast"))
+}
+
+/// Takes part in the object of the ranks, which this one has made or is handed.
+fn take_part(object: Option<u64>, driver: &Driver, name: &str) -> io::Result<Multicast> {
+    let object = match object {
+        Some(object) => object,
+        None => {
+            let fd = receive(&UnixStream::connect_addr(&object_address(name)?)?)?;
+            driver
+                .multicast_of_peer(fd.as_fd())
+                .ok_or_else(|| failed("a multicast object of another rank"))?
+        }
+    };
+    let (all, mine) = driver
+        .take_part(object, MAX_BYTES)
+        .ok_or_else(|| failed("a part in a multicast object"))?;
+    Ok(Multicast { all, mine })
+}
+
+/// Gives the descriptor to whoever connects, from now on.
+fn hand_out(address: &SocketAddr, fd: OwnedFd) -> io::Result<()> {
+    let listener = UnixListener::bind_addr(address)?;
+    let hand_out = move || {
+        for peer in listener.incoming().flatten() {
+            // Who left meanwhile does not need it.
+            let _ = send(&peer, fd.as_fd());
+        }
+    };
+    // As NCCL's proxies do, it waits there until the process ends.
+    let thread = std::thread::Builder::new().name("nccl-sim-proxy".into());
+    thread.spawn(hand_out).map(drop)
 }
 
 fn send(peer: &UnixStream, fd: BorrowedFd<'_>) -> io::Result<()> {

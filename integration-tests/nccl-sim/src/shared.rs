@@ -8,6 +8,7 @@
 //!           sent[16][16], posted[16][16], received[16][16]
 //!                                         messages that lie in the receiver's memory, that it waits for, that it has taken
 //!           port[16]                      of each rank's end of the ring
+//!           written                       collectives whose results the first rank has written to the multicast object
 //! 64 KiB  part[2][16]                     of every second collective, 64 KiB for each rank
 //! ```
 
@@ -59,6 +60,7 @@ const SENT: usize = CHOICE + RANKS;
 const POSTED: usize = SENT + RANKS * RANKS;
 const RECEIVED: usize = POSTED + RANKS * RANKS;
 const PORT: usize = RECEIVED + RANKS * RANKS;
+const WRITTEN: usize = PORT + RANKS;
 
 /// The file, as one rank has it mapped.
 #[derive(Debug)]
@@ -181,6 +183,11 @@ impl Shared {
     /// Collectives that a rank is done with.
     pub fn departed(&self, rank: u32) -> &AtomicU64 {
         self.counter(DEPARTED + rank as usize)
+    }
+
+    /// Collectives whose results are written for all ranks.
+    pub fn written(&self) -> &AtomicU64 {
+        self.counter(WRITTEN)
     }
 
     /// The port of a rank's end of the ring.

@@ -5,6 +5,7 @@ use std::ffi::c_void;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
+use crate::peers::Multicast;
 use crate::shared::{Looks, MAX_BYTES, Shared};
 use crate::{Communicator, driver, lock};
 
@@ -70,6 +71,11 @@ pub fn enqueue(of: &Communicator, stream: *mut c_void, operations: Vec<Operation
         };
         with_buffers.push((operation, buffer.cast::<u8>()));
     }
+    // There is room for one result.
+    let collectives = with_buffers.iter().filter(|(_, buffer)| !buffer.is_null());
+    let multicast = of.peers.multicast.filter(|_| collectives.count() == 1);
+    // As long as the communicator, which the caller keeps until its streams have come to their end.
+    let shared: *const Shared = Arc::as_ptr(&of.shared);
     let outgoing = |(operation, buffer): &(Operation, *mut u8)| match operation.kind {
         Kind::AllReduce => driver.to_host(buffer.cast(), operation.from, operation.bytes, stream),
         Kind::Send(to) => (of.peers.to(to))
@@ -77,7 +83,16 @@ pub fn enqueue(of: &Communicator, stream: *mut c_void, operations: Vec<Operation
         Kind::Receive(_) => true,
     };
     let incoming = |(operation, buffer): &(Operation, *mut u8)| match operation.kind {
-        Kind::AllReduce => driver.to_device(operation.to, buffer.cast(), operation.bytes, stream),
+        Kind::AllReduce => match multicast {
+            None => driver.to_device(operation.to, buffer.cast(), operation.bytes, stream),
+            // The first rank writes it for all of them.
+            Some(Multicast { all, mine }) => {
+                (of.shared.rank > 0
+                    || driver.to_device(all, buffer.cast(), operation.bytes, stream))
+                    && driver.call(stream, meet_at_result, shared.cast_mut().cast())
+                    && driver.copy(operation.to, mine, operation.bytes, stream)
+            }
+        },
         Kind::Send(_) => true,
         Kind::Receive(from) => {
             let place = of.peers.from(from);
@@ -138,6 +153,23 @@ unsafe extern "C" fn wait_for_places(work: *mut c_void) {
         .iter()
         .all(|(operation, _)| is_free(operation))
     {
+        looks.sleep();
+    }
+}
+
+/// The result of a collective is there, written by the first rank.
+unsafe extern "C" fn meet_at_result(shared: *mut c_void) {
+    // SAFETY: the communicator's, as said in `enqueue`.
+    let shared = unsafe { &*shared.cast::<Shared>() };
+    let order = Ordering::SeqCst;
+    // The collective was done when it departed.
+    let number = shared.departed(shared.rank).load(order);
+    if shared.rank == 0 {
+        shared.written().store(number, order);
+        return;
+    }
+    let mut looks = Looks::default();
+    while shared.written().load(order) < number {
         looks.sleep();
     }
 }

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use phos_integration_tests::scenario::{
-    LIMIT, checkpoint, disturbed, finished, kill_job_and_wait, last_step, wait_said, wait_step,
+    LIMIT, checkpoint, disturbed, finished, kill_job_and_wait, last_step, never_stopped, wait_said,
+    wait_step,
 };
 use phos_integration_tests::{JobSpec, PhosFt, World, bin_dir, kill_all, stop_process, wait_for};
 use rustix::process::{Pid, Signal, kill_process};
@@ -260,6 +261,77 @@ fn a_rank_that_hangs_for_ever() -> Result<()> {
     })
 }
 
+/// Ranks that also share a multicast object, as NCCL's do where NVLink SHARP is not turned off.
+fn with_multicast(ranks: usize) -> JobSpec {
+    of(ranks)
+        .with_phos(&["--nvls"])
+        .with_env("NCCL_NVLS_ENABLE", "1")
+}
+
+/// Whether all of the job's processes have one mapped.
+fn all_have_multicast(world: &World) -> Result<bool> {
+    let job = world.tree().job;
+    ensure!(!job.is_empty(), "no job");
+    let mut all = true;
+    for pid in job {
+        all &= std::fs::read_to_string(format!("/proc/{pid}/maps"))?.contains("phos-multicast");
+    }
+    Ok(all)
+}
+
+/// Results that the first rank writes for all of them come to all of them after each checkpoint, after a crash and on another machine.
+#[test]
+fn ranks_with_a_multicast_object() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    disturbed(&world, &with_multicast(4), |world, phos| {
+        wait_step(world, phos, 5)?;
+        for number in 0..5 {
+            checkpoint(world, phos).with_context(|| format!("checkpoint {number}"))?;
+            let step = last_step(world).context("no step")?;
+            wait_step(world, phos, step + 2)?;
+            ensure!(all_have_multicast(world)?, "checkpoint {number}");
+        }
+        kill_job_and_wait(world, phos)?;
+        checkpoint(world, phos)?;
+        ensure!(all_have_multicast(world)?);
+        world.lose_node()?;
+        *phos = world.start(&with_multicast(4))?;
+        wait_said(phos, &["resumed checkpoint="])?;
+        checkpoint(world, phos)?;
+        ensure!(all_have_multicast(world)?);
+        Ok(())
+    })
+}
+
+/// One of the ranks ends before all have made it anew: the driver would have the others wait for ever.
+#[test]
+fn a_rank_dies_while_its_multicast_object_is_made_anew() -> Result<()> {
+    let deaths = [
+        ("agent:mid-rejoin", 0),
+        ("agent:mid-rejoin", 2),
+        ("agent:mid-attach", 1),
+    ];
+    Held::with(with_multicast(3))?.ranks_die(deaths.into_iter())
+}
+
+/// Without the flag they rule checkpoints out, by name, and the job goes on.
+#[test]
+fn a_multicast_object_that_nobody_allowed() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let spec = of(2).with_env("NCCL_NVLS_ENABLE", "1");
+    disturbed(&world, &spec, |world, phos| {
+        wait_step(world, phos, 5)?;
+        ensure!(all_have_multicast(world)?);
+        let answer = world.run(&["checkpoint"])?;
+        let said = String::from_utf8_lossy(&answer.stderr);
+        ensure!(
+            !answer.status.success() && said.contains("NCCL_NVLS_ENABLE=0"),
+            "{said}"
+        );
+        never_stopped(phos)
+    })
+}
+
 /// The steps of a checkpoint at which the job is held, or its image under way.
 const STEPS: [&str; 8] = [
     "agent:after-quiesce",
@@ -293,9 +365,14 @@ struct Held {
 
 impl Held {
     fn new() -> Result<Self> {
+        Self::with(of(8))
+    }
+
+    /// Other ranks.
+    fn with(ranks: JobSpec) -> Result<Self> {
         let world = World::simulated(1, 256)?;
         let file = world.path("step");
-        let spec = of(8)
+        let spec = ranks
             // Deaths are what matters here, and processors are few.
             .with_trainer(&["--step-ms", "50"])
             // Crash after crash, and no longer pause before each.
@@ -330,7 +407,7 @@ impl Held {
             for (step, rank) in deaths {
                 checkpoint(world, phos).with_context(|| format!("before {step}"))?;
                 let job = world.tree().job;
-                ensure!(job.len() == 8, "{job:?}");
+                ensure!(job.len() > rank, "{job:?}");
                 self.during(phos, step, || {
                     kill_all(&[job[rank]]);
                     Ok(())

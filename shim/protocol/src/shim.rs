@@ -24,6 +24,9 @@
 //!   `Moment` tells, as it does for `Watch`; a `Quiesced` that is good has `Step` before it.
 //! * `WatchFor` asks for one of several waits, told from others by how many calls of work the thread has made since its wait before; a
 //!   `Quiesced` that is good has `Place` before it, if the process was held from the moment that it told.
+//! * Multicast objects are made anew once every process has attached, in three rounds, each for all processes before the next: `Remake`
+//!   by one process for each object, `Join` by all that have it, `Bind`. A process says `Multicasts` before a good `Attached` for that; and
+//!   before a good `Quiesced`, as objects of which not all devices are there cannot be made anew.
 //! * `Resume` without `Detach` abandons a checkpoint: the gate opens, nothing was unmapped.
 //! * If the agent vanishes between `Quiesced` and `Detach`, the shim opens the gate by itself: a
 //!   gate may only stay closed while somebody who can open it is connected, or while detached.
@@ -293,6 +296,48 @@ pub enum ToAgent {
         /// The place.
         place: Place,
     },
+    /// The multicast objects that the process has, made here or imported. Sent before a good [`ToAgent::Quiesced`], and before a good
+    /// [`ToAgent::Attached`], by one that has some.
+    Multicasts {
+        /// The number of the checkpoint attempt, from its request.
+        seq: Sequence,
+        /// Before which of the two.
+        attached: bool,
+        /// At most [`crate::channel::BATCH`] in one message.
+        held: Vec<HeldMulticast>,
+    },
+    /// Outcome of [`ToShim::Remake`]; after `Ok` the fd of the new object is beside the message.
+    Remade {
+        /// The number of the checkpoint attempt, from its request.
+        seq: Sequence,
+        /// The object.
+        object: Allocation,
+        /// `Err`: as for [`ToAgent::Attached`].
+        outcome: Result<(), Refusal>,
+    },
+    /// Outcome of [`ToShim::Join`].
+    Joined {
+        /// The number of the checkpoint attempt, from its request.
+        seq: Sequence,
+        /// `Err`: as for [`ToAgent::Attached`].
+        outcome: Result<(), Refusal>,
+    },
+    /// Outcome of [`ToShim::Bind`].
+    Bound {
+        /// The number of the checkpoint attempt, from its request.
+        seq: Sequence,
+        /// `Err`: as for [`ToAgent::Attached`].
+        outcome: Result<(), Refusal>,
+    },
+}
+
+/// A multicast object as a process has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeldMulticast {
+    /// The object: its size in bytes, and how many devices take part.
+    pub object: Allocation,
+    /// How many of them the process has added.
+    pub added: u32,
 }
 
 /// Where in its steps a process is held.
@@ -537,5 +582,27 @@ pub enum ToShim {
         time: WatchTime,
         /// The waits that are meant.
         waits: Waits,
+    },
+    /// Make this multicast object anew: answer `Remade`. Every process has attached.
+    Remake {
+        /// The number that the process waits for: that of the attempt, or of the restore.
+        seq: Sequence,
+        /// The object.
+        key: AllocationKey,
+    },
+    /// All multicast objects have been made anew. Import those whose fds are beside the message, in order, and with the last message add
+    /// the devices that were added to each object: answer `Joined`.
+    Join {
+        /// The number that the process waits for.
+        seq: Sequence,
+        /// The objects whose fds are beside the message: those that the process has and others have made.
+        keys: Vec<AllocationKey>,
+        /// Whether no further message follows.
+        last: bool,
+    },
+    /// Every process has joined: bind to the objects what was bound, map them where they were, and answer `Bound`.
+    Bind {
+        /// The number that the process waits for.
+        seq: Sequence,
     },
 }

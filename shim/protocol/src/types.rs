@@ -139,6 +139,12 @@ pub enum AllocationKind {
     Slab,
     /// Created by the application through `cuMemCreate`.
     Vmm,
+    /// A multicast object (`cuMulticastCreate`): no memory of its own. What is written to it goes to the memory that is bound to it on
+    /// each of its devices. The agent keeps these apart from memory.
+    Multicast {
+        /// How many devices take part, over all processes.
+        devices: u32,
+    },
 }
 
 /// A physical allocation as the shim's registry knows it.

@@ -8,8 +8,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use phos_protocol::shim::Refusal;
 use phos_protocol::types::AllocationKey;
 
+use super::rejoin;
 use crate::abi::{self, AccessDesc};
-use crate::registry::{self, Origin};
+use crate::registry::{self, Mapping, Origin, Registry};
 use crate::table::real;
 use crate::{instances, log, mode, stack};
 
@@ -47,9 +48,12 @@ impl Attaching {
     }
 
     /// Everything has come: maps it and sets the rights.
+    ///
+    /// Multicast objects come after it: see [`super::rejoin`].
     pub fn finish(self) -> Result<(), Refusal> {
         self.outcome?;
-        map()
+        rejoin::leave_rest()?;
+        map_memory()
     }
 }
 
@@ -76,10 +80,11 @@ fn import(key: AllocationKey, fd: OwnedFd) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn map() -> Result<(), Refusal> {
+fn map_memory() -> Result<(), Refusal> {
     let mut registry = registry::lock();
     for (id, physical) in registry.all() {
         let key = match physical.origin {
+            _ if physical.is_multicast() => continue,
             Origin::Own => AllocationKey {
                 owner: mode::member(),
                 id,
@@ -94,8 +99,14 @@ fn map() -> Result<(), Refusal> {
             )));
         }
     }
-    let missing = registry.unmapped();
-    for (base, mapping) in &missing {
+    let mut missing = registry.unmapped();
+    missing.retain(|(_, mapping)| registry.object(mapping.allocation).is_none());
+    map(&mut registry, &missing)
+}
+
+/// Maps what is missing where it was, with the rights that it had.
+pub fn map(registry: &mut Registry, missing: &[(u64, Mapping)]) -> Result<(), Refusal> {
+    for (base, mapping) in missing {
         let handle = registry
             .physical(mapping.allocation)
             .and_then(|p| p.real)
@@ -108,7 +119,7 @@ fn map() -> Result<(), Refusal> {
         }
         registry.set_mapped(*base..*base + 1, true);
     }
-    for (range, rights) in registry.access_runs(&missing) {
+    for (range, rights) in registry.access_runs(missing) {
         if set_access(range.start, range.end, &rights) == abi::SUCCESS {
             continue;
         }
@@ -138,7 +149,7 @@ fn set_access(start: u64, end: u64, rights: &[AccessDesc]) -> u32 {
     }
 }
 
-fn refused(call: &str, result: u32) -> Refusal {
+pub fn refused(call: &str, result: u32) -> Refusal {
     Refusal::Driver {
         call: call.to_owned(),
         result,

@@ -2,6 +2,8 @@
 
 use phos_protocol::shim::Refusal;
 
+use super::attach::refused;
+use super::rejoin;
 use crate::registry::{self, Origin};
 use crate::table::real;
 use crate::{abi, log, stack};
@@ -28,6 +30,7 @@ pub fn detach() -> Result<(), Refusal> {
             registry.set_mapped(base..base + 1, false);
         }
     }
+    rejoin::leave(&mut registry)?;
     for (_, physical) in registry.all_mut() {
         if matches!(physical.origin, Origin::Foreign(_)) {
             continue;
@@ -48,11 +51,4 @@ pub fn detach() -> Result<(), Refusal> {
     drop(registry);
     stack::give_up();
     Ok(())
-}
-
-fn refused(call: &str, result: u32) -> Refusal {
-    Refusal::Driver {
-        call: call.to_owned(),
-        result,
-    }
 }

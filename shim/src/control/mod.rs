@@ -15,12 +15,13 @@ mod attach;
 mod credit;
 mod detach;
 mod quiesce;
+mod rejoin;
 mod synchronizer;
 mod usage;
 mod watch;
 
 use std::collections::BTreeSet;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,7 +30,9 @@ use std::time::{Duration, Instant};
 
 use phos_protocol::channel::{self, RecvError};
 use phos_protocol::shim::{HELD, Refusal, Sequence, ShimState, ToAgent, ToShim};
-use phos_protocol::types::{AllocationId, Device, GpuUuid};
+use phos_protocol::types::{
+    Allocation, AllocationId, AllocationKey, AllocationKind, Device, GpuUuid,
+};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
@@ -192,6 +195,11 @@ impl Control {
                 End::Detached => log::debug!("detached: waiting for {}", self.path.display()),
                 End::Lost(why) => {
                     log::info!("connection to the agent lost: {why}");
+                    if let Phase::Attached(seq) = self.phase
+                        && !registry::lock().are_objects_whole()
+                    {
+                        self.phase = Phase::Detached(seq);
+                    }
                     // The gate may stay closed only while somebody can open it, or while memory is missing.
                     if !matches!(self.phase, Phase::Detached(_)) {
                         self.phase = Phase::Running;
@@ -409,6 +417,11 @@ impl Control {
                         log::error!("Resume({seq}) while memory is detached: the gate stays closed")
                     }
                     Phase::Running => {}
+                    Phase::Attached(_) if !registry::lock().are_objects_whole() => {
+                        log::error!(
+                            "Resume({seq}) while multicast objects are missing: the gate stays closed"
+                        );
+                    }
                     Phase::Quiesced(_) | Phase::Attached(_) => {
                         self.phase = Phase::Running;
                         self.open_gate(seq);
@@ -447,10 +460,79 @@ impl Control {
                 {
                     self.phase = Phase::Attached(seq);
                 }
+                if outcome.is_ok() {
+                    for said in rejoin::held(seq, true) {
+                        if let Err(end) = say(socket, &said) {
+                            return Some(end);
+                        }
+                    }
+                }
                 ToAgent::Attached { seq, outcome }
             }
+            ToShim::Remake { seq, key } => {
+                let made = self.if_attached(seq, || rejoin::remake(key));
+                let (object, made) = match made {
+                    Ok((object, fd)) => (object, Ok(fd)),
+                    Err(refusal) => (unmade(key), Err(refusal)),
+                };
+                let fd = made.as_ref().ok().map(AsFd::as_fd);
+                let fds: Vec<BorrowedFd<'_>> = fd.into_iter().collect();
+                let outcome = made.as_ref().map(|_| ()).map_err(Refusal::clone);
+                let answer = ToAgent::Remade {
+                    seq,
+                    object,
+                    outcome,
+                };
+                let sent = link::send_on(socket, &answer, &fds);
+                return sent.err().map(|error| End::Lost(error.to_string()));
+            }
+            ToShim::Join { seq, keys, last } => {
+                let joined = self.if_attached(seq, || {
+                    rejoin::import(&keys, fds)?;
+                    if last { rejoin::add_devices() } else { Ok(()) }
+                });
+                // Of several messages, the last is answered, or the first that fails.
+                if joined.is_ok() && !last {
+                    return None;
+                }
+                ToAgent::Joined {
+                    seq,
+                    outcome: joined,
+                }
+            }
+            ToShim::Bind { seq } => ToAgent::Bound {
+                seq,
+                outcome: self.if_attached(seq, rejoin::bind),
+            },
         };
         say(socket, &answer).err()
+    }
+}
+
+impl Control {
+    /// Does something to multicast objects, which is done between an attach and the opening of the gate.
+    fn if_attached<T>(
+        &self,
+        seq: Sequence,
+        what: impl FnOnce() -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
+        match self.phase {
+            Phase::Attached(attached) if attached == seq => what(),
+            _ => Err(Refusal::Other(format!(
+                "multicast objects are made anew after Attach({seq}) alone"
+            ))),
+        }
+    }
+}
+
+/// An object that could not be made, for an answer that says so.
+fn unmade(key: AllocationKey) -> Allocation {
+    Allocation {
+        key,
+        device: 0,
+        bytes: 0,
+        kind: AllocationKind::Multicast { devices: 0 },
+        rdma: false,
     }
 }
 

@@ -12,7 +12,7 @@ use phos_protocol::channel::{BATCH, SHIM_FDS};
 use phos_protocol::shim::{Count, QuiesceFacts, Refusal, Sequence, TableEntry, ToAgent, ToShim};
 use phos_protocol::types::AllocationKey;
 
-use super::{Control, End, Phase, receive, say, synchronizer};
+use super::{Control, End, Phase, receive, rejoin, say, synchronizer};
 use crate::interpose::bypass;
 use crate::registry::{self, Origin};
 use crate::table::real;
@@ -210,6 +210,10 @@ impl Control {
             say(socket, &ToAgent::Step { seq, step }).map_err(Stop::End)?;
         }
         send_table(socket, seq)?;
+        // Whether they can be made anew shows before anything is let go.
+        for said in rejoin::held(seq, false) {
+            link::send_on(socket, &said, &[]).map_err(|e| Stop::End(End::Lost(e.to_string())))?;
+        }
         Ok(QuiesceFacts {
             gate_ns: gate_ns.as_nanos() as u64,
             sync_ns: sync_ns.as_nanos() as u64,
@@ -424,6 +428,8 @@ fn send_table(socket: &OwnedFd, seq: Sequence) -> Result<(), Stop> {
     let mut own: Vec<u64> = Vec::new();
     for (id, physical) in registry.all() {
         match physical.origin {
+            // Taken apart and made anew: nobody holds it meanwhile.
+            _ if physical.is_multicast() => {}
             Origin::Own => own.push(id),
             Origin::Imported(key) => imported.push(key),
             Origin::Foreign(_) => {}

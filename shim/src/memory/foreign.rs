@@ -6,16 +6,13 @@ use std::collections::BTreeSet;
 use std::ffi::c_void;
 use std::sync::Mutex;
 
-use phos_protocol::types::AllocationKind;
-
 use crate::abi::{self, Handle, IpcHandle};
-use crate::registry::{self, Origin, Physical};
 use crate::sync::lock;
 use crate::table::{Entry, tracked};
 use crate::unsupported::{self, Reason};
 use crate::{gate, mode};
 
-use super::ipc;
+use super::{ipc, multicast};
 
 static IPC_OPEN: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
 
@@ -129,49 +126,6 @@ noted!(cuDestroyExternalMemory(memory: Handle), remove, Reason::External);
 noted!(cuImportExternalSemaphore(semaphore: *mut Handle, description: *const c_void), add, Reason::External);
 noted!(cuDestroyExternalSemaphore(semaphore: Handle), remove, Reason::External);
 
-/// See the driver's documentation.
-///
-/// # Safety
-/// The same as for the driver's function.
-pub unsafe fn cuMulticastCreate(entry: Entry, handle: *mut u64, prop: *const c_void) -> u32 {
-    let _inside = gate::enter();
-    // SAFETY: the caller's promise.
-    let result = unsafe { tracked::cuMulticastCreate(entry, handle, prop) };
-    if result != abi::SUCCESS || handle.is_null() || !mode::active() {
-        return result;
-    }
-    unsupported::add(Reason::Multicast);
-    // SAFETY: the driver has just written it.
-    let real = unsafe { *handle };
-    let id = registry::lock().add(Physical {
-        origin: Origin::Foreign(Reason::Multicast),
-        instance: None,
-        device: 0,
-        bytes: 0,
-        requested: 0,
-        kind: AllocationKind::Vmm,
-        rdma: false,
-        handle_types: 0,
-        real: Some(real),
-        exportable: false,
-        held: false,
-        fd: None,
-        references: 1,
-        mappings: 0,
-    });
-    // SAFETY: the caller's promise that it can be written.
-    unsafe { *handle = registry::virtual_handle(id) };
-    abi::SUCCESS
-}
-
-/// The driver's handle for one of the application's; `None` if it is one of the shim's and not valid.
-fn real_handle(handle: u64) -> Option<u64> {
-    match registry::handle_id(handle).filter(|_| mode::active()) {
-        Some(id) => registry::lock().real_handle(id),
-        None => Some(handle),
-    }
-}
-
 // The driver's signatures are as long as they are.
 macro_rules! with_handles {
     ($name:ident($($argument:ident: $kind:ty),*), $($handle:ident),*) => {
@@ -182,18 +136,12 @@ macro_rules! with_handles {
         #[allow(clippy::too_many_arguments)]
         pub unsafe fn $name(entry: Entry, $($argument: $kind),*) -> u32 {
             let _inside = gate::enter();
-            $(let Some($handle) = real_handle($handle) else { return abi::INVALID_VALUE };)*
+            $(let Some($handle) = multicast::real_handle($handle) else { return abi::INVALID_VALUE };)*
             // SAFETY: the caller's promise, with the driver's handles in the place of ours.
             unsafe { tracked::$name(entry, $($argument),*) }
         }
     };
 }
-with_handles!(cuMulticastAddDevice(handle: u64, device: i32), handle);
-with_handles!(cuMulticastBindMem(handle: u64, offset: usize, memory: u64, memory_offset: usize, size: usize, flags: u64), handle, memory);
-with_handles!(cuMulticastBindAddr(handle: u64, offset: usize, pointer: u64, size: usize, flags: u64), handle);
-with_handles!(cuMulticastBindMem_v2(handle: u64, device: i32, offset: usize, memory: u64, memory_offset: usize, size: usize, flags: u64), handle, memory);
-with_handles!(cuMulticastBindAddr_v2(handle: u64, device: i32, offset: usize, pointer: u64, size: usize, flags: u64), handle);
-with_handles!(cuMulticastUnbind(handle: u64, device: i32, offset: usize, size: usize), handle);
 
 // Endpoints of NVLink fabrics (CUDA 13.4 and newer): what is bound to them is written by other nodes.
 noted!(cuLogicalEndpointCreate(endpoint: u32, properties: *const c_void), add, Reason::Endpoint);

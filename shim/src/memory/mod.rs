@@ -4,6 +4,7 @@ pub mod arrays;
 pub mod foreign;
 pub mod host;
 pub mod ipc;
+pub mod multicast;
 pub mod native;
 pub mod plain;
 pub mod pointers;
@@ -15,7 +16,7 @@ use std::sync::Mutex;
 
 use crate::abi::{self, AllocationProp};
 use crate::link;
-use crate::registry::{Dropped, Origin};
+use crate::registry::{self, Dropped, Origin};
 use crate::sync::lock;
 use crate::table::real;
 use crate::{gate, log, mode, unsupported};
@@ -99,6 +100,10 @@ pub fn give_back(dropped: Dropped) -> u32 {
         Origin::Own if dropped.held => link::freed(dropped.id),
         Origin::Imported(key) => link::let_go(key),
         _ => {}
+    }
+    let orphans = registry::lock().take_orphans();
+    for orphan in orphans {
+        give_back(orphan);
     }
     result
 }

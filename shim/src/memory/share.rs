@@ -45,6 +45,7 @@ struct Exported {
     held: bool,
     exportable: bool,
     foreign: bool,
+    is_multicast: bool,
     fd: Option<OwnedFd>,
 }
 
@@ -58,6 +59,7 @@ fn look(id: u64) -> Option<Exported> {
         held: physical.held,
         exportable: physical.exportable,
         foreign: matches!(physical.origin, Origin::Foreign(_)),
+        is_multicast: physical.is_multicast(),
         fd: physical.fd.as_ref().and_then(|fd| fd.try_clone().ok()),
     })
 }
@@ -114,7 +116,9 @@ pub unsafe fn cuMemExportToShareableHandle(
             }
             // SAFETY: the driver has just written a new descriptor there, which is ours now.
             let fd = unsafe { OwnedFd::from_raw_fd(out.cast::<i32>().read()) };
-            instances::learn(found.allocation.device, fd.as_fd());
+            if !found.is_multicast {
+                instances::learn(found.allocation.device, fd.as_fd());
+            }
             Some(fd)
         } else {
             unsupported::set(Reason::LostMemory, true);
@@ -254,7 +258,10 @@ fn imported(
         device: allocation.map_or(0, |a| a.device),
         bytes: allocation.map_or(0, |a| a.bytes),
         requested: allocation.map_or(0, |a| a.bytes),
-        kind: AllocationKind::Vmm,
+        kind: match allocation.map(|a| a.kind) {
+            Some(kind @ AllocationKind::Multicast { .. }) => kind,
+            _ => AllocationKind::Vmm,
+        },
         rdma: allocation.is_some_and(|a| a.rdma),
         handle_types: kind,
         real: Some(real),

@@ -237,7 +237,7 @@ pub unsafe fn cuMemRetainAllocationHandle(
         if let Some((_, mapping)) = registry.mapping_at(address as u64) {
             let plain = registry
                 .physical(mapping.allocation)
-                .is_some_and(|p| p.kind != AllocationKind::Vmm);
+                .is_some_and(|p| p.kind != AllocationKind::Vmm && !p.is_multicast());
             // What came from cuMemAlloc has no handle, as with the driver's own.
             if plain || !registry.retain(mapping.allocation) {
                 return abi::INVALID_VALUE;

@@ -8,6 +8,7 @@
 //! ```
 
 pub mod intervals;
+pub mod multicast;
 pub mod slab;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Mutex, MutexGuard};
 
 use intervals::Intervals;
+use multicast::{Binding, Object};
 use phos_protocol::types::{Allocation, AllocationId, AllocationKey, AllocationKind, MemberId};
 use slab::Slabs;
 
@@ -56,7 +58,7 @@ pub struct Physical {
     pub instance: Option<u32>,
     /// The ordinal in this process of the device that it lies on.
     pub device: i32,
-    /// The physical size in bytes.
+    /// The physical size in bytes; of a multicast object, how much of its devices' memory it reaches.
     pub bytes: u64,
     /// The part of those bytes that was asked for.
     pub requested: u64,
@@ -76,8 +78,20 @@ pub struct Physical {
     pub fd: Option<OwnedFd>,
     /// References that the application holds.
     pub references: u32,
-    /// Pieces of it that are mapped (or were, before a detach).
+    /// Pieces of it that are mapped (or were, before a detach), or bound to multicast objects.
     pub mappings: u32,
+}
+
+impl Physical {
+    /// Whether it is a multicast object, which has no memory of its own and comes and goes by other rules.
+    pub const fn is_multicast(&self) -> bool {
+        matches!(self.kind, AllocationKind::Multicast { .. })
+    }
+
+    /// The device memory that it takes, in bytes.
+    const fn taken(&self) -> u64 {
+        if self.is_multicast() { 0 } else { self.bytes }
+    }
 }
 
 /// A mapped piece of an allocation, by whose base address it is kept.
@@ -150,6 +164,10 @@ pub struct Registry {
     bytes: u64,
     /// The numbers of the imported allocations, by their keys.
     imported: BTreeMap<AllocationKey, AllocationId>,
+    /// What there is to know of the multicast objects that are taken apart for checkpoints.
+    objects: BTreeMap<AllocationId, Object>,
+    /// What only a multicast object kept that is gone: to be given back.
+    orphans: Vec<Dropped>,
     mappings: BTreeMap<u64, Mapping>,
     access: Intervals<Rights>,
     /// Reservations made by the application: start → end.
@@ -172,6 +190,8 @@ impl Registry {
             physical: BTreeMap::new(),
             bytes: 0,
             imported: BTreeMap::new(),
+            objects: BTreeMap::new(),
+            orphans: Vec::new(),
             mappings: BTreeMap::new(),
             access: Intervals::new(),
             reservations: BTreeMap::new(),
@@ -187,15 +207,84 @@ impl Registry {
         if let Origin::Imported(key) = physical.origin {
             self.imported.insert(key, id);
         }
-        self.bytes += physical.bytes;
+        self.bytes += physical.taken();
+        if physical.is_multicast() && !matches!(physical.origin, Origin::Foreign(_)) {
+            self.objects.insert(id, Object::default());
+        }
         self.physical.insert(id, physical);
         id
     }
 
     fn remove(&mut self, id: AllocationId) -> Option<Physical> {
         let physical = self.physical.remove(&id)?;
-        self.bytes -= physical.bytes;
+        self.bytes -= physical.taken();
         Some(physical)
+    }
+
+    /// A multicast object that is taken apart for checkpoints.
+    pub fn object(&self, id: AllocationId) -> Option<&Object> {
+        self.objects.get(&id)
+    }
+
+    /// The same, to be changed.
+    pub fn object_mut(&mut self, id: AllocationId) -> Option<&mut Object> {
+        self.objects.get_mut(&id)
+    }
+
+    /// The application has bound memory to an object, which keeps the memory from now on.
+    pub fn bind(&mut self, id: AllocationId, binding: Binding) {
+        if let Some(object) = self.objects.get_mut(&id) {
+            object.bindings.push(binding);
+            if let Some(memory) = self.physical.get_mut(&binding.memory) {
+                memory.mappings += 1;
+            }
+        }
+    }
+
+    /// It has unbound what a device has in a part of an object: what nothing refers to any more comes back to be released.
+    pub fn unbind(
+        &mut self,
+        id: AllocationId,
+        device: i32,
+        offset: u64,
+        bytes: u64,
+    ) -> Vec<Dropped> {
+        let object = self.objects.get_mut(&id);
+        let gone = object.map(|object| object.unbind(device, offset, bytes));
+        let mut dropped = Vec::new();
+        for binding in gone.unwrap_or_default() {
+            self.unbound(&binding);
+            dropped.extend(self.drop_if_unused(binding.memory));
+        }
+        dropped
+    }
+
+    /// Takes out what is to be given back since an object is gone.
+    pub fn take_orphans(&mut self) -> Vec<Dropped> {
+        std::mem::take(&mut self.orphans)
+    }
+
+    fn unbound(&mut self, binding: &Binding) {
+        if let Some(memory) = self.physical.get_mut(&binding.memory) {
+            memory.mappings = memory.mappings.saturating_sub(1);
+        }
+    }
+
+    /// Whether every object is as the application left it: there, bound and mapped.
+    pub fn are_objects_whole(&self) -> bool {
+        let is_whole = |(id, object): (&AllocationId, &Object)| {
+            let is_there = self.physical.get(id).is_some_and(|p| p.real.is_some());
+            is_there && object.bindings.iter().all(|binding| binding.is_bound)
+        };
+        let is_mapped =
+            |mapping: &Mapping| mapping.mapped || !self.objects.contains_key(&mapping.allocation);
+        self.objects.iter().all(is_whole)
+            && (self.objects.is_empty() || self.mappings.values().all(is_mapped))
+    }
+
+    /// The numbers of all of them.
+    pub fn object_ids(&self) -> Vec<AllocationId> {
+        self.objects.keys().copied().collect()
     }
 
     /// Sizes of all allocations together.
@@ -263,6 +352,13 @@ impl Registry {
         let physical = self.remove(id)?;
         if let Origin::Imported(key) = physical.origin {
             self.imported.remove(&key);
+        }
+        // The driver forgets what was bound to it.
+        let object = self.objects.remove(&id).unwrap_or_default();
+        for binding in &object.bindings {
+            self.unbound(binding);
+            let orphan = self.drop_if_unused(binding.memory);
+            self.orphans.extend(orphan);
         }
         Some(Dropped {
             id,
@@ -422,6 +518,15 @@ impl Registry {
                 .filter(|(_, m)| m.mapped)
                 .map(|(&base, m)| base..base + m.bytes),
         )
+    }
+
+    /// Mappings of multicast objects that are mapped now.
+    pub fn mapped_objects(&self) -> Vec<(u64, Mapping)> {
+        self.mappings
+            .iter()
+            .filter(|(_, m)| m.mapped && self.objects.contains_key(&m.allocation))
+            .map(|(&base, m)| (base, *m))
+            .collect()
     }
 
     /// Mappings inside `range`.

@@ -2,6 +2,41 @@ use super::*;
 
 const MIB: u64 = 1 << 20;
 
+/// What is bound stays as long as the object, and goes with it.
+#[test]
+fn bound_memory_is_kept_by_its_object() {
+    let mut r = Registry::new();
+    let object = r.add(Physical {
+        references: 1,
+        ..physical(AllocationKind::Multicast { devices: 1 }, 2 * MIB)
+    });
+    let memory = r.add(physical(AllocationKind::Vmm, 2 * MIB));
+    assert_eq!(r.bytes(), 2 * MIB, "the object takes no memory");
+    let binding = multicast::Binding {
+        device: 0,
+        is_named: false,
+        offset: 0,
+        bytes: 2 * MIB,
+        memory,
+        memory_offset: 0,
+        flags: 0,
+        is_bound: true,
+    };
+    r.bind(object, binding);
+    assert!(matches!(r.release(memory), Some(None)));
+    assert!(r.physical(memory).is_some());
+    let dropped = r.unbind(object, 0, 0, 2 * MIB);
+    assert_eq!(dropped.iter().map(|d| d.id).collect::<Vec<_>>(), [memory]);
+    // The same by the end of the object.
+    let memory = r.add(physical(AllocationKind::Vmm, 2 * MIB));
+    r.bind(object, multicast::Binding { memory, ..binding });
+    assert!(matches!(r.release(memory), Some(None)));
+    assert!(matches!(r.release(object), Some(Some(_))));
+    let orphans = r.take_orphans();
+    assert_eq!(orphans.iter().map(|d| d.id).collect::<Vec<_>>(), [memory]);
+    assert!(r.are_objects_whole() && r.bytes() == 0);
+}
+
 fn physical(kind: AllocationKind, bytes: u64) -> Physical {
     Physical {
         origin: Origin::Own,

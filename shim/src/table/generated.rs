@@ -2802,6 +2802,41 @@ pub mod real {
         // SAFETY: the address is that of this entry point, whose C signature stands here.
         unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(u64, usize) -> u32>(address)(ptr, size) }
     }
+    pub unsafe fn cuMulticastAddDevice(mc_handle: u64, dev: i32) -> u32 {
+        let Some(address) = driver::address(ids::CU_MULTICAST_ADD_DEVICE) else { return driver::missing() };
+        // SAFETY: the address is that of this entry point, whose C signature stands here.
+        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(u64, i32) -> u32>(address)(mc_handle, dev) }
+    }
+    pub unsafe fn cuMulticastBindAddr(mc_handle: u64, mc_offset: usize, memptr: u64, size: usize, flags: u64) -> u32 {
+        let Some(address) = driver::address(ids::CU_MULTICAST_BIND_ADDR) else { return driver::missing() };
+        // SAFETY: the address is that of this entry point, whose C signature stands here.
+        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(u64, usize, u64, usize, u64) -> u32>(address)(mc_handle, mc_offset, memptr, size, flags) }
+    }
+    pub unsafe fn cuMulticastBindAddr_v2(mc_handle: u64, dev: i32, mc_offset: usize, memptr: u64, size: usize, flags: u64) -> u32 {
+        let Some(address) = driver::address(ids::CU_MULTICAST_BIND_ADDR_V2) else { return driver::missing() };
+        // SAFETY: the address is that of this entry point, whose C signature stands here.
+        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(u64, i32, usize, u64, usize, u64) -> u32>(address)(mc_handle, dev, mc_offset, memptr, size, flags) }
+    }
+    pub unsafe fn cuMulticastBindMem(mc_handle: u64, mc_offset: usize, mem_handle: u64, mem_offset: usize, size: usize, flags: u64) -> u32 {
+        let Some(address) = driver::address(ids::CU_MULTICAST_BIND_MEM) else { return driver::missing() };
+        // SAFETY: the address is that of this entry point, whose C signature stands here.
+        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(u64, usize, u64, usize, usize, u64) -> u32>(address)(mc_handle, mc_offset, mem_handle, mem_offset, size, flags) }
+    }
+    pub unsafe fn cuMulticastBindMem_v2(mc_handle: u64, dev: i32, mc_offset: usize, mem_handle: u64, mem_offset: usize, size: usize, flags: u64) -> u32 {
+        let Some(address) = driver::address(ids::CU_MULTICAST_BIND_MEM_V2) else { return driver::missing() };
+        // SAFETY: the address is that of this entry point, whose C signature stands here.
+        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(u64, i32, usize, u64, usize, usize, u64) -> u32>(address)(mc_handle, dev, mc_offset, mem_handle, mem_offset, size, flags) }
+    }
+    pub unsafe fn cuMulticastCreate(mc_handle: *mut u64, prop: *const c_void) -> u32 {
+        let Some(address) = driver::address(ids::CU_MULTICAST_CREATE) else { return driver::missing() };
+        // SAFETY: the address is that of this entry point, whose C signature stands here.
+        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(*mut u64, *const c_void) -> u32>(address)(mc_handle, prop) }
+    }
+    pub unsafe fn cuMulticastUnbind(mc_handle: u64, dev: i32, mc_offset: usize, size: usize) -> u32 {
+        let Some(address) = driver::address(ids::CU_MULTICAST_UNBIND) else { return driver::missing() };
+        // SAFETY: the address is that of this entry point, whose C signature stands here.
+        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn(u64, i32, usize, usize) -> u32>(address)(mc_handle, dev, mc_offset, size) }
+    }
     pub unsafe fn cuStreamGetCaptureInfo_v2(h_stream: Handle, capture_status_out: *mut u32, id_out: *mut u64, graph_out: *mut Handle, dependencies_out: *mut *const Handle, num_dependencies_out: *mut usize) -> u32 {
         let Some(address) = driver::address(ids::CU_STREAM_GET_CAPTURE_INFO_V2) else { return driver::missing() };
         // SAFETY: the address is that of this entry point, whose C signature stands here.
@@ -6889,32 +6924,32 @@ pub mod exports {
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuMulticastAddDevice(mc_handle: u64, dev: i32) -> u32 {
         // SAFETY: the caller's promises are those of the entry point.
-        unsafe { crate::memory::foreign::cuMulticastAddDevice(ids::CU_MULTICAST_ADD_DEVICE, mc_handle, dev) }
+        unsafe { crate::memory::multicast::cuMulticastAddDevice(ids::CU_MULTICAST_ADD_DEVICE, mc_handle, dev) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuMulticastBindAddr(mc_handle: u64, mc_offset: usize, memptr: u64, size: usize, flags: u64) -> u32 {
         // SAFETY: the caller's promises are those of the entry point.
-        unsafe { crate::memory::foreign::cuMulticastBindAddr(ids::CU_MULTICAST_BIND_ADDR, mc_handle, mc_offset, memptr, size, flags) }
+        unsafe { crate::memory::multicast::cuMulticastBindAddr(ids::CU_MULTICAST_BIND_ADDR, mc_handle, mc_offset, memptr, size, flags) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuMulticastBindAddr_v2(mc_handle: u64, dev: i32, mc_offset: usize, memptr: u64, size: usize, flags: u64) -> u32 {
         // SAFETY: the caller's promises are those of the entry point.
-        unsafe { crate::memory::foreign::cuMulticastBindAddr_v2(ids::CU_MULTICAST_BIND_ADDR_V2, mc_handle, dev, mc_offset, memptr, size, flags) }
+        unsafe { crate::memory::multicast::cuMulticastBindAddr_v2(ids::CU_MULTICAST_BIND_ADDR_V2, mc_handle, dev, mc_offset, memptr, size, flags) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuMulticastBindMem(mc_handle: u64, mc_offset: usize, mem_handle: u64, mem_offset: usize, size: usize, flags: u64) -> u32 {
         // SAFETY: the caller's promises are those of the entry point.
-        unsafe { crate::memory::foreign::cuMulticastBindMem(ids::CU_MULTICAST_BIND_MEM, mc_handle, mc_offset, mem_handle, mem_offset, size, flags) }
+        unsafe { crate::memory::multicast::cuMulticastBindMem(ids::CU_MULTICAST_BIND_MEM, mc_handle, mc_offset, mem_handle, mem_offset, size, flags) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuMulticastBindMem_v2(mc_handle: u64, dev: i32, mc_offset: usize, mem_handle: u64, mem_offset: usize, size: usize, flags: u64) -> u32 {
         // SAFETY: the caller's promises are those of the entry point.
-        unsafe { crate::memory::foreign::cuMulticastBindMem_v2(ids::CU_MULTICAST_BIND_MEM_V2, mc_handle, dev, mc_offset, mem_handle, mem_offset, size, flags) }
+        unsafe { crate::memory::multicast::cuMulticastBindMem_v2(ids::CU_MULTICAST_BIND_MEM_V2, mc_handle, dev, mc_offset, mem_handle, mem_offset, size, flags) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuMulticastCreate(mc_handle: *mut u64, prop: *const c_void) -> u32 {
         // SAFETY: the caller's promises are those of the entry point.
-        unsafe { crate::memory::foreign::cuMulticastCreate(ids::CU_MULTICAST_CREATE, mc_handle, prop) }
+        unsafe { crate::memory::multicast::cuMulticastCreate(ids::CU_MULTICAST_CREATE, mc_handle, prop) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuMulticastGetGranularity(granularity: *mut usize, prop: *const c_void, option: u32) -> u32 {
@@ -6926,7 +6961,7 @@ pub mod exports {
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuMulticastUnbind(mc_handle: u64, dev: i32, mc_offset: usize, size: usize) -> u32 {
         // SAFETY: the caller's promises are those of the entry point.
-        unsafe { crate::memory::foreign::cuMulticastUnbind(ids::CU_MULTICAST_UNBIND, mc_handle, dev, mc_offset, size) }
+        unsafe { crate::memory::multicast::cuMulticastUnbind(ids::CU_MULTICAST_UNBIND, mc_handle, dev, mc_offset, size) }
     }
     #[cfg_attr(not(test), unsafe(no_mangle))]
     pub unsafe extern "C" fn cuOccupancyAvailableDynamicSMemPerBlock(dynamic_smem_size: *mut usize, func: Handle, num_blocks: i32, block_size: i32) -> u32 {

@@ -149,6 +149,8 @@ pub struct AgentConfig {
     pub tcp: Tcp,
     /// What follows when a rank fails and the job's main process goes on.
     pub rank_failure: RankFailure,
+    /// Whether the job may use multicast objects, which the shim then takes apart for checkpoints.
+    pub nvls: bool,
     /// The job's `CUDA_VISIBLE_DEVICES`, which the agent does not have itself. Set by the agent.
     pub visible_devices: Option<OsString>,
     /// Variables of the environment that CMD gets although they are phos-ft's.
@@ -180,6 +182,7 @@ impl AgentConfig {
             allow_unprotected: false,
             tcp: Tcp::Auto,
             rank_failure: RankFailure::Resume,
+            nvls: false,
             visible_devices: None,
             keep_env: Vec::new(),
             user: None,

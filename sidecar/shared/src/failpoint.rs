@@ -43,6 +43,8 @@ pub enum Point {
     AgentBeforeAttach,
     /// The first process has its memory back, the others have not.
     AgentMidAttach,
+    /// The first process has done its part in making multicast objects anew.
+    AgentMidRejoin,
     /// The old tree is gone; nothing of the image was used yet.
     AgentBeforeRestore,
     /// Files are put back; CRIU was not started.
@@ -74,7 +76,7 @@ pub enum Point {
 }
 
 impl Point {
-    const ALL: [(&'static str, Point); 21] = [
+    const ALL: [(&'static str, Point); 22] = [
         ("agent:after-quiesce", Point::AgentAfterQuiesce),
         ("agent:after-detach", Point::AgentAfterDetach),
         ("agent:before-criu", Point::AgentBeforeCriu),
@@ -82,6 +84,7 @@ impl Point {
         ("agent:after-criu", Point::AgentAfterCriu),
         ("agent:before-attach", Point::AgentBeforeAttach),
         ("agent:mid-attach", Point::AgentMidAttach),
+        ("agent:mid-rejoin", Point::AgentMidRejoin),
         ("agent:before-restore", Point::AgentBeforeRestore),
         ("agent:mid-restore", Point::AgentMidRestore),
         ("agent:after-restore", Point::AgentAfterRestore),

@@ -544,6 +544,11 @@ pub struct AgentArgs {
     /// What happens to the job's TCP connections at a restore.
     #[arg(long, help_heading = JOB, default_value = "auto", value_name = "HOW")]
     pub tcp: TcpArg,
+    /// Let NCCL use NVLink SHARP (NVLS): its multicast objects are taken apart for each checkpoint and made anew after it. Experimental: no
+    /// machine with NVLink multicast has tried it yet, and the driver's checkpoint hangs where one stays alive. Without this, NCCL does
+    /// without them, which costs all-reduce bandwidth where there is NVSwitch.
+    #[arg(long, help_heading = JOB)]
+    pub nvls: bool,
     /// What follows when a process with NCCL communicators is killed or fails and the job's main process goes on without it, as a launcher does
     /// that starts its ranks anew (torchrun --max-restarts).
     #[arg(long, help_heading = RESUME, default_value = "resume", value_name = "WHAT")]

@@ -324,6 +324,7 @@ fn agent_config(
         TcpArg::Close => Tcp::Close,
         TcpArg::Keep => Tcp::Keep,
     };
+    config.nvls = agent.nvls;
     config.rank_failure = match agent.rank_failure {
         RankFailureArg::Resume => RankFailure::Resume,
         RankFailureArg::Leave => RankFailure::Leave,

@@ -168,6 +168,9 @@ fn agent_command(common: &Common, agent: &AgentArgs, job: &[OsString]) -> Comman
         .arg(word(agent.tcp))
         .arg("--rank-failure")
         .arg(word(agent.rank_failure));
+    if agent.nvls {
+        command.arg("--nvls");
+    }
     for (flag, path) in [("--criu", &agent.criu), ("--shim", &agent.shim)] {
         if let Some(path) = path {
             command.arg(flag).arg(path);

@@ -87,6 +87,8 @@ fn kind_name(kind: AllocationKind) -> &'static str {
         AllocationKind::Plain => "plain",
         AllocationKind::Slab => "slab",
         AllocationKind::Vmm => "vmm",
+        // Never in an image: it has no memory.
+        AllocationKind::Multicast { .. } => "multicast",
     }
 }
 

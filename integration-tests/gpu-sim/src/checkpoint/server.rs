@@ -17,12 +17,13 @@ use crate::error::{
     ERROR_NOT_SUPPORTED, Res,
 };
 use crate::memory::host;
+use crate::memory::phys::{Phys, Use};
 use crate::memory::space::HostKind;
 use crate::sync::{lock, read, spawn, write};
 use std::collections::BTreeSet;
 use std::fs;
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Mutex, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 const RUNNING: i32 = 0;
@@ -205,6 +206,10 @@ fn lock_process(driver: &'static Driver, timeout: Option<Duration>) -> Res {
 fn obstacle(driver: &Driver) -> Option<&'static str> {
     if !driver.config.late_imports && driver.space.physical().iter().any(|phys| phys.foreign()) {
         return Some("memory imported from another process is held");
+    }
+    let is_multicast = |phys: &Arc<Phys>| phys.used_for == Use::Multicast;
+    if driver.space.physical().iter().any(is_multicast) {
+        return Some("a multicast object is alive, with which a real driver hangs");
     }
     if driver
         .space

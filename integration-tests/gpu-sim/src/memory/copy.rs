@@ -8,9 +8,10 @@
 use crate::api::{In, api};
 use crate::context::{self, Context};
 use crate::driver::Driver;
-use crate::error::{ERROR_INVALID_VALUE, Res};
+use crate::error::{ERROR_INVALID_VALUE, ERROR_NOT_SUPPORTED, Res};
 use crate::link;
 use crate::memory::array;
+use crate::memory::multicast;
 use crate::memory::space::{Who, in_window};
 use crate::stream::{self, Null};
 use crate::task::Task;
@@ -204,6 +205,12 @@ fn row(driver: &'static Driver, context: &Context, to: u64, from: u64, width: u6
         let (target, source) = (side(to + done, true)?, side(from + done, false)?);
         // SAFETY: device sides were resolved for `piece` bytes while the table is held; host sides are the caller's.
         unsafe { std::ptr::copy(source, target, piece as usize) };
+        if let Some((object, offset)) = in_window(to).then(|| tables.multicast(to + done)).flatten()
+        {
+            // SAFETY: just written, `piece` bytes, and held as above.
+            let written = unsafe { std::slice::from_raw_parts(target, piece as usize) };
+            multicast::write(&object, offset, written)?;
+        }
         drop(tables);
         done += piece;
     }
@@ -230,6 +237,9 @@ pub fn fill(driver: &'static Driver, fill: &Fill) -> Res {
         let row = fill.address + y * fill.pitch;
         let tables = driver.space.read();
         let at = tables.resolve(row, fill.width * element, true, Who::Copy)?;
+        if tables.multicast(row).is_some() {
+            return Err(ERROR_NOT_SUPPORTED);
+        }
         // SAFETY: resolved for the whole row while the table is held; addresses are aligned to the element.
         unsafe {
             match fill.element {

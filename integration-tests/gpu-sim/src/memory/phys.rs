@@ -11,6 +11,7 @@ use crate::driver::Driver;
 use crate::error::{
     ERROR_NO_DEVICE, ERROR_OPERATING_SYSTEM, ERROR_OUT_OF_MEMORY, ERROR_UNKNOWN, Error, Res,
 };
+use crate::memory::multicast;
 use crate::sync::lock;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{FallocateFlags, Mode, OFlags};
@@ -47,6 +48,8 @@ pub enum Use {
     Import,
     /// `cuIpcOpenMemHandle`.
     Ipc,
+    /// A multicast object, made here or imported: no memory of a device.
+    Multicast,
     /// What a context takes for itself.
     Driver,
 }
@@ -142,6 +145,10 @@ impl Phys {
 
     /// Maps `size` bytes from `offset` at `address`, over whatever is there.
     pub fn map_at(&self, address: u64, size: u64, offset: u64) -> Res {
+        let offset = match self.used_for {
+            Use::Multicast => offset + multicast::WINDOW,
+            _ => offset,
+        };
         self.with_file(|file| {
             // SAFETY: `address` lies in an alias range that this crate reserved and nothing else refers to.
             unsafe {

@@ -320,6 +320,9 @@ impl Tables {
                 device == mapping.phys.ordinal
                     || self.peers.contains(&(device, mapping.phys.ordinal))
             }
+            // Nothing of the instructions that reach it is simulated, and copies cannot read it.
+            (Use::Multicast, Who::Kernel(_)) => false,
+            (Use::Multicast, Who::Copy) if !write => false,
             (_, Who::Copy) => mapping.access.iter().any(|(_, flags)| flags & need == need),
             (_, Who::Kernel(device)) => mapping
                 .access
@@ -354,6 +357,17 @@ impl Tables {
             at = start + mapping.size;
         }
         Ok(alias(address) as *mut u8)
+    }
+
+    /// The multicast object that is mapped at an address, and the place in it.
+    pub fn multicast(&self, address: u64) -> Option<(Arc<Phys>, u64)> {
+        let (start, mapping) = holding(&self.mappings, address, |mapping| mapping.size)?;
+        (mapping.phys.used_for == Use::Multicast).then(|| {
+            (
+                Arc::clone(&mapping.phys),
+                mapping.offset + (address - start),
+            )
+        })
     }
 
     /// An argument must be device memory that some device has the right to.

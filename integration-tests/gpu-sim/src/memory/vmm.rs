@@ -12,6 +12,7 @@ use crate::error::{
     ERROR_INVALID_DEVICE, ERROR_INVALID_HANDLE, ERROR_INVALID_VALUE, ERROR_NOT_SUPPORTED,
     ERROR_UNKNOWN, Res,
 };
+use crate::memory::multicast;
 use crate::memory::phys::{GRANULE, Phys, Use, raise};
 use crate::memory::space::{Mapping, Reserved, Tables, holding};
 use crate::sync::read;
@@ -106,7 +107,7 @@ fn create(
     out.set(new_handle(driver, phys))
 }
 
-fn new_handle(driver: &Driver, phys: Arc<Phys>) -> u64 {
+pub fn new_handle(driver: &Driver, phys: Arc<Phys>) -> u64 {
     driver
         .handles
         .insert(|_| Handle {
@@ -116,7 +117,7 @@ fn new_handle(driver: &Driver, phys: Arc<Phys>) -> u64 {
         .0
 }
 
-fn handle(driver: &Driver, handle: u64) -> Res<Arc<Handle>> {
+pub fn handle(driver: &Driver, handle: u64) -> Res<Arc<Handle>> {
     driver.handles.get(handle).ok_or(ERROR_INVALID_VALUE)
 }
 
@@ -313,6 +314,9 @@ fn export(driver: &Driver, out: Out<RawFd>, number: u64, kind: u32, flags: u64) 
         {
             out.set(found.phys.reopen()?.into_raw_fd())
         }
+        Use::Multicast if kind == POSIX_FD && flags == 0 => {
+            out.set(found.phys.reopen()?.into_raw_fd())
+        }
         _ => Err(ERROR_INVALID_VALUE),
     }
 }
@@ -370,6 +374,11 @@ fn import(driver: &'static Driver, out: Out<u64>, os_handle: u64, kind: u32) -> 
     }
     // SAFETY: borrowed for this call only; a number that is no descriptor makes the calls on it fail.
     let file = unsafe { BorrowedFd::borrow_raw(fd) };
+    if let Some(size) = multicast::size(file) {
+        let own = rustix::io::fcntl_dupfd_cloexec(file, 0).map_err(|_| ERROR_INVALID_VALUE)?;
+        let object = Phys::adopt(driver, 0, size, Use::Multicast, raise(own));
+        return out.set(new_handle(driver, object));
+    }
     let stat = rustix::fs::fstat(file).map_err(|_| ERROR_UNKNOWN)?;
     let device = driver
         .devices

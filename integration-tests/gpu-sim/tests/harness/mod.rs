@@ -100,6 +100,11 @@ functions! {
     cuMemSetAccess(address: u64, size: usize, access: &Access, count: usize);
     cuMemExportToShareableHandle(fd: &mut i32, handle: u64, kind: u32, flags: u64);
     cuMemImportFromShareableHandle(handle: &mut u64, fd: u64, kind: u32);
+    cuMulticastCreate(handle: &mut u64, props: &MulticastProperties);
+    cuMulticastAddDevice(handle: u64, device: i32);
+    cuMulticastBindMem(handle: u64, offset: usize, memory: u64, memory_offset: usize, size: usize, flags: u64);
+    cuMulticastBindAddr(handle: u64, offset: usize, address: u64, size: usize, flags: u64);
+    cuMulticastUnbind(handle: u64, device: i32, offset: usize, size: usize);
     cuMemRetainAllocationHandle(handle: &mut u64, address: u64);
     cuPointerGetAttribute(data: *mut u64, which: i32, address: u64);
     cuStreamCreate(stream: &mut u64, flags: u32);
@@ -142,6 +147,15 @@ pub struct Properties {
     location: [i32; 2],
     windows: u64,
     flags: u64,
+}
+
+/// `CUmulticastObjectProp`.
+#[repr(C)]
+pub struct MulticastProperties {
+    pub devices: u32,
+    pub size: usize,
+    pub handle_types: u64,
+    pub flags: u64,
 }
 
 /// `CUmemAccessDesc`.

@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use phos_policies::cut::{Position, Standing};
 use phos_protocol::agent::{AttemptError, DumpFacts, QuiesceTime, ToSidecar};
-use phos_protocol::shim::{Refusal, Sequence};
+use phos_protocol::shim::{HeldMulticast, Refusal, Sequence};
 use phos_protocol::types::ProcessId;
 use phos_shared::failpoint::Point;
+
+use super::rejoin::{Asked, Done};
 
 /// Something that happened.
 #[derive(Debug, Clone)]
@@ -93,6 +95,26 @@ pub enum Input {
         seq: Sequence,
         /// Whether all of its memory is back.
         outcome: Result<(), Refusal>,
+    },
+    /// A process says which multicast objects it has, before its answer to `Quiesce` or `Attach`.
+    Multicasts {
+        /// The PID of the process that says so.
+        pid: ProcessId,
+        /// The number of the attempt that it answers.
+        seq: Sequence,
+        /// Before which of the two.
+        attached: bool,
+        /// What it has.
+        held: Vec<HeldMulticast>,
+    },
+    /// What came of [`Effect::Rejoin`].
+    Rejoined {
+        /// The PID of the process that answers.
+        pid: ProcessId,
+        /// The number of the attempt that it answers.
+        seq: Sequence,
+        /// What it has done, or why it could not.
+        outcome: Result<Done, Refusal>,
     },
     /// A process that is detached has connected again.
     Returned {
@@ -263,6 +285,13 @@ pub enum Effect {
         pid: ProcessId,
         /// The number that the process waits for: that of the attempt in which it detached.
         seq: Sequence,
+    },
+    /// Ask a process for its part in making multicast objects anew.
+    Rejoin {
+        /// The number of the attempt.
+        seq: Sequence,
+        /// Whom, and for what.
+        asked: Asked,
     },
     /// Have a process open its gate, if it is connected.
     Resume {

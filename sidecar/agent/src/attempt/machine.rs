@@ -2,7 +2,7 @@
 //! done about it.
 //!
 //! ```text
-//! Quiescing ─▶ Collecting ─▶ Held ─▶ Preparing ─▶ Detaching ─▶ Dumping ─▶ Detached ─▶ Reopening ─▶ Attaching ─▶ over
+//! Quiescing ─▶ Collecting ─▶ Held ─▶ Preparing ─▶ Detaching ─▶ Dumping ─▶ Detached ─▶ Reopening ─▶ Attaching (─▶ Rejoining) ─▶ over
 //!     │            │          │          │            │           │           │           ▲
 //!     └── resume ◀─┴──────────┴──────────┘            └───────────┴── attach ─┴───────────┘
 //! ```
@@ -15,6 +15,7 @@
 //!   shortest way to the end that gives every process its memory back.
 //! * The gates open everywhere at once: when every process has attached, or when one says that it cannot fall quiet.
 //! * No process gets memory back while the job is being dumped.
+//! * Multicast objects are made anew ([`super::rejoin`]) when every process has attached, and the gates open after that.
 //! * A process that cannot attach loses the job: it is ended and resumed from a checkpoint. From then on ([`Stage::Lost`]) only the
 //!   end of the job is waited for.
 //! * Every stage has a deadline. The deadline of a dump is later than those of its parts: by then a driver that never answers has
@@ -35,10 +36,11 @@ use std::time::{Duration, Instant};
 use phos_policies::cut::{Cut, Next};
 use phos_protocol::agent::{AttemptError, DumpFacts, QuiesceTime, ToSidecar};
 use phos_protocol::shim::{COUNTS, Refusal, Sequence};
-use phos_protocol::types::{MemberId, ProcessId};
+use phos_protocol::types::{AllocationKey, MemberId, ProcessId};
 use phos_shared::failpoint::Point;
 
 use super::events::{Effect, Input, Tables, Undumped};
+use super::rejoin::{Asked, Done, Rejoin};
 use super::state::{Attempt, Member, Owed, Phase, Stage};
 use crate::config::Timeouts;
 use crate::survey::newcomer;
@@ -90,11 +92,32 @@ impl Machine {
         })
     }
 
+    /// Whether a process was asked to make that multicast object.
+    pub fn expects_object(&self, pid: ProcessId, seq: Sequence, key: &AllocationKey) -> bool {
+        self.attempt.as_ref().is_some_and(|attempt| {
+            attempt.seq == seq
+                && attempt.stage == Stage::Rejoining
+                && attempt.rejoin.is_maker(pid, key)
+        })
+    }
+
     /// Takes in what happened; returns what is to be done, in this order.
     pub fn step(&mut self, now: Instant, input: Input) -> Vec<Effect> {
         let mut effects = Vec::new();
         if let Input::Attached { pid, seq, outcome } = input {
             self.attached(now, pid, seq, outcome, &mut effects);
+        } else if let Input::Multicasts {
+            pid,
+            seq,
+            attached: true,
+            ..
+        } = input
+            && self.attempt.as_ref().is_none_or(|a| a.seq != seq)
+        {
+            // A straggler that came back alone: the others that had them have gone on, or are being ended.
+            effects.push(Effect::LoseJob(format!(
+                "process {pid} comes back with multicast objects, alone"
+            )));
         } else if self.attempt.is_some() {
             self.within(now, &mut effects, |step| step.take(input));
         } else {
@@ -242,6 +265,25 @@ impl Step<'_> {
                     [Phase::Detaching, Phase::Closing, Phase::Stuck],
                 );
             }
+            Input::Multicasts {
+                pid,
+                seq: of,
+                attached,
+                held,
+            } if of == seq => {
+                let is_due = match attached {
+                    true => self.attempt.stage == Stage::Attaching,
+                    false => self.attempt.stage == Stage::Quiescing,
+                };
+                if is_due && self.attempt.members.contains_key(&pid) {
+                    self.attempt.rejoin.report(pid, &held);
+                }
+            }
+            Input::Rejoined {
+                pid,
+                seq: of,
+                outcome,
+            } if of == seq => self.rejoined(pid, outcome),
             Input::Returned { pid, seq } => self.returned(pid, seq),
             Input::Newcomer { pid } => self.newcomer(pid),
             Input::Disconnected { pid, why } => self.disconnected(pid, why.as_deref()),
@@ -272,6 +314,8 @@ impl Step<'_> {
             | Input::Quiesced { .. }
             | Input::Detached { .. }
             | Input::Attached { .. }
+            | Input::Multicasts { .. }
+            | Input::Rejoined { .. }
             | Input::Collected { .. }
             | Input::Prepared { .. }
             | Input::DumpBegan { .. }
@@ -447,6 +491,47 @@ impl Step<'_> {
         }
     }
 
+    /// Every process has its memory back.
+    fn start_rejoin(&mut self) {
+        match self.attempt.rejoin.start() {
+            Ok(asked) => {
+                self.go_to(Stage::Rejoining);
+                self.ask_to_rejoin(asked);
+            }
+            Err(why) => self.cannot_rejoin(why),
+        }
+    }
+
+    fn ask_to_rejoin(&mut self, all: Vec<Asked>) {
+        let seq = self.attempt.seq;
+        let asked = all.into_iter();
+        self.effects
+            .extend(asked.map(|asked| Effect::Rejoin { seq, asked }));
+    }
+
+    fn rejoined(&mut self, pid: ProcessId, outcome: Result<Done, Refusal>) {
+        if self.attempt.stage != Stage::Rejoining {
+            return;
+        }
+        match outcome {
+            Ok(done) => {
+                let asked = self.attempt.rejoin.done(pid, done);
+                self.ask_to_rejoin(asked);
+                self.effects.push(Effect::Failpoint(Point::AgentMidRejoin));
+            }
+            Err(refusal) => {
+                self.cannot_rejoin(format!("process {pid} could not: {refusal}"));
+            }
+        }
+    }
+
+    /// Without its multicast objects the job cannot continue.
+    fn cannot_rejoin(&mut self, why: String) {
+        let why = format!("multicast objects cannot be made anew: {why}");
+        self.fail(AttemptError::OutOfOrder(why.clone()));
+        self.lose(why);
+    }
+
     fn returned(&mut self, pid: ProcessId, seq: Sequence) {
         if self.attempt.stage != Stage::Attaching {
             // Not expected; it gets its memory with the others.
@@ -483,6 +568,11 @@ impl Step<'_> {
     }
 
     fn disconnected(&mut self, pid: ProcessId, why: Option<&str>) {
+        if self.attempt.stage == Stage::Rejoining && self.attempt.rejoin.has(pid) {
+            // How far it is, nobody knows.
+            self.cannot_rejoin(format!("process {pid} lost its connection meanwhile"));
+            return;
+        }
         let is_attaching = self.attempt.is_attaching();
         let Some(member) = self.attempt.members.get_mut(&pid) else {
             return;
@@ -512,6 +602,12 @@ impl Step<'_> {
 
     fn process_ended(&mut self, pid: ProcessId) {
         if self.attempt.members.remove(&pid).is_none() {
+            return;
+        }
+        let had_multicasts = self.attempt.rejoin.has(pid);
+        self.attempt.rejoin.forget(pid);
+        if self.attempt.stage == Stage::Rejoining && had_multicasts {
+            self.cannot_rejoin(format!("process {pid} ended meanwhile"));
             return;
         }
         self.attempt.cut.forget(pid);
@@ -547,6 +643,10 @@ impl Step<'_> {
         }
         match outcome {
             Ok(()) => {
+                if let Err(why) = self.attempt.rejoin.check() {
+                    self.fail(AttemptError::Soon(why));
+                    return;
+                }
                 self.enter(Stage::Held, self.timeouts.hold);
                 self.attempt.owed = Owed::Resumed;
                 let seq = self.attempt.seq;
@@ -572,6 +672,8 @@ impl Step<'_> {
             return;
         }
         self.enter(Stage::Detaching, self.timeouts.detach);
+        // They say again what they have when they have attached.
+        self.attempt.rejoin = Rejoin::default();
         // The path goes before any shim looks for it.
         self.effects.push(Effect::StopListening);
         let seq = self.attempt.seq;
@@ -683,6 +785,7 @@ impl Step<'_> {
                 self.effects.push(Effect::KillEverything);
             }
             Stage::Overdue => self.effects.push(Effect::GiveUpOnDriver),
+            Stage::Rejoining => self.cannot_rejoin("it took too long".to_owned()),
             Stage::Reopening | Stage::Attaching => {
                 let missing = self.attempt.in_phase(|p| p != Phase::Back);
                 self.fail(AttemptError::OutOfOrder(
@@ -728,7 +831,14 @@ impl Step<'_> {
                 }
             }
             Stage::Detached if failed => self.reopen(),
-            Stage::Attaching if self.attempt.all(|p| p == Phase::Back) => self.finish(),
+            Stage::Attaching if self.attempt.all(|p| p == Phase::Back) => {
+                if self.attempt.rejoin.is_needed() {
+                    self.start_rejoin();
+                } else {
+                    self.finish();
+                }
+            }
+            Stage::Rejoining if self.attempt.rejoin.is_over() => self.finish(),
             _ => {}
         }
     }
@@ -752,7 +862,9 @@ impl Step<'_> {
         }
         let stop_ns = ns(self.now.saturating_duration_since(attempt.began));
         let attach_ns = match attempt.stage {
-            Stage::Attaching => ns(self.now.saturating_duration_since(attempt.stage_began)),
+            Stage::Attaching | Stage::Rejoining => {
+                ns(self.now.saturating_duration_since(attempt.stage_began))
+            }
             _ => 0,
         };
         let only_began = attempt.only_began();

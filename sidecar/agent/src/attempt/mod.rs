@@ -6,6 +6,7 @@
 //! | [`state`] | where an attempt and its processes can be |
 //! | [`machine`] | the steps of a checkpoint, and what becomes of one that fails |
 //! | [`counts`] | what the shims say of their ranks |
+//! | [`rejoin`] | the order in which multicast objects are made anew |
 //! | [`farewell`] | what the shims are asked before the job is killed |
 //!
 //! The main loop ([`crate::init`]) reports what happens and carries out what is decided. At most one of the two is under way.
@@ -16,12 +17,13 @@ mod farewell;
 mod machine;
 #[cfg(test)]
 mod properties;
+pub mod rejoin;
 mod state;
 
 use std::time::{Duration, Instant};
 
 use phos_protocol::shim::Sequence;
-use phos_protocol::types::ProcessId;
+use phos_protocol::types::{AllocationKey, ProcessId};
 
 pub use events::{Effect, Input, Tables, Undumped};
 use farewell::Farewell;
@@ -64,6 +66,11 @@ impl Attempts {
             Some(farewell) => farewell.expects_table(pid, seq),
             None => self.machine.expects_table(pid, seq),
         }
+    }
+
+    /// Whether a process was asked to make that multicast object.
+    pub fn expects_object(&self, pid: ProcessId, seq: Sequence, key: &AllocationKey) -> bool {
+        self.machine.expects_object(pid, seq, key)
     }
 
     /// Begins the conversation that ends with the job being killed, unless something is under way: nothing comes of it then.

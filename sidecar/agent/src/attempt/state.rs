@@ -8,6 +8,8 @@ use phos_protocol::agent::{AttemptError, QuiesceTime};
 use phos_protocol::shim::Sequence;
 use phos_protocol::types::ProcessId;
 
+use super::rejoin::Rejoin;
+
 /// The stage that an attempt is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
@@ -31,6 +33,8 @@ pub enum Stage {
     Reopening,
     /// Shims get their memory back.
     Attaching,
+    /// Shims make multicast objects anew.
+    Rejoining,
     /// The job cannot continue and is being ended.
     Lost,
     /// The attempt is over: nothing is left to do.
@@ -106,6 +110,8 @@ pub struct Attempt {
     pub began: Instant,
     pub stage_began: Instant,
     pub members: BTreeMap<ProcessId, Member>,
+    /// The multicast objects of the processes that have attached.
+    pub rejoin: Rejoin,
     pub failure: Option<AttemptError>,
     pub owed: Owed,
     /// The job's main process ended while the worker was at it.
@@ -124,6 +130,7 @@ impl Attempt {
             began: now,
             stage_began: now,
             members: BTreeMap::new(),
+            rejoin: Rejoin::default(),
             failure: None,
             owed: Owed::Quiesced,
             job_ended: false,
@@ -158,6 +165,9 @@ impl Attempt {
 
     /// Whether the memory is on its way back.
     pub fn is_attaching(&self) -> bool {
-        matches!(self.stage, Stage::Reopening | Stage::Attaching)
+        matches!(
+            self.stage,
+            Stage::Reopening | Stage::Attaching | Stage::Rejoining
+        )
     }
 }

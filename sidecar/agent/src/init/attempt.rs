@@ -71,6 +71,16 @@ impl Checkpoint {
         self.attempts.is_under_way()
     }
 
+    /// Whether a process was asked to make that multicast object.
+    pub(super) fn expects_object(
+        &self,
+        pid: ProcessId,
+        seq: Sequence,
+        key: &AllocationKey,
+    ) -> bool {
+        self.attempts.expects_object(pid, seq, key)
+    }
+
     /// When [`Input::Tick`] is due.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.attempts.deadline()
@@ -148,7 +158,11 @@ impl Init {
             Effect::TellQuiesced { seq } => self.tell_quiesced(seq),
             Effect::Prepare { seq } => self.prepare(seq),
             Effect::RefuseDump { seq } => self.refuse_dump(seq),
-            Effect::StopListening => self.shims.stop_listening(),
+            Effect::StopListening => {
+                self.shims.stop_listening();
+                // None may be alive while the job is dumped.
+                self.multicasts.clear();
+            }
             Effect::Detach { pid, seq } => {
                 if self.connection_of(pid).is_some() {
                     self.tell_process(pid, &ToShim::Detach { seq });
@@ -178,6 +192,7 @@ impl Init {
                     self.on_shim_closed(id, None);
                 }
             }
+            Effect::Rejoin { seq, asked } => self.ask_to_rejoin(seq, asked),
             Effect::Resume { pid, seq } => {
                 self.give_credit(pid, seq);
                 self.tell_process(pid, &ToShim::Resume { seq });
@@ -201,7 +216,7 @@ impl Init {
         }
     }
 
-    fn connection_of(&self, pid: ProcessId) -> Option<ConnectionId> {
+    pub(super) fn connection_of(&self, pid: ProcessId) -> Option<ConnectionId> {
         self.processes.get(&pid)?.connection
     }
 

@@ -158,6 +158,7 @@ impl Init {
         self.waiting_for_memory.clear();
         self.lost.missing = None;
         self.vault.clear();
+        self.multicasts.clear();
         self.survey.forget_processes();
     }
 

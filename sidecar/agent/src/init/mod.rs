@@ -27,6 +27,7 @@ mod fence;
 mod hints;
 mod life;
 mod ranks;
+mod rejoin;
 mod requests;
 mod restore;
 mod run_directory;
@@ -72,6 +73,7 @@ use crate::network::addresses;
 use crate::survey::Survey;
 use crate::user::JobUser;
 use crate::vault::Vault;
+use crate::vault::multicast::Multicasts;
 
 /// What the agent knows of the job as a whole.
 #[derive(Debug)]
@@ -124,6 +126,8 @@ pub(super) struct Init {
     shims: ShimServer,
     sidecar: SidecarServer,
     vault: Vault,
+    /// The multicast objects of its processes.
+    multicasts: Multicasts,
     /// The processes of the job that use CUDA.
     processes: BTreeMap<ProcessId, CudaProcess>,
     job: Job,
@@ -243,6 +247,7 @@ impl Init {
             shims: ShimServer::default(),
             sidecar,
             vault: Vault::default(),
+            multicasts: Multicasts::default(),
             processes: BTreeMap::new(),
             checkpoint: Checkpoint::new(config.timeouts.clone()),
             restore: None,

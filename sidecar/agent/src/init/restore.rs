@@ -1,8 +1,8 @@
 //! Brings the job back, as a state machine.
 //!
 //! ```text
-//! Clearing ──▶ Reviving ──▶ Attaching ──▶ over: the job runs
-//!     └────────────┴─────────────┴──────▶ failed: what was restored is killed, the job is as ended as before
+//! Clearing ──▶ Reviving ──▶ Attaching (──▶ Rejoining) ──▶ over: the job runs
+//!     └────────────┴─────────────┴──────────────┴──▶ failed: what was restored is killed, the job is as ended as before
 //! ```
 //!
 //! # Rules
@@ -20,13 +20,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use phos_protocol::agent::{JobState, RestoreTimes, ToSidecar};
-use phos_protocol::shim::{Refusal, Sequence, ToShim};
-use phos_protocol::types::{Allocation, GpuUuid, ProcessId};
+use phos_protocol::shim::{HeldMulticast, Refusal, Sequence, ToShim};
+use phos_protocol::types::{Allocation, AllocationKey, GpuUuid, ProcessId};
 use phos_shared::failpoint::{self, Point};
 
 use super::Init;
 use super::worker::Done;
 use crate::AgentError;
+use crate::attempt::rejoin::{self, Rejoin};
 use crate::channels::shims::ConnectionId;
 use crate::criu;
 use crate::files;
@@ -43,6 +44,8 @@ enum Stage {
     Reviving,
     /// Shims get their memory.
     Attaching,
+    /// Shims make multicast objects anew.
+    Rejoining,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,6 +77,8 @@ pub(super) struct Restore {
     /// Old GPU → new GPU, as the driver is told.
     pairs: Vec<(GpuUuid, GpuUuid)>,
     members: BTreeMap<ProcessId, Phase>,
+    /// Their multicast objects.
+    rejoin: Rejoin,
     times: RestoreTimes,
     /// What the job goes back to when this fails.
     before: JobState,
@@ -82,6 +87,16 @@ pub(super) struct Restore {
 }
 
 impl Restore {
+    /// Whether a process was asked to make that multicast object.
+    pub(super) fn expects_object(
+        &self,
+        pid: ProcessId,
+        seq: Sequence,
+        key: &AllocationKey,
+    ) -> bool {
+        self.stage == Stage::Rejoining && self.image.seq == seq && self.rejoin.is_maker(pid, key)
+    }
+
     /// Whether the job's main process died under CRIU's hands: CRIU would wait for it for ever.
     pub(super) fn is_hopeless_without(&self, pid: ProcessId) -> bool {
         self.stage == Stage::Reviving && pid == self.image.root_pid
@@ -123,6 +138,7 @@ impl Init {
                         .iter()
                         .map(|p| (p.member.process, Phase::Away))
                         .collect(),
+                    rejoin: Rejoin::default(),
                     directory,
                     image,
                     gpus,
@@ -380,8 +396,63 @@ impl Init {
         }
     }
 
+    /// A process says which multicast objects it has.
+    pub(super) fn restore_multicasts(
+        &mut self,
+        pid: ProcessId,
+        seq: Sequence,
+        held: &[HeldMulticast],
+    ) {
+        if let Some(restore) = &mut self.restore
+            && restore.stage == Stage::Attaching
+            && restore.image.seq == seq
+            && restore.members.contains_key(&pid)
+        {
+            restore.rejoin.report(pid, held);
+        }
+    }
+
+    /// A process has done its part in making them anew, or could not.
+    pub(super) fn restore_rejoined(
+        &mut self,
+        pid: ProcessId,
+        seq: Sequence,
+        outcome: Result<rejoin::Done, Refusal>,
+    ) {
+        let Some(restore) = &mut self.restore else {
+            return;
+        };
+        if restore.stage != Stage::Rejoining || restore.image.seq != seq {
+            return;
+        }
+        match outcome {
+            Ok(done) => {
+                let asked = restore.rejoin.done(pid, done);
+                let is_over = restore.rejoin.is_over();
+                for asked in asked {
+                    self.ask_to_rejoin(seq, asked);
+                }
+                failpoint::reach(Point::AgentMidRejoin);
+                if is_over {
+                    self.resume_restored();
+                }
+            }
+            Err(refusal) => {
+                self.restore_failed(&format!(
+                    "process {pid} could not make its multicast objects anew: {refusal}"
+                ));
+            }
+        }
+    }
+
     /// A connection ended: the shim comes back by itself.
     pub(super) fn restore_connection_lost(&mut self, pid: ProcessId) {
+        if self.is_rejoining(pid) {
+            self.restore_failed(&format!(
+                "process {pid} lost its connection while multicast objects were made anew"
+            ));
+            return;
+        }
         if let Some(phase) = self
             .restore
             .as_mut()
@@ -398,9 +469,16 @@ impl Init {
             .restore
             .as_ref()
             .is_some_and(|r| r.stage == Stage::Attaching && r.members.contains_key(&pid));
-        if attaching {
+        if attaching || self.is_rejoining(pid) {
             self.restore_failed(&format!("process {pid} ended before it had its memory"));
         }
+    }
+
+    /// Whether multicast objects are being made anew, and the process is one of the image.
+    fn is_rejoining(&self, pid: ProcessId) -> bool {
+        self.restore
+            .as_ref()
+            .is_some_and(|r| r.stage == Stage::Rejoining && r.rejoin.has(pid))
     }
 
     /// A stage took too long.
@@ -428,6 +506,26 @@ impl Init {
         if !done {
             return;
         }
+        if let Some(restore) = &mut self.restore
+            && restore.rejoin.is_needed()
+        {
+            let seq = restore.image.seq;
+            restore.stage = Stage::Rejoining;
+            match restore.rejoin.start() {
+                Ok(asked) => {
+                    for asked in asked {
+                        self.ask_to_rejoin(seq, asked);
+                    }
+                }
+                Err(why) => self.restore_failed(&why),
+            }
+            return;
+        }
+        self.resume_restored();
+    }
+
+    /// All is as it was: the gates open.
+    fn resume_restored(&mut self) {
         if let Some(restore) = &self.restore {
             let seq = restore.image.seq;
             let pids: Vec<ProcessId> = restore.members.keys().copied().collect();

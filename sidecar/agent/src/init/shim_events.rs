@@ -9,7 +9,9 @@ use phos_protocol::agent::{JobState, ToSidecar};
 use phos_protocol::shim::{
     COUNTS, Count, HELD, Refusal, Sequence, ShimState, ToAgent as FromShim, ToShim, Usage,
 };
-use phos_protocol::types::{Allocation, AllocationKey, Device, GpuUuid, MemberId, ProcessId};
+use phos_protocol::types::{
+    Allocation, AllocationKey, AllocationKind, Device, GpuUuid, MemberId, ProcessId,
+};
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::Init;
@@ -17,6 +19,7 @@ use super::hints::HintsTold;
 use super::requests::Tell;
 use crate::attempt::Input;
 use crate::attempt::counts::position;
+use crate::attempt::rejoin::Done;
 use crate::channels::lines;
 use crate::channels::link::timespec;
 use crate::channels::shims::{ConnectionId, CudaProcess, End, watch};
@@ -38,7 +41,12 @@ impl Init {
         self.send_shim(id, message.clone(), Vec::new())
     }
 
-    fn send_shim(&mut self, id: ConnectionId, message: ToShim, fds: Vec<Arc<OwnedFd>>) -> bool {
+    pub(super) fn send_shim(
+        &mut self,
+        id: ConnectionId,
+        message: ToShim,
+        fds: Vec<Arc<OwnedFd>>,
+    ) -> bool {
         let sent = self.shims.send(id, message, fds);
         if !sent {
             self.on_shim_closed(id, None);
@@ -102,6 +110,27 @@ impl Init {
             FromShim::Attached { seq, outcome } => {
                 self.shim_attached(pid, seq, outcome.map_err(in_plain_words))
             }
+            FromShim::Multicasts {
+                seq,
+                attached,
+                held,
+            } => self.on_multicasts(pid, seq, attached, held),
+            FromShim::Remade {
+                seq,
+                object,
+                outcome,
+            } => {
+                let outcome = outcome.map_err(in_plain_words);
+                self.on_remade(pid, seq, object, outcome, fds.into_iter().next());
+            }
+            FromShim::Joined { seq, outcome } => {
+                let outcome = outcome.map(|()| Done::Joined).map_err(in_plain_words);
+                self.on_rejoined(pid, seq, outcome);
+            }
+            FromShim::Bound { seq, outcome } => {
+                let outcome = outcome.map(|()| Done::Bound).map_err(in_plain_words);
+                self.on_rejoined(pid, seq, outcome);
+            }
             FromShim::OutOfMemory { device, bytes } => {
                 self.on_out_of_memory(id, pid, device, bytes)
             }
@@ -121,6 +150,8 @@ impl Init {
                 if let Some(allocation) = found {
                     self.vault.note_import(pid, allocation.key);
                 }
+                let object = || self.multicasts.identify(fds.first()?.as_fd());
+                let found = found.or_else(object);
                 self.tell_shim(id, &ToShim::Identified(found));
             }
             FromShim::Fetch { key, instance } => self.on_fetch(id, pid, key, instance),
@@ -129,6 +160,7 @@ impl Init {
                 self.tell_freed(keys);
             }
             FromShim::Freed { ids } => {
+                self.multicasts.free(pid, &ids);
                 let keys = self.vault.free(pid, &ids);
                 self.tell_freed(keys);
             }
@@ -279,6 +311,7 @@ impl Init {
         if state == ShimState::Fresh || (!known && state == ShimState::Running) {
             // Another program under this PID, or nothing of it is known: whatever was held is not its.
             self.vault.forget(pid);
+            self.multicasts.forget(pid);
         }
         // What a process has said of its end holds.
         let end = (self.processes.get(&pid))
@@ -387,11 +420,17 @@ impl Init {
         allocation: Allocation,
         handle: Handle,
     ) {
+        let is_multicast = matches!(allocation.kind, AllocationKind::Multicast { .. });
         let answer = if allocation.key.owner != MemberId::here(pid) {
             Err(format!(
                 "process {pid} exports an allocation of process {}",
                 allocation.key.owner
             ))
+        } else if is_multicast {
+            if let Handle::Brought(fd) = handle {
+                self.multicasts.keep(allocation, fd);
+            }
+            Ok(())
         } else {
             match handle {
                 Handle::Brought(fd) => {
@@ -403,10 +442,11 @@ impl Init {
             }
         };
         let answer = answer.and_then(|()| {
-            self.vault
-                .get(&allocation.key)
-                .map(Entry::shared)
-                .ok_or_else(|| "the agent does not hold this allocation".to_owned())
+            let fd = match is_multicast {
+                true => self.multicasts.fd(&allocation.key),
+                false => self.vault.get(&allocation.key).map(Entry::shared),
+            };
+            fd.ok_or_else(|| "the agent does not hold this allocation".to_owned())
         });
         if answer.is_ok() {
             self.vault.note_shared(allocation.key);
@@ -468,6 +508,7 @@ impl Init {
         // The main process's memory may be of use to the restore that follows.
         if self.job.root != Some(pid) && matches!(self.job.state, JobState::Running) {
             self.vault.forget(pid);
+            self.multicasts.forget(pid);
         }
         if process.unsupported.is_some() {
             self.tell_unsupported(Tell::AlsoNothing);

@@ -7,7 +7,7 @@
 //! | `NCCL_RAS_ENABLE=0` | all ranks else listen on one port for a monitor; with it NCCL's ranks did not come back |
 //! | `NCCL_CUMEM_ENABLE=1` | memory that ranks share is then made by `cuMemCreate`, which the shim takes over; the other way is legacy IPC, which the driver cannot checkpoint |
 //! | `NCCL_CUMEM_HOST_ENABLE=0` | the same for host memory, which nothing can take over |
-//! | `NCCL_NVLS_ENABLE=0` | multicast objects hang the driver's checkpoint |
+//! | `NCCL_NVLS_ENABLE=0` | multicast objects hang the driver's checkpoint; not with `--nvls`, where the shim takes them apart for it |
 //! | `NCCL_IB_DISABLE=1` | verbs cannot be dumped, and ranks on one machine do not need them; not where the job says that it has several machines |
 //!
 //! `NCCL_SOCKET_IFNAME` is left alone: `lo` would break a job that has several machines without saying so.
@@ -15,6 +15,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use phos_protocol::env;
 use phos_protocol::types::ProcessId;
 
 use crate::config::Tcp;
@@ -27,16 +28,17 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("NCCL_RAS_ENABLE", "0"),
     ("NCCL_CUMEM_ENABLE", "1"),
     ("NCCL_CUMEM_HOST_ENABLE", "0"),
-    ("NCCL_NVLS_ENABLE", "0"),
+    (NVLS, "0"),
     (VERBS, "1"),
 ];
 const VERBS: &str = "NCCL_IB_DISABLE";
+const NVLS: &str = "NCCL_NVLS_ENABLE";
 
 /// What NCCL's ranks need to come back, of the table; of legacy IPC and of verbs their use tells, not the environment.
 const NEEDED: &[(&str, &str)] = &[
     ("NCCL_RAS_ENABLE", "0"),
     ("NCCL_CUMEM_HOST_ENABLE", "0"),
-    ("NCCL_NVLS_ENABLE", "0"),
+    (NVLS, "0"),
 ];
 
 /// The first driver of which it is not known: CUDA 13.1.
@@ -63,10 +65,11 @@ pub fn is_of_the_agent(name: &OsStr, keep: &[String]) -> bool {
 }
 
 /// The defaults for a job's environment, where `get` is what it would have and `configured` says which variables NCCL finds
-/// in a file.
+/// in a file. `nvls`: multicast objects may be used.
 pub fn defaults(
     get: impl Fn(&str) -> Option<String>,
     configured: &[String],
+    nvls: bool,
 ) -> Vec<(&'static str, &'static str)> {
     let number = |name: &str| get(name)?.trim().parse::<u64>().ok();
     let several = MACHINES.iter().any(|name| number(name) > Some(1))
@@ -75,6 +78,7 @@ pub fn defaults(
         .iter()
         .filter(|(name, _)| get(name).is_none() && !configured.iter().any(|c| c == name))
         .filter(|(name, _)| !(several && *name == VERBS))
+        .filter(|(name, _)| !(nvls && *name == NVLS))
         .copied()
         .collect()
 }
@@ -108,9 +112,12 @@ fn hopeless(environment: &[u8], driver: u32) -> Option<String> {
             Some(String::from_utf8_lossy(rest).trim().to_owned())
         })
     };
+    // As its shim takes it.
+    let takes_multicast = value(env::SHIM_MULTICAST).as_deref() == Some("1");
     let missing: Vec<String> = NEEDED
         .iter()
         .filter(|(name, needed)| value(name).as_deref() != Some(needed))
+        .filter(|(name, _)| !(takes_multicast && *name == NVLS))
         .map(|(name, needed)| format!("{name}={needed}"))
         .collect();
     (!missing.is_empty()).then(|| {
@@ -222,7 +229,19 @@ mod tests {
             found.map(|(_, value)| (*value).to_owned())
         };
         let configured: Vec<String> = configured.iter().map(|c| (*c).to_owned()).collect();
-        defaults(get, &configured)
+        defaults(get, &configured, false)
+    }
+
+    #[test]
+    fn multicast_objects_are_not_ruled_out_where_they_may_be_used() {
+        let left = defaults(|_| None, &[], true);
+        assert!(left.iter().all(|(name, _)| *name != NVLS));
+        assert_eq!(left.len(), DEFAULTS.len() - 1);
+        let rank = b"NCCL_RAS_ENABLE=0\0NCCL_CUMEM_HOST_ENABLE=0\0NCCL_NVLS_ENABLE=1\0PHOS_SHIM_MULTICAST=";
+        for (said, hopeless_then) in [("1", false), ("0", true), ("", true)] {
+            let rank = [&rank[..], said.as_bytes(), b"\0"].concat();
+            assert_eq!(hopeless(&rank, 13_000).is_some(), hopeless_then, "{said}");
+        }
     }
 
     #[test]

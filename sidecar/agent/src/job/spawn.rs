@@ -212,6 +212,9 @@ pub fn start(
                 preload(&shim.path, std::env::var_os("LD_PRELOAD")),
             )
             .env(env::SHIM_SOCKET, config.shim_socket());
+        if config.nvls {
+            command.env(env::SHIM_MULTICAST, "1");
+        }
     }
     set_home(&mut command, user.as_ref());
     let home = command
@@ -221,7 +224,7 @@ pub fn start(
     let present =
         |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
     let configured = environment::nccl_configured(home.as_deref());
-    command.envs(environment::defaults(present, &configured));
+    command.envs(environment::defaults(present, &configured, config.nvls));
     let privileges = config.privileges();
     let filter = job_filter();
     // SAFETY: between fork and exec only system calls are made, on data that was allocated before.

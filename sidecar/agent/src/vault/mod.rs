@@ -17,6 +17,7 @@
 //!   that a sidecar was sent before.
 
 mod descriptions;
+pub mod multicast;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

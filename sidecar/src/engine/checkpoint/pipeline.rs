@@ -12,7 +12,7 @@
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -44,6 +44,8 @@ pub(in crate::engine) struct Control {
     due: AtomicBool,
     /// Whether nothing is to be encoded now.
     rests: AtomicBool,
+    /// Workers that still read memory which the job waits for.
+    holding: AtomicUsize,
     /// Device memory held by snapshots, per GPU, in bytes.
     snapshot: Mutex<BTreeMap<GpuUuid, u64>>,
     /// Bytes of the job's own memory that are still read while it runs.
@@ -129,6 +131,21 @@ impl Control {
     /// What waits is encoded from now on.
     pub(in crate::engine) fn end_rest(&self) {
         self.rests.store(false, Ordering::Release);
+    }
+
+    /// A worker begins to read memory that the job waits for.
+    pub(in crate::engine) fn begin_holding(&self) {
+        self.holding.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// It has read that.
+    pub(in crate::engine) fn end_holding(&self) {
+        self.holding.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// Whether what is in a snapshot can leave the GPUs: no other GPU's worker needs host memory first, and no cores are needed for the job.
+    pub(in crate::engine) fn may_drain_snapshots(&self) -> bool {
+        self.holding.load(Ordering::Acquire) == 0 && !self.rests()
     }
 
     /// Whether nothing is encoded now.

@@ -8,6 +8,7 @@
 //! | every process that released its memory gets it back, or the job ends | [`World::check_end`] |
 //! | no memory is sent from the moment that the dump starts until it is over | [`World::note`] |
 //! | nothing is dumped but a job of which every process is detached | [`World::note`] |
+//! | multicast objects are made anew when all that had them have attached, are bound when all have joined, and nobody goes on without | [`World::note`] |
 //! | ranks are to fall quiet only when none is behind another | [`World::note`] |
 //! | no effect is issued twice: each step happens once in an attempt, and what concerns one process once for each reason | [`World::note`] |
 //! | at most one attempt at a time, with one answer to the sidecar for each thing it asked | [`World::note`] |
@@ -87,7 +88,15 @@ fn a_whole_attempt(processes: ProcessId) -> Vec<Event> {
     script.push(Event::Dump(true));
     script.extend(all(Does::Obeys));
     script.extend([Event::Dumped, Event::Attach(true)]);
-    for does in [Does::Connects, Does::Obeys, Does::Obeys] {
+    // Memory, and three rounds for their multicast object.
+    for does in [
+        Does::Connects,
+        Does::Obeys,
+        Does::Obeys,
+        Does::Obeys,
+        Does::Obeys,
+        Does::Obeys,
+    ] {
         script.extend(all(does));
     }
     script

@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use phos_policies::cut::{Meeting, Part, Standing};
 use phos_protocol::agent::{AttemptError, DumpFacts, DumpTimes, QuiesceTime, ToSidecar};
-use phos_protocol::shim::{Refusal, Sequence};
-use phos_protocol::types::ProcessId;
+use phos_protocol::shim::{HeldMulticast, Refusal, Sequence};
+use phos_protocol::types::{Allocation, AllocationKey, AllocationKind, MemberId, ProcessId};
 
+use crate::attempt::rejoin::{Asked, Done};
 use crate::attempt::{Attempts, Effect, Input, Tables, Undumped};
 use crate::config::Timeouts;
 
@@ -77,6 +78,9 @@ pub enum Told {
     Settle(Sequence),
     Detach(Sequence),
     Memory(Sequence),
+    Remake(Sequence, AllocationKey),
+    Join(Sequence),
+    Bind(Sequence),
     Resume,
 }
 
@@ -101,6 +105,10 @@ pub struct Process {
     pub is_asked: bool,
     /// Calls of its communicator's that it has made.
     pub calls: u64,
+    /// Its multicast object is as it was, if it has one.
+    pub is_whole: bool,
+    /// It has joined its object anew.
+    has_joined: bool,
 }
 
 impl Process {
@@ -112,7 +120,26 @@ impl Process {
             inbox: VecDeque::new(),
             is_asked: false,
             calls: 0,
+            is_whole: true,
+            has_joined: false,
         }
+    }
+}
+
+/// The ranks share a multicast object, to which each has bound its memory.
+fn multicast(ranks: u32) -> HeldMulticast {
+    HeldMulticast {
+        object: Allocation {
+            key: AllocationKey {
+                owner: MemberId::here(2),
+                id: 1,
+            },
+            device: 0,
+            bytes: 2 << 20,
+            kind: AllocationKind::Multicast { devices: ranks },
+            rdma: false,
+        },
+        added: 1,
     }
 }
 
@@ -170,6 +197,8 @@ pub struct World {
     /// What the agent fails at.
     pub agent_fails: u8,
     pub seq: Sequence,
+    /// Ranks that there were when the attempt began.
+    ranks: u32,
     /// Events that follow from effects.
     pub waiting: VecDeque<Input>,
     /// Of the attempt under way.
@@ -206,6 +235,7 @@ impl World {
             known: Vec::new(),
             agent_fails: u8::MAX,
             seq: 0,
+            ranks: 0,
             waiting: VecDeque::new(),
             done: BTreeSet::new(),
             sent: BTreeSet::new(),
@@ -309,6 +339,19 @@ impl World {
             Effect::Resume { pid, .. } => {
                 assert!(self.dump.is_none(), "{pid} goes on during the dump");
             }
+            Effect::Rejoin { ref asked, .. } => {
+                let attached = |p: &Process| p.memory == Memory::There && !p.is_gate_open;
+                // One that has come since takes no part.
+                let mut ranks = self.processes.values().filter(|rank| !rank.is_whole);
+                assert!(
+                    ranks.clone().all(attached),
+                    "an object is made before all have attached"
+                );
+                if matches!(asked, Asked::Bind { .. }) {
+                    // The driver has whoever binds wait for the others.
+                    assert!(ranks.all(|rank| rank.has_joined));
+                }
+            }
             Effect::LoseJob(_) => self.once(Once::LoseJob),
             Effect::KillEverything | Effect::SaveAndKill => self.once(Once::Kill),
             Effect::GiveUpOnDriver => self.once(Once::GiveUp),
@@ -376,6 +419,11 @@ impl World {
                 self.tell(pid, Told::Continue(seq, calls));
             }
             Effect::Settle { pid, seq } => self.tell(pid, Told::Settle(seq)),
+            Effect::Rejoin { seq, asked } => match asked {
+                Asked::Remake { pid, key } => self.tell(pid, Told::Remake(seq, key)),
+                Asked::Join { pid, .. } => self.tell(pid, Told::Join(seq)),
+                Asked::Bind { pid } => self.tell(pid, Told::Bind(seq)),
+            },
             Effect::TakeTables { seq } => {
                 let outcome = self.fails(0);
                 self.waiting.push_back(Input::Collected { seq, outcome });
@@ -513,6 +561,16 @@ impl World {
                     return;
                 }
                 process.is_gate_open = outcome.is_err();
+                if outcome.is_ok() && communicates(pid) {
+                    let held = vec![multicast(self.ranks)];
+                    let attached = false;
+                    self.input(Input::Multicasts {
+                        pid,
+                        seq,
+                        attached,
+                        held,
+                    });
+                }
                 self.input(Input::Quiesced { pid, seq, outcome });
             }
             Told::Detach(seq) => {
@@ -520,6 +578,8 @@ impl World {
                     Ok(()) => Memory::Released(seq),
                     Err(_) => Memory::Partly(seq),
                 };
+                process.is_whole &= !communicates(pid);
+                process.has_joined = false;
                 let is_whole = outcome.is_ok();
                 self.input(Input::Detached { pid, seq, outcome });
                 if is_whole {
@@ -530,14 +590,44 @@ impl World {
                 self.sent.remove(&pid);
                 if outcome.is_ok() {
                     process.memory = Memory::There;
+                    if communicates(pid) {
+                        process.is_whole = false;
+                        process.has_joined = false;
+                        let held = vec![multicast(self.ranks)];
+                        let attached = true;
+                        self.input(Input::Multicasts {
+                            pid,
+                            seq,
+                            attached,
+                            held,
+                        });
+                    }
                 }
                 self.input(Input::Attached { pid, seq, outcome });
+            }
+            Told::Remake(seq, key) => {
+                let outcome = outcome.map(|()| Done::Remade(key));
+                self.input(Input::Rejoined { pid, seq, outcome });
+            }
+            Told::Join(seq) => {
+                process.has_joined = outcome.is_ok();
+                let outcome = outcome.map(|()| Done::Joined);
+                self.input(Input::Rejoined { pid, seq, outcome });
+            }
+            Told::Bind(seq) => {
+                process.is_whole = outcome.is_ok();
+                let outcome = outcome.map(|()| Done::Bound);
+                self.input(Input::Rejoined { pid, seq, outcome });
             }
             Told::Resume => {
                 assert_eq!(
                     process.memory,
                     Memory::There,
                     "process {pid} goes on without its memory"
+                );
+                assert!(
+                    process.is_whole || self.job != Job::Runs,
+                    "process {pid} goes on without its multicast object"
                 );
                 process.is_gate_open = true;
                 process.is_asked = false;
@@ -700,6 +790,8 @@ impl World {
         self.owed.0 += 1;
         if !was_under_way {
             self.seq = seq;
+            let ranks = self.processes.keys().filter(|pid| communicates(**pid));
+            self.ranks = ranks.count() as u32;
         }
         let processes = self.connected();
         let communicating = (processes.iter().copied())

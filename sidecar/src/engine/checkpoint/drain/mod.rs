@@ -188,6 +188,7 @@ impl Engine {
                 runs: told,
                 copied,
             };
+            control.begin_holding();
             workers.push(urgent("phos-drain", move || drain.run(signals))?);
         }
         Ok(Drains {

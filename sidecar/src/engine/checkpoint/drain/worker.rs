@@ -10,8 +10,8 @@
 //! While the job runs, few and short copies are in flight: its own use the same link.
 //!
 //! Who has to wait for host memory while the job is held ends the rest of those that encode ([`Control::rest`]): they give it back. What is in
-//! a snapshot waits until the rest is over: it would take the memory that other GPUs' workers count on, and have the cores busy that the job
-//! waits for.
+//! a snapshot waits until the rest is over, with the dump at the latest, and until no GPU's worker reads memory that the job waits for: it would
+//! take the host memory that they count on, and have the cores busy that the job waits for.
 //!
 //! The job's memory is read only until `ready` is told, but for what is drained beside the job ([`Split::beside`]); after that only the snapshot is. The store
 //! checks every chunk against the name it got while the job was quiet.
@@ -137,6 +137,7 @@ impl Drain {
         let split = std::mem::take(&mut self.split);
         let held = self.hold(split, &mut pieces, &mut beside);
         let lends = self.control.borrow(bytes(&beside));
+        self.control.end_holding();
         let mut borrowed = Borrowing {
             items: beside,
             lends,
@@ -164,7 +165,7 @@ impl Drain {
         // Nobody waits for it if there was nothing.
         let _ = copied.send(());
         if !pieces.is_empty() {
-            self.wait_for_end_of_rest();
+            self.wait_for_others();
         }
         for piece in pieces {
             let Piece { items, guard } = piece;
@@ -174,9 +175,9 @@ impl Drain {
         Ok(())
     }
 
-    /// Waits as long as nothing is to be encoded.
-    fn wait_for_end_of_rest(&self) {
-        while self.control.rests() && !self.control.is_cancelled() {
+    /// Waits until neither the job nor the worker of another GPU needs first what a snapshot takes on its way.
+    fn wait_for_others(&self) {
+        while !self.control.may_drain_snapshots() && !self.control.is_cancelled() {
             std::thread::sleep(NAP);
         }
     }
