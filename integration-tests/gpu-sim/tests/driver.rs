@@ -245,11 +245,7 @@ fn memory_outlives_the_process_that_made_it() {
     let mut owner = Process::start("export", node.dir(), &[]);
     let fd: i32 = owner.hear().parse().unwrap();
     let path = format!("/proc/{}/fd/{fd}", owner.pid());
-    let kept = std::fs::File::options()
-        .read(true)
-        .write(true)
-        .open(path)
-        .unwrap();
+    let kept = opened(&path);
     owner.kill();
     assert_eq!(
         used(&node, 0),
@@ -269,6 +265,15 @@ fn memory_outlives_the_process_that_made_it() {
     assert_eq!(used(&node, 0), 0);
 }
 
+/// What a descriptor of another process stands for.
+fn opened(path: &str) -> std::fs::File {
+    std::fs::File::options()
+        .read(true)
+        .write(true)
+        .open(path)
+        .unwrap()
+}
+
 fn export() {
     let cuda = Cuda::ready();
     let (handle, at) = cuda.vmm(32 * MIB);
@@ -281,12 +286,7 @@ fn export() {
 
 fn import() {
     let cuda = Cuda::ready();
-    let path = heard().unwrap();
-    let file = std::fs::File::options()
-        .read(true)
-        .write(true)
-        .open(path)
-        .unwrap();
+    let file = opened(&heard().unwrap());
     let (mut handle, mut at) = (0, 0);
     let fd = std::os::fd::AsRawFd::as_raw_fd(&file) as u64;
     assert_eq!(cuda.cuMemImportFromShareableHandle(&mut handle, fd, 1), 0);
@@ -382,12 +382,7 @@ fn multicast() {
 
 fn multicast_peer() {
     let cuda = Cuda::ready();
-    let path = heard().unwrap();
-    let file = std::fs::File::options()
-        .read(true)
-        .write(true)
-        .open(path)
-        .unwrap();
+    let file = opened(&heard().unwrap());
     let mut object = 0;
     let fd = std::os::fd::AsRawFd::as_raw_fd(&file) as u64;
     assert_eq!(cuda.cuMemImportFromShareableHandle(&mut object, fd, 1), 0);

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use phos_integration_tests::scenario::{LIMIT, checkpoint, disturbed, kill_job_and_wait};
-use phos_integration_tests::{JobSpec, World, scenario, wait_for};
+use phos_integration_tests::{JobSpec, PhosFt, World, scenario, wait_for};
 
 /// The device is nearly full and the job allocates and frees in every step, also while a snapshot
 /// of the last checkpoint is being drained (slowly: the link is throttled).
@@ -23,102 +23,88 @@ fn a_job_whose_memory_comes_and_goes() -> Result<()> {
     })
 }
 
-/// What leaves the GPU while the job is held waits in host memory; the cores are for what the job waits for.
-#[test]
-fn nothing_is_encoded_while_the_job_is_held() -> Result<()> {
-    let world = World::simulated(1, 256)?;
+/// A job with so much memory that no step writes, whose checkpoints can be held while CRIU has it frozen.
+fn held_while_frozen(world: &World, ballast_mib: u32) -> JobSpec {
     let hold = world.path("step");
-    let reached = hold.with_extension("reached");
-    let mut spec = JobSpec {
-        steps: 5000,
-        interval: "never".into(),
-        env: vec![(
-            "PHOS_FAILPOINT".into(),
-            format!("any=hold:{}", hold.display()),
-        )],
-        ..JobSpec::default()
-    };
-    spec.trainer
-        .extend(["--ballast-mib", "96"].map(str::to_owned));
-    disturbed(&world, &spec, |world, phos| {
-        scenario::wait_step(world, phos, 3)?;
-        std::fs::write(&hold, "agent:frozen")?;
-        std::thread::scope(|scope| -> Result<()> {
-            let asked = scope.spawn(|| world.json(&["checkpoint"]));
-            let seen = wait_for("all that changed to have left the GPU", LIMIT, || {
-                if !reached.exists() {
-                    return None;
-                }
-                let status = world.json(&["status"]).ok()?;
-                let of = |kind: &str| {
-                    let all = status["work"].as_array()?;
-                    all.iter().find(|work| work["kind"] == kind).cloned()
-                };
-                let (drain, store) = (of("drain")?, of("store")?);
-                let drained = drain["done_bytes"].as_u64()?;
-                (drained >= 96 << 20).then_some(store["done_bytes"] == 0)
-            });
-            // The checkpoint goes on in any case.
-            std::fs::remove_file(&hold)?;
-            let taken = asked.join().map_err(|_| anyhow::anyhow!("a panic"))?;
-            ensure!(
-                seen.map_err(|e| e.context(phos.tail()))?,
-                "something was stored\n{}",
-                phos.tail()
-            );
-            taken.map(drop)
-        })?;
-        kill_job_and_wait(world, phos)
-    })
-}
-
-/// A snapshot that is larger than the host buffer waits for it until the job runs: it does not have what waits there encoded while the job
-/// is held.
-#[test]
-fn a_snapshot_leaves_the_cores_to_the_job_that_is_held() -> Result<()> {
-    let world = World::simulated(1, 512)?;
-    let hold = world.path("step");
-    let reached = hold.with_extension("reached");
-    let mut spec = JobSpec {
+    JobSpec {
         steps: 5000,
         interval: "never".into(),
         ..JobSpec::default()
     }
-    .with_phos(&["--host-buffer", "64MiB"])
-    .with_env("PHOS_LOG", "phos=debug")
-    .with_env("PHOS_FAILPOINT", &format!("any=hold:{}", hold.display()));
-    spec.trainer
-        .extend(["--ballast-mib", "160"].map(str::to_owned));
+    .with_env("PHOS_FAILPOINT", &format!("any=hold:{}", hold.display()))
+    .with_trainer(&["--ballast-mib", &ballast_mib.to_string()])
+}
+
+/// Takes a checkpoint that stays where the job is frozen until something is so; what that was.
+fn while_frozen<T>(
+    world: &World,
+    phos: &PhosFt,
+    what: &str,
+    so: impl Fn() -> Option<T>,
+) -> Result<T> {
+    let hold = world.path("step");
+    let reached = hold.with_extension("reached");
+    scenario::wait_step(world, phos, 3)?;
+    std::fs::write(&hold, "agent:frozen")?;
+    std::thread::scope(|scope| {
+        let asked = scope.spawn(|| world.json(&["checkpoint"]));
+        let seen = wait_for(what, LIMIT, || reached.exists().then(&so).flatten());
+        // The checkpoint goes on in any case.
+        std::fs::remove_file(&hold)?;
+        let taken = asked.join().map_err(|_| anyhow::anyhow!("a panic"))?;
+        let seen = seen.map_err(|e| e.context(phos.tail()))?;
+        taken.map(|_| seen)
+    })
+}
+
+/// What leaves the GPU while the job is held waits in host memory; the cores are for what the job waits for.
+#[test]
+fn nothing_is_encoded_while_the_job_is_held() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let spec = held_while_frozen(&world, 96);
     disturbed(&world, &spec, |world, phos| {
-        scenario::wait_step(world, phos, 3)?;
-        std::fs::write(&hold, "agent:frozen")?;
-        std::thread::scope(|scope| -> Result<()> {
-            let asked = scope.spawn(|| world.json(&["checkpoint"]));
-            let seen = wait_for("what leaves while the job is held", LIMIT, || {
-                let is_held =
-                    reached.exists() && phos.said().contains("drained while the job is held");
-                is_held.then_some(())
-            });
-            std::fs::remove_file(&hold)?;
-            let taken = asked.join().map_err(|_| anyhow::anyhow!("a panic"))?;
-            seen.map_err(|e| e.context(phos.tail()))?;
-            taken.map(drop)
-        })?;
+        let has_left = || {
+            let status = world.json(&["status"]).ok()?;
+            let of = |kind: &str| {
+                let all = status["work"].as_array()?;
+                all.iter().find(|work| work["kind"] == kind).cloned()
+            };
+            let (drain, store) = (of("drain")?, of("store")?);
+            let drained = drain["done_bytes"].as_u64()?;
+            (drained >= 96 << 20).then_some(store["done_bytes"] == 0)
+        };
+        let rested = while_frozen(
+            world,
+            phos,
+            "all that changed to have left the GPU",
+            has_left,
+        )?;
+        ensure!(rested, "something was stored\n{}", phos.tail());
+        kill_job_and_wait(world, phos)
+    })
+}
+
+/// A snapshot that is larger than the host buffer waits until the dump is done: it does not have what waits there encoded while the job is held.
+#[test]
+fn a_snapshot_leaves_the_cores_to_the_job_that_is_held() -> Result<()> {
+    const DRAINED: &str = "drained while the job is held";
+    let world = World::simulated(1, 512)?;
+    let spec = held_while_frozen(&world, 160)
+        .with_phos(&["--host-buffer", "64MiB"])
+        .with_env("PHOS_LOG", "phos=debug");
+    disturbed(&world, &spec, |world, phos| {
+        let has_drained = || phos.said().contains(DRAINED).then_some(());
+        while_frozen(
+            world,
+            phos,
+            "what leaves while the job is held",
+            has_drained,
+        )?;
         let said = phos.said();
-        let line = said
-            .lines()
-            .find(|line| line.contains("drained while the job is held"));
-        let pieces = line.and_then(|line| {
-            line.split("pieces=")
-                .nth(1)?
-                .split(' ')
-                .next()?
-                .parse::<u32>()
-                .ok()
-        });
+        let line = said.lines().find(|line| line.contains(DRAINED));
         ensure!(
-            pieces.is_some_and(|pieces| pieces > 0),
-            "no snapshot: {line:?}"
+            line.is_some_and(|line| !line.contains("pieces=0 ")),
+            "there was no snapshot: {line:?}"
         );
         ensure!(!said.contains("host memory is used up"), "{}", phos.tail());
         kill_job_and_wait(world, phos)

@@ -454,7 +454,16 @@ impl Control {
             }
             ToShim::Attach { seq } => {
                 let attaching = self.attaching.take();
-                let outcome = attaching.unwrap_or_else(Attaching::new).finish();
+                let runs = !matches!(self.phase, Phase::Detached(_) | Phase::Attached(_));
+                // One whose request to detach was lost. What others have taken apart it cannot join again while it runs.
+                let outcome = if runs && rejoin::has_objects() {
+                    Err(Refusal::Other(
+                        "it was not detached, and has multicast objects that others make anew"
+                            .to_owned(),
+                    ))
+                } else {
+                    attaching.unwrap_or_else(Attaching::new).finish()
+                };
                 if outcome.is_ok()
                     && let Phase::Detached(_) = self.phase
                 {

@@ -4,7 +4,7 @@
 //! moment at which the job waits for it (`watch`), or in one that lasts longer while no thread of the job's is held for more than
 //! `hold` at a time: each then makes one call, and waits again. The GPU has more to do meanwhile than so few calls bring.
 
-use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,10 +12,11 @@ use phos_protocol::channel::{BATCH, SHIM_FDS};
 use phos_protocol::shim::{Count, QuiesceFacts, Refusal, Sequence, TableEntry, ToAgent, ToShim};
 use phos_protocol::types::AllocationKey;
 
+use super::attach::refused;
 use super::{Control, End, Phase, receive, rejoin, say, synchronizer};
 use crate::interpose::bypass;
+use crate::memory::share;
 use crate::registry::{self, Origin};
-use crate::table::real;
 use crate::unsupported::{self, Reason};
 use crate::{
     abi, capture, context, driver, gate, hints, instances, link, log, memory, mode, ranks,
@@ -524,21 +525,8 @@ fn export(physical: &mut registry::Physical) -> Result<OwnedFd, Refusal> {
             unsupported::text().unwrap_or_default(),
         ));
     };
-    let mut fd = -1_i32;
-    // SAFETY: writes one integer; the handle is that of a live allocation.
-    let result = unsafe {
-        real::cuMemExportToShareableHandle((&raw mut fd).cast(), handle, abi::HANDLE_POSIX_FD, 0)
-    };
-    if result != abi::SUCCESS || fd < 0 {
-        return Err(Refusal::Driver {
-            call: "cuMemExportToShareableHandle".to_owned(),
-            result,
-        });
-    }
-    // SAFETY: the driver has just made it for us.
-    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-    // It travels and is closed at once; if the process executes another program meanwhile, that must not keep it.
-    let _ = rustix::io::fcntl_setfd(&fd, rustix::io::FdFlags::CLOEXEC);
+    let fd =
+        share::export(handle).map_err(|result| refused("cuMemExportToShareableHandle", result))?;
     instances::learn(physical.device, fd.as_fd());
     Ok(fd)
 }

@@ -10,7 +10,7 @@
 //! To leave does what is still to be done, so that a detach that stopped half way can be followed by the rest. The other parts are done once: a
 //! process that cannot loses the job.
 
-use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 
 use phos_protocol::channel::BATCH;
 use phos_protocol::shim::{HeldMulticast, Refusal, Sequence, ToAgent};
@@ -18,6 +18,7 @@ use phos_protocol::types::{Allocation, AllocationId, AllocationKey, AllocationKi
 
 use super::attach::{self, refused};
 use crate::abi::{self, MulticastProp};
+use crate::memory::share;
 use crate::registry::{self, Registry};
 use crate::table::real;
 use crate::{instances, log, mode};
@@ -70,6 +71,11 @@ pub fn leave_rest() -> Result<(), Refusal> {
     leave(&mut registry)
 }
 
+/// Whether the process has any.
+pub fn has_objects() -> bool {
+    !registry::lock().object_ids().is_empty()
+}
+
 fn described(registry: &Registry, id: AllocationId) -> Option<Allocation> {
     let physical = registry.physical(id)?;
     Some(registry::describe(mode::member(), id, physical))
@@ -120,17 +126,8 @@ pub fn remake(key: AllocationKey) -> Result<(Allocation, OwnedFd), Refusal> {
         physical.real = Some(handle);
         physical.exportable = true;
     }
-    let mut fd = -1_i32;
-    // SAFETY: writes one integer; the handle was made just now.
-    let result = unsafe {
-        real::cuMemExportToShareableHandle((&raw mut fd).cast(), handle, abi::HANDLE_POSIX_FD, 0)
-    };
-    if result != abi::SUCCESS || fd < 0 {
-        return Err(refused("cuMemExportToShareableHandle", result));
-    }
-    // SAFETY: the driver has just made it for us.
-    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-    let _ = rustix::io::fcntl_setfd(&fd, rustix::io::FdFlags::CLOEXEC);
+    let fd =
+        share::export(handle).map_err(|result| refused("cuMemExportToShareableHandle", result))?;
     if let Some(physical) = registry.physical_mut(id) {
         // The agent has it from here on.
         physical.held = true;

@@ -12,7 +12,7 @@ use crate::table::{Entry, tracked};
 use crate::unsupported::{self, Reason};
 use crate::{gate, mode};
 
-use super::{ipc, multicast};
+use super::ipc;
 
 static IPC_OPEN: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
 
@@ -136,7 +136,7 @@ macro_rules! with_handles {
         #[allow(clippy::too_many_arguments)]
         pub unsafe fn $name(entry: Entry, $($argument: $kind),*) -> u32 {
             let _inside = gate::enter();
-            $(let Some($handle) = multicast::real_handle($handle) else { return abi::INVALID_VALUE };)*
+            $(let Some($handle) = super::real_handle($handle) else { return abi::INVALID_VALUE };)*
             // SAFETY: the caller's promise, with the driver's handles in the place of ours.
             unsafe { tracked::$name(entry, $($argument),*) }
         }

@@ -12,13 +12,13 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Mutex;
 
 use phos_protocol::types::{AllocationKey, MemberId};
 
 use super::give_back;
-use super::share::{TRIES, adopt, ask};
+use super::share::{TRIES, adopt, ask, export};
 use crate::abi::{self, AccessDesc, IpcHandle};
 use crate::link::{self, AskError};
 use crate::relaxed::Relaxed;
@@ -166,21 +166,6 @@ pub fn make(pointer: u64) -> Option<Result<IpcHandle, u32>> {
     }
     log::error!("cuIpcGetMemHandle: no agent to share memory through");
     Some(Err(abi::NOT_SUPPORTED))
-}
-
-fn export(handle: u64) -> Result<OwnedFd, u32> {
-    let mut fd = -1_i32;
-    // SAFETY: writes one integer; the handle is that of a live allocation.
-    let result = unsafe {
-        real::cuMemExportToShareableHandle((&raw mut fd).cast(), handle, abi::HANDLE_POSIX_FD, 0)
-    };
-    if result != abi::SUCCESS || fd < 0 {
-        return Err(result.max(abi::INVALID_VALUE));
-    }
-    // SAFETY: the driver has just made it for us.
-    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-    let _ = rustix::io::fcntl_setfd(&fd, rustix::io::FdFlags::CLOEXEC);
-    Ok(fd)
 }
 
 /// Opens one of the shim's own handles in the current context; `None` for one of the driver's.

@@ -88,6 +88,14 @@ pub fn with_retry(device: i32, bytes: u64, mut attempt: impl FnMut() -> u32) -> 
     }
 }
 
+/// The driver's handle for one of the application's; `None` if it is one of the shim's and not valid.
+pub fn real_handle(handle: u64) -> Option<u64> {
+    match registry::handle_id(handle).filter(|_| mode::active()) {
+        Some(id) => registry::lock().real_handle(id),
+        None => Some(handle),
+    }
+}
+
 /// Gives an allocation that nothing refers to any more back to the driver. To be called inside the gate.
 pub fn give_back(dropped: Dropped) -> u32 {
     let result = match dropped.real {

@@ -12,7 +12,7 @@ use std::ffi::c_void;
 
 use phos_protocol::types::{AllocationId, AllocationKind};
 
-use super::give_back;
+use super::{give_back, real_handle};
 use crate::abi::{self, MulticastProp};
 use crate::registry::multicast::Binding;
 use crate::registry::{self, Origin, Physical};
@@ -59,25 +59,19 @@ pub unsafe fn cuMulticastCreate(entry: Entry, handle: *mut u64, prop: *const c_v
     // SAFETY: the driver has just written it.
     let real = unsafe { *handle };
     let id = registry::lock().add(Physical {
-        origin: match ours {
-            true => Origin::Own,
-            false => Origin::Foreign(Reason::Multicast),
-        },
-        instance: None,
-        device: 0,
-        bytes: asked.size as u64,
-        requested: asked.size as u64,
-        kind: AllocationKind::Multicast {
-            devices: asked.devices,
-        },
-        rdma: false,
-        handle_types: types as u32,
-        real: Some(real),
         exportable: ours,
-        held: false,
-        fd: None,
-        references: 1,
-        mappings: 0,
+        handle_types: types as u32,
+        ..Physical::made(
+            match ours {
+                true => Origin::Own,
+                false => Origin::Foreign(Reason::Multicast),
+            },
+            AllocationKind::Multicast {
+                devices: asked.devices,
+            },
+            asked.size as u64,
+            real,
+        )
     });
     // SAFETY: the caller's promise that it can be written.
     unsafe { *handle = registry::virtual_handle(id) };
@@ -88,14 +82,6 @@ pub unsafe fn cuMulticastCreate(entry: Entry, handle: *mut u64, prop: *const c_v
 fn object(handle: u64) -> Option<AllocationId> {
     let id = registry::handle_id(handle).filter(|_| mode::active())?;
     registry::lock().object(id).is_some().then_some(id)
-}
-
-/// The driver's handle for one of the application's; `None` if it is one of the shim's and not valid.
-pub fn real_handle(handle: u64) -> Option<u64> {
-    match registry::handle_id(handle).filter(|_| mode::active()) {
-        Some(id) => registry::lock().real_handle(id),
-        None => Some(handle),
-    }
 }
 
 /// See the driver's documentation.
@@ -128,6 +114,16 @@ struct Bound {
 }
 
 impl Bound {
+    fn new(handle: u64, device: Option<i32>, offset: usize, bytes: usize, flags: u64) -> Self {
+        Self {
+            handle,
+            device,
+            offset,
+            bytes,
+            flags,
+        }
+    }
+
     /// Notes that it was bound, to a part of an allocation that is the application's own. Anything else cannot be bound anew: it rules
     /// checkpoints out, for good, as nobody tells when it is over.
     fn done(self, memory: Option<(AllocationId, u64)>) {
@@ -215,13 +211,7 @@ pub unsafe fn cuMulticastBindMem(
     flags: u64,
 ) -> u32 {
     let _inside = gate::enter();
-    let bound = Bound {
-        handle,
-        device: None,
-        offset,
-        bytes,
-        flags,
-    };
+    let bound = Bound::new(handle, None, offset, bytes, flags);
     bind_memory(bound, memory, memory_offset, |real, memory| {
         // SAFETY: the caller's promise, with the driver's handles in the place of ours.
         unsafe {
@@ -246,13 +236,7 @@ pub unsafe fn cuMulticastBindMem_v2(
     flags: u64,
 ) -> u32 {
     let _inside = gate::enter();
-    let bound = Bound {
-        handle,
-        device: Some(device),
-        offset,
-        bytes,
-        flags,
-    };
+    let bound = Bound::new(handle, Some(device), offset, bytes, flags);
     bind_memory(bound, memory, memory_offset, |real, memory| {
         // SAFETY: the caller's promise, with the driver's handles in the place of ours.
         unsafe {
@@ -283,13 +267,7 @@ pub unsafe fn cuMulticastBindAddr(
     flags: u64,
 ) -> u32 {
     let _inside = gate::enter();
-    let bound = Bound {
-        handle,
-        device: None,
-        offset,
-        bytes,
-        flags,
-    };
+    let bound = Bound::new(handle, None, offset, bytes, flags);
     bind_address(bound, pointer, |real| {
         // SAFETY: the caller's promise, with the driver's handle in the place of ours.
         unsafe { tracked::cuMulticastBindAddr(entry, real, offset, pointer, bytes, flags) }
@@ -310,13 +288,7 @@ pub unsafe fn cuMulticastBindAddr_v2(
     flags: u64,
 ) -> u32 {
     let _inside = gate::enter();
-    let bound = Bound {
-        handle,
-        device: Some(device),
-        offset,
-        bytes,
-        flags,
-    };
+    let bound = Bound::new(handle, Some(device), offset, bytes, flags);
     bind_address(bound, pointer, |real| {
         // SAFETY: the caller's promise, with the driver's handle in the place of ours.
         unsafe {

@@ -64,6 +64,26 @@ fn look(id: u64) -> Option<Exported> {
     })
 }
 
+/// A descriptor of what a handle of the driver's stands for, which is ours.
+///
+/// # Errors
+/// The driver's result.
+pub fn export(handle: u64) -> Result<OwnedFd, u32> {
+    let mut fd = -1_i32;
+    // SAFETY: writes one integer; the driver refuses a handle that is none.
+    let result = unsafe {
+        real::cuMemExportToShareableHandle((&raw mut fd).cast(), handle, abi::HANDLE_POSIX_FD, 0)
+    };
+    if result != abi::SUCCESS || fd < 0 {
+        return Err(result.max(abi::INVALID_VALUE));
+    }
+    // SAFETY: the driver has just made it for us.
+    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+    // It travels and is closed at once; if the process executes another program meanwhile, that must not keep it.
+    let _ = rustix::io::fcntl_setfd(&fd, rustix::io::FdFlags::CLOEXEC);
+    Ok(fd)
+}
+
 /// See the driver's documentation.
 ///
 /// # Safety

@@ -66,20 +66,10 @@ pub unsafe fn cuMemCreate(
     // SAFETY: the driver has just written it.
     let real = unsafe { *handle };
     let id = registry::lock().add(Physical {
-        origin,
-        instance: None,
         device,
-        bytes: size as u64,
-        requested: size as u64,
-        kind: AllocationKind::Vmm,
         rdma: asked.rdma != 0,
         handle_types: types,
-        real: Some(real),
-        exportable: true,
-        held: false,
-        fd: None,
-        references: 1,
-        mappings: 0,
+        ..Physical::made(origin, AllocationKind::Vmm, size as u64, real)
     });
     // SAFETY: the caller's promise that it can be written.
     unsafe { *handle = registry::virtual_handle(id) };

@@ -83,6 +83,26 @@ pub struct Physical {
 }
 
 impl Physical {
+    /// What the application has just made, of so many bytes: on device 0, with the reference that it was given.
+    pub const fn made(origin: Origin, kind: AllocationKind, bytes: u64, real: u64) -> Self {
+        Self {
+            origin,
+            instance: None,
+            device: 0,
+            bytes,
+            requested: bytes,
+            kind,
+            rdma: false,
+            handle_types: 0,
+            real: Some(real),
+            exportable: true,
+            held: false,
+            fd: None,
+            references: 1,
+            mappings: 0,
+        }
+    }
+
     /// Whether it is a multicast object, which has no memory of its own and comes and goes by other rules.
     pub const fn is_multicast(&self) -> bool {
         matches!(self.kind, AllocationKind::Multicast { .. })

@@ -517,7 +517,9 @@ impl Init {
                         self.ask_to_rejoin(seq, asked);
                     }
                 }
-                Err(why) => self.restore_failed(&why),
+                Err(why) => {
+                    self.restore_failed(&format!("multicast objects cannot be made anew: {why}"));
+                }
             }
             return;
         }

@@ -204,6 +204,69 @@ fn all_goes_well() {
     }
 }
 
+/// A rank loses its connection with the request to detach in it, and is back: it runs, and the others cannot make their object anew with it.
+#[test]
+fn a_rank_that_missed_the_detach_loses_the_job() {
+    let mut world = World::new(4);
+    let whole = a_whole_attempt(4);
+    let (before, after) = whole.split_at(13);
+    let does = |does| Event::Process(4, does);
+    let disturbed = [
+        Event::Dump(true),
+        does(Does::Disconnects),
+        does(Does::SlipsIn),
+    ];
+    for &event in before.iter().chain(&disturbed).chain(after) {
+        world.event(event);
+    }
+    world.settle();
+    assert!(world.job != Job::Runs);
+}
+
+/// One that is only being made: nothing is taken apart, and the job runs on.
+#[test]
+fn a_multicast_object_that_is_not_whole_ends_the_attempt_before_it_is_taken_apart() {
+    for (added, is_whole) in [(1, false), (2, true)] {
+        let now = Instant::now();
+        let mut attempts = Attempts::new(Timeouts::default());
+        attempts.step(
+            now,
+            Input::Begin {
+                seq: 1,
+                time: QuiesceTime::at_once(TIMEOUT_MS),
+                processes: vec![1],
+                communicating: BTreeSet::new(),
+            },
+        );
+        let mut held = world::multicast(2);
+        held.added = added;
+        let said = Input::Multicasts {
+            pid: 1,
+            seq: 1,
+            attached: false,
+            held: vec![held],
+        };
+        attempts.step(now, said);
+        let outcome = Ok(());
+        attempts.step(
+            now,
+            Input::Quiesced {
+                pid: 1,
+                seq: 1,
+                outcome,
+            },
+        );
+        let outcome = Ok(());
+        let effects = attempts.step(now, Input::Collected { seq: 1, outcome });
+        let runs_on = effects.contains(&Effect::Resume { pid: 1, seq: 1 });
+        assert_eq!(
+            (runs_on, attempts.is_under_way()),
+            (!is_whole, is_whole),
+            "{effects:?}"
+        );
+    }
+}
+
 #[test]
 fn who_comes_while_another_takes_turns_ends_the_attempt() {
     let now = Instant::now();

@@ -127,7 +127,7 @@ impl Process {
 }
 
 /// The ranks share a multicast object, to which each has bound its memory.
-fn multicast(ranks: u32) -> HeldMulticast {
+pub fn multicast(ranks: u32) -> HeldMulticast {
     HeldMulticast {
         object: Allocation {
             key: AllocationKey {
@@ -588,6 +588,12 @@ impl World {
             }
             Told::Memory(seq) => {
                 self.sent.remove(&pid);
+                // One whose request to detach was lost runs, and cannot take its object apart.
+                let runs = process.memory == Memory::There && process.is_gate_open;
+                let outcome = match runs && communicates(pid) {
+                    true => Err(Refusal::Capturing),
+                    false => outcome,
+                };
                 if outcome.is_ok() {
                     process.memory = Memory::There;
                     if communicates(pid) {
