@@ -20,7 +20,9 @@
 //!    writer references and that no living writer made. A writer lives if its note stands and its epoch is the newest: one of an
 //!    older epoch can never commit again, and every start of a sidecar begins a new epoch. The same holds for manifests.
 //! 4. It writes down what it keeps and what it sweeps and appends a record *collected* as number B + 1: created conditionally, so
-//!    it stands only if nothing was committed and nobody took over since B. Only then does it delete.
+//!    it stands only if nothing was committed and nobody took over since B. Only then does it delete. If a checkpoint came first, it
+//!    reads the log once more, as its new B, and decides again by the listing that it has: so it also comes to an end beside a writer
+//!    that commits more often than a store can be listed.
 //! 5. A **commit** compares its packs with what was swept between the log that its writer read and the number that it
 //!    tries, and fails rather than name a swept pack.
 //!
@@ -94,6 +96,8 @@ use crate::names::{CheckpointNumber, Epoch, JobName, PackId, UnixMillis};
 
 /// How often a collector starts over because others wrote meanwhile, before it gives up.
 const ATTEMPTS: usize = 32;
+/// How often it decides by one listing, when checkpoints are committed meanwhile.
+const DECISIONS: usize = 8;
 
 /// The rules of a collection: what to keep, and for how long to spare what is unfinished.
 #[derive(Debug, Clone, Copy)]
@@ -363,6 +367,16 @@ enum Turn {
     Later,
 }
 
+/// The outcome of one decision.
+enum Outcome {
+    /// It is part of the history, or there was nothing to decide.
+    Done(Round),
+    /// Something was committed first.
+    TooLate,
+    /// What was listed no longer fits the history.
+    ListAgain,
+}
+
 /// The state of the job that an attempt decides on.
 struct Seen {
     /// The log before anything was listed: A of the protocol.
@@ -450,16 +464,30 @@ impl Collector<'_> {
             // Nothing was ever written.
             return Ok(Some(Round { more: false }));
         }
-        let Some(seen) = self.look(before).await? else {
-            return Ok(None);
-        };
-        let mut marked = self.mark(&seen).await?;
-        let kept = self.choose(&seen.now, &marked);
-        let blocked = Self::blocked_by(&seen, &kept, &mut marked);
-        if !blocked.is_empty() && self.went_meanwhile(&seen, &blocked).await? {
-            return Ok(None);
+        let mut look = self.look(before).await?;
+        for _ in 0..DECISIONS {
+            let Some(seen) = look else {
+                return Ok(None);
+            };
+            match self.decide(turn, &seen).await? {
+                Outcome::Done(round) => return Ok(Some(round)),
+                Outcome::ListAgain => return Ok(None),
+                Outcome::TooLate => {}
+            }
+            look = self.look_on(seen).await?;
         }
-        let decision = self.decide(&seen, &marked, &kept, &blocked).await?;
+        Ok(None)
+    }
+
+    /// Decides on what was seen, and carries it out if nothing was committed meanwhile.
+    async fn decide(&mut self, turn: Turn, seen: &Seen) -> Result<Outcome, CollectError> {
+        let mut marked = self.mark(seen).await?;
+        let kept = self.choose(&seen.now, &marked);
+        let blocked = Self::blocked_by(seen, &kept, &mut marked);
+        if !blocked.is_empty() && self.went_meanwhile(seen, &blocked).await? {
+            return Ok(Outcome::ListAgain);
+        }
+        let decision = self.decision(seen, &marked, &kept, &blocked).await?;
         self.done.kept = kept.iter().copied().collect();
         self.done.blocked = blocked;
         self.done.protected_packs = marked.protected(&seen.listed.packs);
@@ -469,16 +497,16 @@ impl Collector<'_> {
             self.done.pack_bytes = decision.pack_bytes;
             self.done.other_objects = decision.manifests.len() as u64;
             self.done.removed = decision.removed;
-            return Ok(Some(Round { more: false }));
+            return Ok(Outcome::Done(Round { more: false }));
         }
         let changes = decision.is_anything() || seen.goes_past || !decision.moved.is_empty();
-        if changes && !self.carry_out(&seen, &decision).await? {
-            return Ok(None);
+        if changes && !self.carry_out(seen, &decision).await? {
+            return Ok(Outcome::TooLate);
         }
         if turn == Turn::First {
-            self.clean(&seen, &marked).await?;
+            self.clean(seen, &marked).await?;
         }
-        Ok(Some(Round {
+        Ok(Outcome::Done(Round {
             more: !decision.removed.is_empty()
                 || !decision.moved.is_empty()
                 || !marked.dead.is_empty(),
@@ -493,6 +521,21 @@ impl Collector<'_> {
             job.remove_notes_of_ended().await?;
         }
         let listed = self.list().await?;
+        self.seen(before, listed, epoch).await
+    }
+
+    /// The same by what was listed before, when there are new checkpoints.
+    async fn look_on(&mut self, seen: Seen) -> Result<Option<Seen>, CollectError> {
+        self.seen(seen.before, seen.listed, seen.epoch).await
+    }
+
+    /// Reads what was written since the history that is given.
+    async fn seen(
+        &mut self,
+        before: History,
+        listed: Listed,
+        epoch: Epoch,
+    ) -> Result<Option<Seen>, CollectError> {
         let Some(mut now) = self.later(&before).await? else {
             return Ok(None);
         };
@@ -517,7 +560,7 @@ impl Collector<'_> {
     }
 
     /// Repacks, and finds what can be given up.
-    async fn decide<'a>(
+    async fn decision<'a>(
         &mut self,
         seen: &'a Seen,
         marked: &Marked,

@@ -369,6 +369,64 @@ async fn a_collection_of_one_who_is_taken_over_meanwhile_decides_nothing() {
     assert_eq!(job.list().await.unwrap().checkpoints.len(), 2);
 }
 
+/// Checkpoints may come faster than a store can be listed.
+#[tokio::test]
+async fn a_collection_that_a_checkpoint_forestalls_decides_again_by_what_it_listed() {
+    const OFTEN: u64 = 6;
+    let store = Arc::new(InMemory::new());
+    let (job, epoch) = taken(&store, 1).await;
+    for version in 0..2 {
+        image(version).commit(&job, epoch).await.unwrap();
+    }
+    let [decided, let_through, listed] = [(); 3].map(|()| Arc::new(AtomicU64::new(0)));
+    let (decisions, turns, lists) = (decided.clone(), let_through.clone(), listed.clone());
+    let mut waits = false;
+    let slow = Faulty::new(store.clone(), move |op, key| {
+        if op == Op::List && key.contains("/packs") {
+            lists.fetch_add(1, Ordering::SeqCst);
+        }
+        if op != Op::Put || !key.contains("/collections/") {
+            return Verdict::Pass;
+        }
+        if !waits {
+            decisions.fetch_add(1, Ordering::SeqCst);
+        }
+        waits = turns.load(Ordering::SeqCst) < decisions.load(Ordering::SeqCst);
+        match waits {
+            true => Verdict::Wait,
+            false => Verdict::Pass,
+        }
+    });
+    let collector = handle(slow, 2).await;
+    let collection = tokio::spawn(async move { collect(&collector, 1).await });
+    for often in 1..=OFTEN {
+        while decided.load(Ordering::SeqCst) < often {
+            tokio::task::yield_now().await;
+        }
+        image(1 + often).commit(&job, epoch).await.unwrap();
+        let_through.store(often, Ordering::SeqCst);
+    }
+    let_through.store(u64::MAX, Ordering::SeqCst);
+    let done = collection.await.unwrap().unwrap();
+    assert_eq!(listed.load(Ordering::SeqCst), 1);
+    assert_eq!(done.kept, [CheckpointNumber(3 + OFTEN)]);
+    assert_eq!(done.removed.len() as u64, 1 + OFTEN);
+    // What it removed is swept by the next.
+    assert!(
+        collect(&handle(store.clone(), 3).await, 1)
+            .await
+            .unwrap()
+            .packs
+            > 0
+    );
+    let newest = job.newest_restorable().await.unwrap();
+    let manifest = newest.manifest.unwrap();
+    assert_eq!(
+        Image::read(&job, &manifest).await.unwrap(),
+        image(1 + OFTEN)
+    );
+}
+
 /// A job whose checkpoint 3 needs little of packs that checkpoint 2 filled.
 async fn sparse(store: &Arc<InMemory>) -> (Job, Epoch, Image) {
     let (job, epoch) = taken(store, 1).await;
