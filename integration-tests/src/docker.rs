@@ -24,6 +24,9 @@ const LIMIT: Duration = Duration::from_secs(240);
 /// Between two looks: each is a `docker` of its own, and the machine has other work.
 const PAUSE: Duration = Duration::from_millis(500);
 
+/// A job that was given this path as `--finish-at` ends when [`Stack::finish`] says so.
+pub const FINISH_AT: &str = "/work/finish";
+
 /// The label by which Compose knows what is a project's.
 const PROJECT: &str = "com.docker.compose.project";
 
@@ -440,11 +443,13 @@ impl Stack {
         .map_err(|e| e.context(tail(&self.said(service).unwrap_or_default())))
     }
 
-    /// Waits until a node's job has ended well; its losses.
+    /// Tells a node's job to end with the step that it is at, and waits until it has ended well; its losses.
     ///
     /// # Errors
-    /// It has not, or has no log.
+    /// It has ended before, has not ended well, or has no log.
     pub fn finish(&self, node: Node) -> Result<LossTrace> {
+        self.exec(node.trainer(), &["touch", FINISH_AT])
+            .map_err(|e| e.context(self.tail(node)))?;
         let code = self.wait_ended(node.trainer())?;
         ensure!(
             code == 0,
@@ -454,15 +459,7 @@ impl Stack {
         self.losses(node)
     }
 
-    /// The same training without phos-ft, in the same image: what every other run must equal.
-    ///
-    /// # Errors
-    /// It fails.
-    pub fn reference(&self) -> Result<LossTrace> {
-        self.reference_with(&[])
-    }
-
-    /// The same with further arguments.
+    /// The same training without phos-ft, in the same image, with further arguments: what every other run must equal.
     ///
     /// # Errors
     /// It fails.
@@ -527,7 +524,7 @@ impl Stack {
             docker(&["rm", "-f", "-v", &self.container(service)?])?;
         }
         self.known().clear();
-        for volume in ["phos-N", "run-N", "gpu-N", "gpu-N2", "data-N"] {
+        for volume in ["phos-N", "run-N", "state-N", "gpu-N", "gpu-N2", "data-N"] {
             let volume = volume.replace('N', node.letter());
             docker(&["volume", "rm", "-f", &self.volume(&volume)])?;
         }

@@ -119,6 +119,17 @@ impl SimGpu {
         self.mounts.len()
     }
 
+    /// Changes the bandwidth of a device's link, in 10^6 bytes a second, of which there has to be one (`PHOS_SIM_LINK_MBPS`).
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn set_link_mbps(&self, device: usize, rate: f64) -> Result<()> {
+        let path = self.dir.join(format!("dev{device}.link-mbps"));
+        let new = path.with_extension("new");
+        std::fs::write(&new, rate.to_string())?;
+        Ok(std::fs::rename(new, path)?)
+    }
+
     /// The directory (`PHOS_SIM_DIR`).
     pub fn dir(&self) -> &Path {
         &self.dir

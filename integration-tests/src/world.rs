@@ -85,11 +85,13 @@ pub(crate) struct Listing {
     pub(crate) checkpoints: Vec<Checkpoint>,
 }
 
+/// Steps of a job, which has no end of its own: however slow the machine is, it trains until the test has seen enough and
+/// tells it to finish.
+const ENDLESS: u64 = 1 << 40;
+
 /// What the job is and how phos-ft runs it.
 #[derive(Debug, Clone)]
 pub struct JobSpec {
-    /// Steps of the trainer.
-    pub steps: u64,
     /// Further arguments of the trainer.
     pub trainer: Vec<String>,
     /// `--interval`.
@@ -129,8 +131,6 @@ impl JobSpec {
 impl Default for JobSpec {
     fn default() -> Self {
         JobSpec {
-            steps: 300,
-            // Long enough for any test on any machine: who has seen enough hurries it to its end.
             trainer: vec!["--step-ms".into(), "80".into()],
             interval: "1s".into(),
             phos: Vec::new(),
@@ -282,10 +282,10 @@ impl World {
         command
     }
 
-    fn trainer_args(&self, spec: &JobSpec, log: &Path) -> Vec<String> {
+    fn trainer_args(&self, spec: &JobSpec, steps: u64, log: &Path) -> Vec<String> {
         let mut args = vec![
             "--steps".to_owned(),
-            spec.steps.to_string(),
+            steps.to_string(),
             "--log".to_owned(),
             log.display().to_string(),
         ];
@@ -305,34 +305,34 @@ impl World {
             "--finish-at".to_owned(),
             self.finish_at().display().to_string(),
         ];
-        args.extend(self.trainer_args(spec, &self.log()));
+        args.extend(self.trainer_args(spec, ENDLESS, &self.log()));
         args
     }
 
-    /// What a run without phos-ft logs: what every other run must equal. It is trained once for all tests that ask for the same
+    /// What the first `steps` steps of a run without phos-ft log: what every other run must equal. It is trained once for all tests that ask for the same
     /// ([`crate::reference`]).
     ///
     /// # Errors
     /// When the trainer fails; its standard error is quoted.
-    pub fn reference(&self, spec: &JobSpec) -> Result<LossTrace> {
+    pub fn reference(&self, spec: &JobSpec, steps: u64) -> Result<LossTrace> {
         let spec = &unpaced(spec);
         match &self.gpu {
             Gpu::Sim(sim) => {
                 let what = (&spec.trainer, &spec.env, &self.env, sim.devices());
-                reference::shared(&what, spec.steps, |log| self.train(spec, log))
+                reference::shared(&what, steps, |log| self.train(spec, steps, log))
             }
             Gpu::Real => {
                 let log = self.path("work/reference.log");
-                self.train(spec, &log)?;
+                self.train(spec, steps, &log)?;
                 LossTrace::read(&log)
             }
         }
     }
 
-    fn train(&self, spec: &JobSpec, log: &Path) -> Result<()> {
+    fn train(&self, spec: &JobSpec, steps: u64, log: &Path) -> Result<()> {
         let output = self
             .command("phos-trainer", &spec.env)
-            .args(self.trainer_args(spec, log))
+            .args(self.trainer_args(spec, steps, log))
             .output()
             .context("starting phos-trainer")?;
         if !output.status.success() {

@@ -7,8 +7,10 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use phos_integration_tests::Event;
-use phos_integration_tests::docker::{Node, Services, Stack, compose_of, docker, same, wait_for};
+use phos_integration_tests::docker::{
+    FINISH_AT, Node, Services, Stack, compose_of, docker, same, wait_for,
+};
+use phos_integration_tests::{Event, LossTrace};
 use rand::{RngExt, SeedableRng};
 
 const LOG: &str = "/work/loss.log";
@@ -53,7 +55,15 @@ fn kill_and_resume(stack: &Stack, node: Node) -> Result<()> {
 /// Ends a job that would go on for long; its losses are those of an undisturbed run of as many steps, none left out.
 fn stopped_like_an_undisturbed_run(stack: &Stack, node: Node) -> Result<()> {
     stack.compose(&["kill", node.trainer()])?;
-    let trace = stack.losses(node)?;
+    like_an_undisturbed_run(stack, &stack.losses(node)?)
+}
+
+/// The same, and the job ends well.
+fn finished_like_an_undisturbed_run(stack: &Stack, node: Node) -> Result<()> {
+    like_an_undisturbed_run(stack, &stack.finish(node)?)
+}
+
+fn like_an_undisturbed_run(stack: &Stack, trace: &LossTrace) -> Result<()> {
     let steps = trace.last_step().context("no step")? + 1;
     ensure!(
         trace.len() as u64 == steps,
@@ -61,7 +71,7 @@ fn stopped_like_an_undisturbed_run(stack: &Stack, node: Node) -> Result<()> {
         trace.len()
     );
     same(
-        &trace,
+        trace,
         &stack.reference_with(&["--steps", &steps.to_string()])?,
     )
 }
@@ -166,8 +176,8 @@ fn a_job_of_another_user_has_no_privilege_before_and_after_a_restore() -> Result
 
 #[test]
 fn the_compose_file_to_try_out_trains_and_resumes_and_its_commands_know_the_job() -> Result<()> {
-    let stack = Stack::of("compose.sim.yaml", training(400, LOG, &[]), LOG)?;
-    let reference = stack.reference()?;
+    let services = training(ENDLESS, LOG, &["--finish-at", FINISH_AT]);
+    let stack = Stack::of("compose.sim.yaml", services, LOG)?;
     stack.up(&[])?;
     let first = stack.wait_checkpoint(Node::Only, 0)?;
     // Nothing but the names of the services is said.
@@ -181,7 +191,7 @@ fn the_compose_file_to_try_out_trains_and_resumes_and_its_commands_know_the_job(
     let status = stack.exec(Node::Only.sidecar(), &["phos-ft", "status"])?;
     ensure!(status.contains("train"), "{status}");
     kill_and_resume(&stack, Node::Only)?;
-    same(&stack.finish(Node::Only)?, &reference)
+    finished_like_an_undisturbed_run(&stack, Node::Only)
 }
 
 // ------------------------------------------------------------------------------------------------------- jobs as root
@@ -354,8 +364,8 @@ fn to_node_b(stack: &Stack) -> Result<()> {
 #[test]
 fn a_volume_that_the_other_node_lacks_is_named_and_the_job_goes_on_once_it_is_there() -> Result<()>
 {
-    let mut stack = Stack::new(training(400, LOG, &[]), LOG)?;
-    let reference = stack.reference()?;
+    let services = training(ENDLESS, LOG, &["--finish-at", FINISH_AT]);
+    let mut stack = Stack::new(services.clone(), LOG)?;
     // The job reads a data set on its volume.
     let trainer = stack.services.command.join(" ");
     let script =
@@ -387,7 +397,8 @@ fn a_volume_that_the_other_node_lacks_is_named_and_the_job_goes_on_once_it_is_th
     stack.wait_said(Node::B.sidecar(), differs)?;
     set(1000)?;
     stack.wait_said(Node::B.sidecar(), RESUMED)?;
-    same(&stack.finish(Node::B)?, &reference)
+    stack.services = services;
+    finished_like_an_undisturbed_run(&stack, Node::B)
 }
 
 #[test]

@@ -20,7 +20,7 @@
 //! | variable | meaning (default) |
 //! |---|---|
 //! | `PHOS_SIM_DIR` | the node's directory (`/run/phos-gpu-sim`); without `dev0` in it there is no device |
-//! | `PHOS_SIM_LINK_MBPS` | bandwidth of each device's link, shared by all processes of the node (unlimited) |
+//! | `PHOS_SIM_LINK_MBPS` | bandwidth of each device's link, shared by all processes of the node (unlimited); a number in `devN.link-mbps`, while that file is there, stands for it |
 //! | `PHOS_SIM_KERNEL_US` | least duration of every kernel (0) |
 //! | `PHOS_SIM_CTX_MIB` | device memory that each context takes for itself (8) |
 //! | `PHOS_SIM_STACK_MIB` | more of it, growing and shrinking with the stack limit: at the default limit (0) |

@@ -2,7 +2,8 @@
 //! the node share.
 //!
 //! Each device has a file `devN.link` in the node's directory that says when the link is free again. A piece of a copy
-//! books its time there and waits for it. Nothing is kept open between pieces.
+//! books its time there and waits for it. Nothing is kept open between pieces. While a file `devN.link-mbps` is there, a number in
+//! it stands for the variable, so that a link can get slower under a running job.
 
 use crate::config::Config;
 use rustix::fs::{FlockOperation, Mode, OFlags};
@@ -16,9 +17,16 @@ const TRUSTED: Duration = Duration::from_secs(30);
 /// Waits as long as `bytes` take on a device's link.
 pub fn cross(config: &Config, index: usize, bytes: u64) {
     let Some(mbps) = config.link_mbps else { return };
+    let mbps = changed(config, index).unwrap_or(mbps);
     let cost = Duration::from_secs_f64(bytes as f64 / (mbps * 1e6));
     let until = book(config, index, cost).unwrap_or(cost);
     std::thread::sleep(until);
+}
+
+/// What a device's bandwidth was changed to, in 10^6 bytes a second.
+fn changed(config: &Config, index: usize) -> Option<f64> {
+    let text = std::fs::read_to_string(config.dir.join(format!("dev{index}.link-mbps"))).ok()?;
+    text.trim().parse().ok().filter(|rate| *rate > 0.0)
 }
 
 /// Books `cost` of the link's time; how long until the booking is over.

@@ -12,7 +12,8 @@ use phos_integration_tests::{
     Checkpoint, Gpu, JobSpec, LossTrace, World, bin_dir, kill_all, wait_for,
 };
 
-const LIMIT: Duration = Duration::from_secs(90);
+/// Long enough for anything that works, on a loaded machine.
+const LIMIT: Duration = Duration::from_secs(180);
 
 /// How many ranks `--ranks` asks for; one without it.
 fn ranks() -> Result<usize> {
@@ -38,8 +39,6 @@ fn as_ranks(spec: &JobSpec, ranks: usize) -> JobSpec {
 /// The training run.
 fn spec(ranks: usize) -> JobSpec {
     let spec = JobSpec {
-        // Ranks take turns at the processors, so that their checkpoints take longer.
-        steps: if ranks == 1 { 1500 } else { 4000 },
         trainer: [
             "--step-ms",
             "15",
@@ -76,19 +75,7 @@ fn main() -> Result<()> {
     say(start, &format!("phos-ft demo on {}", world.gpu.name()));
     say(
         start,
-        "1. an undisturbed run of the trainer, for comparison",
-    );
-    let reference = world.reference(&spec)?;
-    ensure!(
-        reference.len() as u64 == spec.steps,
-        "the undisturbed run logged {} of {} steps",
-        reference.len(),
-        spec.steps
-    );
-
-    say(
-        start,
-        "2. the same run under phos-ft, a checkpoint every 2 s",
+        "1. a training run under phos-ft, a checkpoint every 2 s",
     );
     let mut phos = world.start(&spec)?;
     world.wait_checkpoints(&mut phos, 3, LIMIT)?;
@@ -96,12 +83,12 @@ fn main() -> Result<()> {
     let trainer = world.tree().job;
     let at = last_step(&world.log());
     if ranks == 1 {
-        say(start, &format!("3. kill -9 of the trainer at step {at}"));
+        say(start, &format!("2. kill -9 of the trainer at step {at}"));
         kill_all(&trainer);
     } else {
         say(
             start,
-            &format!("3. kill -9 of one of {ranks} ranks at step {at}"),
+            &format!("2. kill -9 of one of {ranks} ranks at step {at}"),
         );
         kill_all(&trainer[trainer.len() - 1..]);
     }
@@ -117,7 +104,7 @@ fn main() -> Result<()> {
     let at = last_step(&world.log());
     say(
         start,
-        &format!("4. node loss at step {at}: everything killed, all but the store deleted"),
+        &format!("3. node loss at step {at}: everything killed, all but the store deleted"),
     );
     world.lose_node()?;
     let mut phos = world.start(&spec)?;
@@ -127,6 +114,9 @@ fn main() -> Result<()> {
         &format!("   resumed by itself from the store, from step {resumed_node}"),
     );
 
+    let before = world.checkpoints()?.len();
+    world.wait_checkpoints(&mut phos, before + 1, LIMIT)?;
+    world.finish()?;
     let status = phos.wait(LIMIT)?;
     ensure!(
         status.success(),
@@ -134,6 +124,11 @@ fn main() -> Result<()> {
         phos.tail()
     );
     let trace = LossTrace::read(&world.log())?;
+    say(
+        start,
+        "4. an undisturbed run of as many steps, for comparison",
+    );
+    let reference = world.reference(&spec, trace.len() as u64)?;
     let checkpoints = world.checkpoints()?;
 
     print_checkpoints(&world, &checkpoints)?;

@@ -5,10 +5,10 @@
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
-use phos_integration_tests::docker::{Node, Services, Stack, docker, same, wait_for};
+use phos_integration_tests::docker::{FINISH_AT, Node, Services, Stack, docker, same, wait_for};
 
-/// Longer than all that is done to the job takes on a busy machine.
-const STEPS: &str = "2000";
+/// More steps than there is time for: the job is told to finish when all was done to it.
+const STEPS: &str = "1000000";
 
 fn main() -> Result<()> {
     let start = Instant::now();
@@ -28,6 +28,8 @@ fn main() -> Result<()> {
             "--scratch",
             "--log",
             "/work/loss.log",
+            "--finish-at",
+            FINISH_AT,
         ]
         .map(str::to_owned)
         .to_vec(),
@@ -35,15 +37,7 @@ fn main() -> Result<()> {
     };
     let stack = Stack::new(services, "/work/loss.log")?;
 
-    say("1. an undisturbed run of the trainer, for comparison");
-    let reference = stack.reference()?;
-    ensure!(
-        reference.len().to_string() == STEPS,
-        "the undisturbed run logged {} of {STEPS} steps",
-        reference.len()
-    );
-
-    say("2. node A: docker compose up, a checkpoint into S3 every 2 s");
+    say("1. node A: docker compose up, a checkpoint into S3 every 2 s");
     stack.up(&["trainer-a"])?;
     let node_a = address(&stack, Node::A)?;
     let first = stack.wait_checkpoint(Node::A, 0)?;
@@ -51,7 +45,7 @@ fn main() -> Result<()> {
 
     let killed_at = stack.wait_step(Node::A, 0)?;
     say(&format!(
-        "3. docker kill of the trainer at step {killed_at}"
+        "2. docker kill of the trainer at step {killed_at}"
     ));
     docker(&["kill", &stack.container("trainer-a")?])?;
     stack.up(&["trainer-a"])?;
@@ -64,11 +58,11 @@ fn main() -> Result<()> {
     let lost_at = stack.wait_step(Node::A, 0)?;
     let mut rows: Vec<_> = stack.checkpoints(Node::A)?;
     say(&format!(
-        "4. node A is lost at step {lost_at}: both containers and their volumes"
+        "3. node A is lost at step {lost_at}: both containers and their volumes"
     ));
     stack.destroy(Node::A)?;
 
-    say("5. node B: another network, other names and addresses");
+    say("4. node B: another network, other names and addresses");
     stack.up(&["trainer-b"])?;
     let node_b = address(&stack, Node::B)?;
     ensure!(
@@ -80,6 +74,9 @@ fn main() -> Result<()> {
     say(&format!("   resumed at about step {resumed_b}"));
     stack.wait_checkpoint(Node::B, third)?;
     let trace = stack.finish(Node::B)?;
+
+    say("5. an undisturbed run of as many steps, for comparison");
+    let reference = stack.reference_with(&["--steps", &trace.len().to_string()])?;
     let known = rows.last().map_or(0, |row| row.number);
     // The sidecar has ended with the job, and is started again.
     let list = || stack.checkpoints(Node::B).ok();

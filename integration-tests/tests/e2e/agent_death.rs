@@ -9,7 +9,6 @@ use phos_integration_tests::{JobSpec, PhosFt, World, wait_for};
 
 fn spec() -> JobSpec {
     JobSpec {
-        steps: 300,
         interval: "500ms".into(),
         ..JobSpec::default()
     }
@@ -40,7 +39,6 @@ fn resumes_after(step: &str) -> Result<()> {
     let world = World::simulated(1, 256)?;
     // Two processes: between the first and the last of them lies a step.
     let spec = spec().with_trainer(&["--workers", "1"]);
-    let reference = world.reference(&spec)?;
     let phos = world.start(&spec)?;
     checkpoint(&world, &phos)?;
     world.kill_everything()?;
@@ -64,7 +62,7 @@ fn resumes_after(step: &str) -> Result<()> {
         "{}",
         phos.tail()
     );
-    finish(&world, phos, &reference)
+    finish(&world, phos, &spec)
 }
 
 /// Death while the job gets its memory back after its very first checkpoint: nothing is visible yet, so the next start
@@ -73,7 +71,6 @@ fn resumes_after(step: &str) -> Result<()> {
 fn mid_attach_of_the_first_checkpoint() -> Result<()> {
     let world = World::simulated(1, 256)?;
     let spec = spec();
-    let reference = world.reference(&spec)?;
     // Not before there is something to attach.
     let asked = JobSpec {
         interval: "never".into(),
@@ -87,7 +84,7 @@ fn mid_attach_of_the_first_checkpoint() -> Result<()> {
     ensure!(world.checkpoints()?.is_empty());
     fs::remove_file(world.log())?;
     let phos = world.start(&spec)?;
-    finish(&world, phos, &reference)
+    finish(&world, phos, &spec)
 }
 
 macro_rules! resumes_after {

@@ -14,7 +14,6 @@ use phos_integration_tests::{
 
 fn spec() -> JobSpec {
     JobSpec {
-        steps: 600,
         interval: "never".into(),
         ..JobSpec::default()
     }
@@ -94,7 +93,6 @@ fn wait_said_times(phos: &PhosFt, words: &str, times: usize) -> Result<()> {
 fn a_job_that_crashes_while_its_store_is_away_waits_for_it() -> Result<()> {
     let world = World::simulated(1, 256)?;
     let spec = spec().with_phos(&["--keep-last", "2"]);
-    let reference = world.reference(&spec)?;
     let phos = world.start(&spec)?;
     checkpoint(&world, &phos)?;
     let older = world.path("older");
@@ -129,7 +127,7 @@ fn a_job_that_crashes_while_its_store_is_away_waits_for_it() -> Result<()> {
     let kept: Vec<u64> = world.checkpoints()?.iter().map(|c| c.number).collect();
     ensure!(kept.last() == Some(&newest), "{kept:?}");
     ensure!(phos.times(Event::StartedAfresh) == 0, "{}", phos.tail());
-    finish(&world, phos, &reference)
+    finish(&world, phos, &spec)
 }
 
 /// A checkpoint that is taken meanwhile fails, is tried again, and nothing is made in the place of the store. A sidecar that
@@ -138,7 +136,6 @@ fn a_job_that_crashes_while_its_store_is_away_waits_for_it() -> Result<()> {
 fn a_job_runs_on_while_its_store_is_away() -> Result<()> {
     let world = World::simulated(1, 256)?;
     let spec = spec();
-    let reference = world.reference(&spec)?;
     let agent = world.spawn(world.agent(&spec))?;
     let mut phos = world.spawn(world.phos_ft(&spec))?;
     let first = checkpoint(&world, &phos)?;
@@ -166,7 +163,7 @@ fn a_job_runs_on_while_its_store_is_away() -> Result<()> {
     }
     ensure!(world.tree().job == job, "the job was restarted");
     kill_job_and_wait(&world, &phos)?;
-    finish(&world, agent, &reference)
+    finish(&world, agent, &spec)
 }
 
 /// Who may delete took the log's end away: whatever looks at the store on this machine says so, with both numbers, and the sidecar
@@ -175,7 +172,6 @@ fn a_job_runs_on_while_its_store_is_away() -> Result<()> {
 fn a_log_that_was_rolled_back_is_told_by_everything_that_looks() -> Result<()> {
     let world = World::simulated(1, 256)?;
     let spec = spec().with_phos(&["--lease", "3s"]);
-    let reference = world.reference(&spec)?;
     let phos = world.start(&spec)?;
     let first = checkpoint(&world, &phos)?.to_string();
     checkpoint(&world, &phos)?;
@@ -233,7 +229,7 @@ fn a_log_that_was_rolled_back_is_told_by_everything_that_looks() -> Result<()> {
     checkpoint(&world, &phos)?;
     ensure!(world.run(&["verify"])?.status.success());
     kill_job_and_wait(&world, &phos)?;
-    finish(&world, phos, &reference)
+    finish(&world, phos, &spec)
 }
 
 /// The machine was started again, and its network file system is not mounted yet.
@@ -273,7 +269,6 @@ fn waits_at_its_start(
     take: impl FnOnce(&World, &PhosFt) -> Result<String>,
 ) -> Result<()> {
     let spec = spec().with_phos(&["--sidecar-wait", "1s"]).with_phos(flags);
-    let reference = world.reference(&spec)?;
     let phos = world.start(&spec)?;
     let number = take(world, &phos)?;
     for (below, restarted) in [(Below::Empty, true), (Below::Nothing, false)] {
@@ -292,7 +287,7 @@ fn waits_at_its_start(
         mount.comes_back()?;
         wait_said(&phos, &[&format!("resumed checkpoint={number}")])?;
         if !restarted {
-            return finish(world, phos, &reference);
+            return finish(world, phos, &spec);
         }
     }
     Ok(())
@@ -312,7 +307,6 @@ fn branches(world: &World) -> Result<Vec<(u64, Option<u64>)>> {
 fn a_crash_resumes_on_the_branch_that_was_gone_back_to() -> Result<()> {
     let world = World::simulated(1, 256)?;
     let spec = spec().with_phos(&["--lease", "3s"]);
-    let reference = world.reference(&spec)?;
     let phos = world.start(&spec)?;
     let mut numbers = Vec::new();
     for _ in 0..3 {
@@ -362,14 +356,13 @@ fn a_crash_resumes_on_the_branch_that_was_gone_back_to() -> Result<()> {
         branches(&world)?
     );
     kill_job_and_wait(&world, &phos)?;
-    finish(&world, phos, &reference)
+    finish(&world, phos, &spec)
 }
 
 #[test]
 fn a_job_begins_anew_when_it_is_told_to_and_once() -> Result<()> {
     let world = World::simulated(1, 256)?;
     let spec = spec().with_phos(&["--keep-last", "1"]);
-    let reference = world.reference(&spec)?;
     let phos = world.start(&spec)?;
     let trained = checkpoint(&world, &phos)?;
     wait_step(&world, &phos, 30)?;
@@ -410,5 +403,5 @@ fn a_job_begins_anew_when_it_is_told_to_and_once() -> Result<()> {
     let first = checkpoint(&world, &phos)?;
     kill_job_and_wait(&world, &phos)?;
     wait_said(&phos, &[&format!("resumed checkpoint={first} ")])?;
-    finish(&world, phos, &reference)
+    finish(&world, phos, &spec)
 }

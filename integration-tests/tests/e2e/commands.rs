@@ -9,15 +9,13 @@ use anyhow::{Context, Result, bail, ensure};
 use phos_integration_tests::scenario::{
     LIMIT, checkpoint, disturbed, finish, kill_job_and_wait, last_step, wait_said, wait_step,
 };
-use phos_integration_tests::{JobSpec, LossTrace, PhosFt, World, kill_all, wait_for};
+use phos_integration_tests::{JobSpec, PhosFt, World, kill_all, wait_for};
 use phos_policies::interval::{AdaptiveInterval, IntervalConfig};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// No checkpoint but those asked for.
 fn on_demand() -> JobSpec {
     JobSpec {
-        // Enough for three checkpoints on a busy machine.
-        steps: 500,
         interval: "never".into(),
         ..JobSpec::default()
     }
@@ -92,7 +90,6 @@ fn checkpoint_status_list_and_show() -> Result<()> {
     )?;
     fails(&world.run(&["restore"])?, 66, &["has no checkpoints"])?;
 
-    let reference = world.reference(&spec)?;
     let phos = world.start(&spec)?;
     wait_running(&world, &phos)?;
 
@@ -171,14 +168,13 @@ fn checkpoint_status_list_and_show() -> Result<()> {
         ],
     )?;
     fails(&world.run(&["show", "999", "--json"])?, 66, &["999"])?;
-    finish(&world, phos, &reference)
+    finish(&world, phos, &spec)
 }
 
 #[test]
 fn restore_of_a_named_older_checkpoint() -> Result<()> {
     let world = World::simulated(1, 256)?;
     let spec = on_demand();
-    let reference = world.reference(&spec)?;
     let phos = world.start(&spec)?;
     wait_running(&world, &phos)?;
     let mut taken = Vec::new();
@@ -227,7 +223,7 @@ fn restore_of_a_named_older_checkpoint() -> Result<()> {
         taken.iter().all(|(id, _, _)| numbers.contains(id)),
         "{numbers:?}"
     );
-    finish(&world, phos, &reference)
+    finish(&world, phos, &spec)
 }
 
 /// The steps in what was cut off the log.
@@ -262,7 +258,6 @@ fn sigterm_to_a_job_that_answers_with_success() -> Result<()> {
 fn sigterm(trainer: &[&str], code: i32) -> Result<()> {
     let world = World::simulated(1, 256)?;
     let spec = (on_demand().with_phos(&["--grace", "60s"])).with_trainer(trainer);
-    let reference = world.reference(&spec)?;
     let mut phos = world.start(&spec)?;
     wait_running(&world, &phos)?;
     ensure!(world.checkpoints()?.is_empty());
@@ -277,12 +272,9 @@ fn sigterm(trainer: &[&str], code: i32) -> Result<()> {
         bail!("{} checkpoints:\n{}", list.len(), phos.tail());
     };
     ensure!(last.trigger == "terminate", "{last:?}");
-    let trace = LossTrace::read(&world.log())?;
-    ensure!(trace.last_step() < reference.last_step(), "it had ended");
-
     let phos = world.start(&spec)?;
     wait_said(&phos, &[&format!("resumed checkpoint={} ", last.number)])?;
-    finish(&world, phos, &reference)
+    finish(&world, phos, &spec)
 }
 
 #[test]
@@ -293,7 +285,6 @@ fn sigterm_without_time_for_a_checkpoint_ends_the_job_in_time() -> Result<()> {
         ..on_demand()
     }
     .with_phos(&["--grace", "1ms"]);
-    let reference = world.reference(&spec)?;
     let mut phos = world.start(&spec)?;
     world.wait_checkpoints(&mut phos, 1, LIMIT)?;
     terminate(&phos)?;
@@ -305,7 +296,7 @@ fn sigterm_without_time_for_a_checkpoint_ends_the_job_in_time() -> Result<()> {
     );
     let phos = world.start(&spec)?;
     wait_said(&phos, &["resumed checkpoint="])?;
-    finish(&world, phos, &reference)
+    finish(&world, phos, &spec)
 }
 
 /// As agent and sidecar are in containers of their own: the agent is gone when the checkpoint is there. The job is done all the same.
@@ -313,12 +304,9 @@ fn sigterm_without_time_for_a_checkpoint_ends_the_job_in_time() -> Result<()> {
 fn a_job_that_succeeds_while_its_checkpoint_is_stored_is_done() -> Result<()> {
     let world = World::simulated(1, 256)?;
     // What is new takes seconds to be sent.
-    let spec = JobSpec {
-        steps: 1 << 40,
-        ..on_demand()
-    }
-    .with_trainer(&["--ballast-mib", "64"])
-    .with_phos(&["--upload-limit", "8MiB"]);
+    let spec = JobSpec { ..on_demand() }
+        .with_trainer(&["--ballast-mib", "64"])
+        .with_phos(&["--upload-limit", "8MiB"]);
     let mut sidecar = world.spawn(world.phos_ft(&spec))?;
     let mut agent = world.spawn(world.agent(&spec))?;
     wait_step(&world, &sidecar, 3)?;

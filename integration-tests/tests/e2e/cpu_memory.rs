@@ -8,7 +8,6 @@ use phos_integration_tests::{JobSpec, PhosFt, World};
 
 fn spec() -> JobSpec {
     JobSpec {
-        steps: 800,
         interval: "never".into(),
         env: vec![("PHOS_LOG".into(), "info,phos=debug".into())],
         ..JobSpec::default()

@@ -23,7 +23,6 @@ const VARIABLE: &str = "PHOS_ENCRYPTION_KEY_FILE";
 
 fn spec() -> JobSpec {
     JobSpec {
-        steps: 300,
         interval: "700ms".into(),
         ..JobSpec::default()
     }
@@ -122,7 +121,6 @@ impl Needles {
 /// Runs a job to a checkpoint and looks for what is in it in everything that is stored.
 fn shown(world: &World) -> Result<(usize, usize)> {
     let spec = JobSpec {
-        steps: 500,
         interval: "never".into(),
         ..spec()
     };
@@ -168,7 +166,6 @@ fn an_encrypted_job_is_resumed_bit_for_bit_and_not_without_its_key() -> Result<(
     ends(&world, &["keygen", &text(&key)?], 73)?;
     ensure!(fs::read(&key)? == kept, "a key was overwritten");
     let spec = spec();
-    let reference = world.reference(&spec)?;
     let mut phos = world.start(&spec)?;
     world.wait_checkpoints(&mut phos, 1, LIMIT)?;
     // Memory that is still held is compared by its keyed names, and used again.
@@ -213,7 +210,7 @@ fn an_encrypted_job_is_resumed_bit_for_bit_and_not_without_its_key() -> Result<(
 
     // With nothing but the store and the key.
     let phos = world.start(&spec)?;
-    finish(&world, phos, &reference)?;
+    finish(&world, phos, &spec)?;
     ends(&world, &["verify", "--deep"], 0)?;
     ends(&world, &["prune", "--keep-last", "1"], 0)?;
     let said = ends(&world, &["doctor"], 0).or_else(|_| ends(&world, &["doctor"], 1))?;
@@ -250,12 +247,11 @@ fn who_requires_encryption_opens_no_store_without_a_key() -> Result<()> {
     let said = ends(&world, &["list", "--require-encryption"], 67)?;
     ensure!(said.contains("--encryption-key-file"), "{said}");
     with_key(&mut world, "key")?;
-    let reference = world.reference(&spec)?;
     let phos = world.start(&spec)?;
     checkpoint(&world, &phos)?;
     kill_job_and_wait(&world, &phos)?;
     ends(&world, &["list", "--require-encryption"], 0)?;
-    finish(&world, phos, &reference)
+    finish(&world, phos, &spec)
 }
 
 /// As another process of the same user, that is not root, sees it: what it says on standard error, and whether it could read.

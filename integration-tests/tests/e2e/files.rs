@@ -15,7 +15,6 @@ fn after_one_checkpoint(change: impl FnOnce(&World) -> Result<()>) -> Result<()>
     let world = World::simulated(1, 256)?;
     // One checkpoint, and no other before the crash.
     let spec = JobSpec {
-        steps: 300,
         interval: "never".into(),
         ..JobSpec::default()
     };
@@ -36,7 +35,6 @@ fn after_one_checkpoint(change: impl FnOnce(&World) -> Result<()>) -> Result<()>
 fn a_log_that_grew_is_cut_and_what_was_cut_is_kept() -> Result<()> {
     let world = World::simulated(1, 256)?;
     let spec = JobSpec {
-        steps: 300,
         interval: "never".into(),
         ..JobSpec::default()
     };
@@ -76,7 +74,6 @@ fn a_log_that_was_deleted_is_written_again() -> Result<()> {
 fn what_the_job_has_in_its_temporary_directory_is_made_on_another_machine() -> Result<()> {
     let world = World::simulated(1, 256)?;
     let spec = JobSpec {
-        steps: 300,
         interval: "never".into(),
         ..JobSpec::default()
     }
@@ -131,12 +128,10 @@ fn a_data_set_that_grew_is_read_on_and_one_that_shrank_is_refused_by_name() -> R
     let data = home.path().join("set.bin");
     append(&data, 0..FIRST)?;
     let spec = JobSpec {
-        steps: 300,
         interval: "never".into(),
         ..JobSpec::default()
     }
     .with_trainer(&["--follow", &data.display().to_string()]);
-    let reference = world.reference(&spec)?;
     let mut phos = world.start(&spec)?;
     checkpoint(&world, &phos)?;
     append(&data, FIRST..FIRST + 7)?;
@@ -160,7 +155,7 @@ fn a_data_set_that_grew_is_read_on_and_one_that_shrank_is_refused_by_name() -> R
     refused(&world, &spec, 78, &["set.bin is missing"])?;
     append(&data, 0..FIRST + 1000)?;
     phos = world.start(&spec)?;
-    finish(&world, phos, &reference)
+    finish(&world, phos, &spec)
 }
 
 /// What is named so in `/dev/shm`, removed with the test.

@@ -213,7 +213,6 @@ fn ranks_that_tell_their_steps() -> Result<()> {
     let world = World::simulated(1, 256)?;
     let library = bin_dir().join("libphos_nccl_sim.so");
     let spec = JobSpec {
-        steps: 100_000,
         interval: "never".into(),
         trainer: Vec::new(),
         ..JobSpec::default()

@@ -77,11 +77,9 @@ fn differing(a: &Path, b: &Path) -> Result<u64> {
 fn diff_export_verify_and_prune() -> Result<()> {
     let world = World::simulated(1, 256)?;
     let spec = JobSpec {
-        steps: 500,
         interval: "never".into(),
         ..JobSpec::default()
     };
-    let reference = world.reference(&spec)?;
     let phos = world.start(&spec)?;
     let mut ids = Vec::new();
     for _ in 0..3 {
@@ -167,7 +165,7 @@ fn diff_export_verify_and_prune() -> Result<()> {
     let shared = files_below(&packs)?;
     let d = checkpoint(&world, &phos)?.to_string();
     let own = files_below(&packs)?;
-    finish(&world, phos, &reference)?;
+    finish(&world, phos, &spec)?;
 
     // A flipped bit in a pack of the newest is found, named, and passed over.
     let mut newest = None;
@@ -201,7 +199,6 @@ fn diff_export_verify_and_prune() -> Result<()> {
 fn the_sidecar_removes_what_it_is_not_told_to_keep() -> Result<()> {
     let world = World::simulated(1, 256)?;
     let spec = JobSpec {
-        steps: 500,
         interval: "400ms".into(),
         ..JobSpec::default()
     }

@@ -137,7 +137,6 @@ fn a_deep_queue() -> Result<()> {
     let world = World::simulated(1, 256)?;
     let spec = JobSpec {
         // More than it makes until both checkpoints are there.
-        steps: 1000,
         trainer: Vec::new(),
         env: vec![
             ("PHOS_LOG".into(), "info,phos=debug".into()),
@@ -302,7 +301,6 @@ fn a_profiler_is_refused_before_anything_stops() -> Result<()> {
 fn communicators(kind: &str) -> Result<()> {
     let world = World::simulated(1, 256)?;
     let spec = JobSpec {
-        steps: 150,
         interval: "never".into(),
         env: vec![("NCCL_NVLS_ENABLE".into(), "1".into())],
         ..JobSpec::default()
@@ -363,7 +361,6 @@ fn communicators_beside_a_connection_to_the_outside() -> Result<()> {
     let outside = std::net::TcpListener::bind(("127.0.0.1", 0))?;
     let there = outside.local_addr()?.to_string();
     let spec = JobSpec {
-        steps: 150,
         interval: "never".into(),
         ..JobSpec::default()
     }

@@ -5,7 +5,7 @@ use std::fs;
 
 use anyhow::{Context, Result, ensure};
 use phos_integration_tests::scenario::{checkpoint, files_below, finish, refused};
-use phos_integration_tests::{JobSpec, LossTrace, SimGpu, World, rewrite_newest};
+use phos_integration_tests::{JobSpec, SimGpu, World, rewrite_newest};
 
 /// This machine cannot take the image (`phos-ft --help`).
 const MACHINE: i32 = 78;
@@ -20,13 +20,12 @@ fn spec() -> JobSpec {
 }
 
 /// A world whose job ran until a checkpoint and died with its machine.
-fn after_a_checkpoint(devices: u32, spec: &JobSpec) -> Result<(World, LossTrace)> {
+fn after_a_checkpoint(devices: u32, spec: &JobSpec) -> Result<World> {
     let world = World::simulated(devices, 256)?;
-    let reference = world.reference(spec)?;
     let phos = world.start(spec)?;
     checkpoint(&world, &phos)?;
     world.kill_everything()?;
-    Ok((world, reference))
+    Ok(world)
 }
 
 /// [`refused`], and the store holds the very same objects as before: not even the history changed hands.
@@ -59,16 +58,15 @@ fn refused_nothing_lost(world: &World, spec: &JobSpec, code: i32, words: &[&str]
     Ok(())
 }
 
-fn goes_on(world: &World, spec: &JobSpec, reference: &LossTrace) -> Result<()> {
+fn goes_on(world: &World, spec: &JobSpec) -> Result<()> {
     let phos = world.start(spec)?;
-    finish(world, phos, reference)?;
-    Ok(())
+    finish(world, phos, spec)
 }
 
 #[test]
 fn another_gpu_an_older_driver_and_another_architecture_are_refused() -> Result<()> {
     let spec = spec();
-    let (world, reference) = after_a_checkpoint(1, &spec)?;
+    let world = after_a_checkpoint(1, &spec)?;
     refused_untouched(
         &world,
         &spec
@@ -112,7 +110,7 @@ fn another_gpu_an_older_driver_and_another_architecture_are_refused() -> Result<
     rewrite_newest(&world, |body| {
         body.agent = body.agent.replace(r#""member":[1,"#, r#""member":[0,"#);
     })?;
-    goes_on(&world, &spec, &reference)
+    goes_on(&world, &spec)
 }
 
 /// Libraries ask the CPU at the start and keep to it: resumed without, the job would die of SIGILL.
@@ -126,7 +124,7 @@ fn a_cpu_without_what_the_job_found_is_refused() -> Result<()> {
     };
     let large = machine("large", "vmx sse4_2 avx2 avx512f amx_tile")?;
     let small = machine("small", "sse4_2 avx2 md_clear")?;
-    let (world, reference) = after_a_checkpoint(1, &spec().with_env("PHOS_CPUINFO", &large))?;
+    let world = after_a_checkpoint(1, &spec().with_env("PHOS_CPUINFO", &large))?;
     let spec = spec().with_env("PHOS_CPUINFO", &small);
     refused_untouched(
         &world,
@@ -142,24 +140,20 @@ fn a_cpu_without_what_the_job_found_is_refused() -> Result<()> {
     refused_untouched(&world, &spec, MACHINE, &["amx_tile"])?;
     // Who knows that it does not use them says so.
     let spec = spec.with_phos(&["--without-cpu-features", "avx512f,amx_tile"]);
-    goes_on(&world, &spec, &reference)
+    goes_on(&world, &spec)
 }
 
 #[test]
 fn a_newer_driver_is_fine() -> Result<()> {
     let spec = spec();
-    let (world, reference) = after_a_checkpoint(1, &spec)?;
-    goes_on(
-        &world,
-        &spec.with_env("PHOS_SIM_DRIVER_VERSION", "13010"),
-        &reference,
-    )
+    let world = after_a_checkpoint(1, &spec)?;
+    goes_on(&world, &spec.with_env("PHOS_SIM_DRIVER_VERSION", "13010"))
 }
 
 #[test]
 fn fewer_gpus_are_refused() -> Result<()> {
     let spec = spec().with_trainer(&["--devices", "2"]);
-    let (world, reference) = after_a_checkpoint(2, &spec)?;
+    let world = after_a_checkpoint(2, &spec)?;
     let small = SimGpu::new(&world.path("another-machine"), 1, 256)?;
     let dir = small.dir().display().to_string();
     refused_untouched(
@@ -172,13 +166,13 @@ fn fewer_gpus_are_refused() -> Result<()> {
             "cuda_visible_devices",
         ],
     )?;
-    goes_on(&world, &spec, &reference)
+    goes_on(&world, &spec)
 }
 
 #[test]
 fn too_little_device_memory_is_refused() -> Result<()> {
     let spec = spec().with_trainer(&["--ballast-mib", "64"]);
-    let (world, reference) = after_a_checkpoint(1, &spec)?;
+    let world = after_a_checkpoint(1, &spec)?;
     // A machine whose GPU is too small, whatever else runs there.
     let small = SimGpu::new(&world.path("another-machine"), 1, 48)?;
     let dir = small.dir().display().to_string();
@@ -202,26 +196,26 @@ fn too_little_device_memory_is_refused() -> Result<()> {
     .context("a GPU in use")?;
     drop(file);
     fs::remove_file(&hog)?;
-    goes_on(&world, &spec, &reference)
+    goes_on(&world, &spec)
 }
 
 #[test]
 fn too_little_host_memory_is_refused() -> Result<()> {
     let spec = spec();
-    let (world, reference) = after_a_checkpoint(1, &spec)?;
+    let world = after_a_checkpoint(1, &spec)?;
     refused_nothing_lost(
         &world,
         &spec.with_phos(&["--image-limit", "1MiB"]),
         MACHINE,
         &["the cpu image needs", "1.0 mib", "--image-limit"],
     )?;
-    goes_on(&world, &spec, &reference)
+    goes_on(&world, &spec)
 }
 
 #[test]
 fn a_store_of_a_newer_format_is_refused() -> Result<()> {
     let spec = spec();
-    let (world, reference) = after_a_checkpoint(1, &spec)?;
+    let world = after_a_checkpoint(1, &spec)?;
     let marker = world.path("store/phos-format");
     let ours = fs::read(&marker)?;
     // docs/format.md: the version is the two bytes at 8.
@@ -241,14 +235,14 @@ fn a_store_of_a_newer_format_is_refused() -> Result<()> {
         );
     }
     fs::write(&marker, &ours)?;
-    goes_on(&world, &spec, &reference)
+    goes_on(&world, &spec)
 }
 
 /// Nothing changes hands for a command that cannot be started.
 #[test]
 fn a_command_that_is_not_there_is_refused() -> Result<()> {
     let spec = spec();
-    let (world, reference) = after_a_checkpoint(1, &spec)?;
+    let world = after_a_checkpoint(1, &spec)?;
     let before = files_below(&world.path("store"))?;
     for (program, code) in [("/nowhere/train", 127), ("/etc/passwd", 126)] {
         let output = world.phos_ft(&spec).args(["--", program]).output()?;
@@ -263,5 +257,5 @@ fn a_command_that_is_not_there_is_refused() -> Result<()> {
         files_below(&world.path("store"))? == before,
         "the store was changed"
     );
-    goes_on(&world, &spec, &reference)
+    goes_on(&world, &spec)
 }

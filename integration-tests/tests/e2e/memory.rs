@@ -10,7 +10,6 @@ use phos_integration_tests::{JobSpec, PhosFt, World, scenario, wait_for};
 fn a_job_whose_memory_comes_and_goes() -> Result<()> {
     let world = World::simulated(1, 256)?;
     let mut spec = JobSpec {
-        steps: 80,
         interval: "800ms".into(),
         env: vec![("PHOS_SIM_LINK_MBPS".into(), "120".into())],
         ..JobSpec::default()
@@ -27,7 +26,6 @@ fn a_job_whose_memory_comes_and_goes() -> Result<()> {
 fn held_while_frozen(world: &World, ballast_mib: u32) -> JobSpec {
     let hold = world.path("step");
     JobSpec {
-        steps: 5000,
         interval: "never".into(),
         ..JobSpec::default()
     }
@@ -118,7 +116,6 @@ fn a_snapshot_gives_way_to_the_jobs_allocation() -> Result<()> {
     let world = World::simulated(1, 512)?;
     let file = world.path("work/surge");
     let mut spec = JobSpec {
-        steps: 130,
         interval: "never".into(),
         // Draining takes seven seconds.
         env: vec![("PHOS_SIM_LINK_MBPS".into(), "15".into())],

@@ -38,14 +38,12 @@ fn replace_sidecar(world: &World, phos: &PhosFt) -> Result<()> {
 fn to_another_node_and_back(devices: u32) -> Result<()> {
     let world = World::simulated(devices, 256)?;
     let spec = JobSpec {
-        steps: 400,
         interval: "never".into(),
         ..JobSpec::default()
     }
     .with_trainer(&["--devices", &devices.to_string()]);
     let here = spec.with_env("PHOS_SIM_UUID_SALT", "here");
     let there = (spec.with_env("PHOS_SIM_UUID_SALT", "there")).with_env("PHOS_SIM_INSTANCE", "5");
-    let reference = world.reference(&here)?;
 
     let phos = world.start(&here)?;
     let first = checkpoint(&world, &phos)?;
@@ -71,7 +69,7 @@ fn to_another_node_and_back(devices: u32) -> Result<()> {
     let back = checkpoint(&world, &phos).context("a checkpoint after the move back")?;
     ensure!(gpus(&world, back)? == gpus(&world, first)?);
     kill_job_and_wait(&world, &phos)?;
-    finish(&world, phos, &reference)
+    finish(&world, phos, &here)
 }
 
 #[test]
@@ -89,14 +87,12 @@ fn two_gpus() -> Result<()> {
 fn to_a_gpu_that_was_hidden_from_it() -> Result<()> {
     let world = World::simulated(2, 256)?;
     let spec = JobSpec {
-        steps: 300,
         interval: "never".into(),
         ..JobSpec::default()
     }
     .with_trainer(&["--expandable"]);
     let here = spec.with_env("CUDA_VISIBLE_DEVICES", "0");
     let there = spec.with_env("CUDA_VISIBLE_DEVICES", "1");
-    let reference = world.reference(&here)?;
 
     let phos = world.start(&here)?;
     let first = checkpoint(&world, &phos)?;
@@ -114,7 +110,7 @@ fn to_a_gpu_that_was_hidden_from_it() -> Result<()> {
     wait_said(&phos, &["resumed"])?;
     checkpoint(&world, &phos)?;
     kill_job_and_wait(&world, &phos)?;
-    finish(&world, phos, &reference)
+    finish(&world, phos, &here)
 }
 
 /// The driver moves all of its GPUs or none: where it has fewer, the job is refused, though it uses one of them only.
@@ -122,12 +118,10 @@ fn to_a_gpu_that_was_hidden_from_it() -> Result<()> {
 fn not_to_a_machine_with_fewer_gpus_than_the_driver_had() -> Result<()> {
     let world = World::simulated(2, 256)?;
     let spec = JobSpec {
-        steps: 300,
         interval: "never".into(),
         ..JobSpec::default()
     }
     .with_env("CUDA_VISIBLE_DEVICES", "0");
-    let reference = world.reference(&spec)?;
     let phos = world.start(&spec)?;
     checkpoint(&world, &phos)?;
     world.lose_node()?;
@@ -141,5 +135,5 @@ fn not_to_a_machine_with_fewer_gpus_than_the_driver_had() -> Result<()> {
         &["had 2 gpus", "has 1 here", "nvidia_visible_devices"],
     )?;
     let phos = world.start(&spec)?;
-    finish(&world, phos, &reference)
+    finish(&world, phos, &spec)
 }

@@ -17,7 +17,6 @@ use phos_storage::{JobName, NonceSource, Store, StoreOptions, UnixMillis};
 /// Checkpoints on demand, and a lease that runs out soon.
 fn spec() -> JobSpec {
     JobSpec {
-        steps: 400,
         interval: "never".into(),
         ..JobSpec::default()
     }
@@ -51,7 +50,6 @@ fn take_over(world: &World) -> Result<()> {
 fn a_second_node_stands_by_and_goes_on_when_the_first_is_lost() -> Result<()> {
     let world = World::simulated(1, 256)?;
     let spec = spec();
-    let reference = world.reference(&spec)?;
     let first = world.start(&on(&spec, "first"))?;
     checkpoint(&world, &first)?;
     let second = world.start_elsewhere(&on(&spec, "second"))?;
@@ -66,7 +64,7 @@ fn a_second_node_stands_by_and_goes_on_when_the_first_is_lost() -> Result<()> {
     ensure!(second.times(Event::TookOver) == 0, "{}", second.tail());
     world.kill_everything()?;
     wait_said(&second, &["took the job over", "resumed checkpoint="])?;
-    finish(&world, second, &reference)
+    finish(&world, second, &spec)
 }
 
 #[test]
@@ -79,7 +77,6 @@ fn the_same_machine_does_not_wait_for_itself_and_a_job_that_ended_leaves_nothing
         phos: vec!["--lease".into(), "1h".into()],
         ..spec
     };
-    let reference = world.reference(&spec)?;
     let phos = world.start(&on(&spec, "first"))?;
     checkpoint(&world, &phos)?;
     world.kill_everything()?;
@@ -92,7 +89,7 @@ fn the_same_machine_does_not_wait_for_itself_and_a_job_that_ended_leaves_nothing
     let phos = world.start_elsewhere(&on(&spec, "second"))?;
     wait_said(&phos, &["resumed checkpoint="])?;
     ensure!(phos.times(Event::StandsBy) == 0, "{}", phos.tail());
-    finish(&world, phos, &reference)
+    finish(&world, phos, &spec)
 }
 
 /// Also where nothing is stored that would tell.
@@ -100,7 +97,6 @@ fn the_same_machine_does_not_wait_for_itself_and_a_job_that_ended_leaves_nothing
 fn who_lost_the_job_hears_of_it_without_a_checkpoint() -> Result<()> {
     let world = World::simulated(1, 256)?;
     let spec = spec();
-    let reference = world.reference(&spec)?;
     let mut phos = world.start(&spec)?;
     checkpoint(&world, &phos)?;
     take_over(&world)?;
@@ -114,7 +110,7 @@ fn who_lost_the_job_hears_of_it_without_a_checkpoint() -> Result<()> {
     world.lose_node()?;
     let phos = world.start(&spec)?;
     wait_said(&phos, &["resumed checkpoint="])?;
-    finish(&world, phos, &reference)
+    finish(&world, phos, &spec)
 }
 
 /// With a tier on the machine, whose checkpoints go on without the store.
@@ -122,7 +118,6 @@ fn who_lost_the_job_hears_of_it_without_a_checkpoint() -> Result<()> {
 fn who_lost_the_job_hears_of_it_while_its_checkpoints_stay_on_its_machine() -> Result<()> {
     let (world, _) = with_s3()?;
     let spec = spec().with_phos(&["--remote-interval", "1h"]);
-    let reference = world.reference(&spec)?;
     let mut first = world.start(&on(&spec, "first"))?;
     let asked = checkpoint(&world, &first)?;
     wait_for("the checkpoint to be in the store", LIMIT, || {
@@ -147,7 +142,7 @@ fn who_lost_the_job_hears_of_it_while_its_checkpoints_stay_on_its_machine() -> R
             .all(|pid| !processes_with(&["phos-trainer"]).contains(pid)),
         "the paused job is still there"
     );
-    finish(&world, second, &reference)
+    finish(&world, second, &spec)
 }
 
 /// A person begins another history; until then the job runs on and says that it is not protected.
@@ -155,7 +150,6 @@ fn who_lost_the_job_hears_of_it_while_its_checkpoints_stay_on_its_machine() -> R
 fn a_store_that_is_emptied_under_a_running_job_costs_no_more_than_its_checkpoints() -> Result<()> {
     let world = World::simulated(1, 256)?;
     let spec = spec();
-    let reference = world.reference(&spec)?;
     let agent = world.spawn(world.agent(&spec))?;
     let sidecar = world.spawn(world.phos_ft(&spec))?;
     checkpoint(&world, &sidecar)?;
@@ -174,7 +168,7 @@ fn a_store_that_is_emptied_under_a_running_job_costs_no_more_than_its_checkpoint
     ensure!(sidecar.times(Event::StandsBy) == 0, "{}", sidecar.tail());
     ensure!(world.tree().job == job, "the job was begun anew");
     kill_job_and_wait(&world, &sidecar)?;
-    finish(&world, agent, &reference)
+    finish(&world, agent, &spec)
 }
 
 /// A node that came up without its sidecar began with the first step. What it does must not stand after what was stored.
@@ -182,7 +176,6 @@ fn a_store_that_is_emptied_under_a_running_job_costs_no_more_than_its_checkpoint
 fn a_job_that_was_begun_without_a_sidecar_is_not_taken_for_the_newest() -> Result<()> {
     let world = World::simulated(1, 256)?;
     let spec = spec();
-    let reference = world.reference(&spec)?;
     let phos = world.start(&spec)?;
     wait_step(&world, &phos, 50)?;
     let stored = checkpoint(&world, &phos)?;
@@ -216,7 +209,7 @@ fn a_job_that_was_begun_without_a_sidecar_is_not_taken_for_the_newest() -> Resul
     kill_job_and_wait(&world, &sidecar)?;
     wait_said(&sidecar, &[&format!("resumed checkpoint={stored} ")])?;
     checkpoint(&world, &sidecar)?;
-    finish(&world, agent, &reference)
+    finish(&world, agent, &spec)
 }
 
 #[test]
@@ -253,7 +246,6 @@ fn a_history_of_which_nothing_can_be_used_is_not_begun_anew() -> Result<()> {
 fn an_older_checkpoint_that_was_asked_for_is_resumed_once() -> Result<()> {
     let world = World::simulated(1, 256)?;
     let spec = spec();
-    let reference = world.reference(&spec)?;
     let phos = world.start(&spec)?;
     let first = checkpoint(&world, &phos)?;
     checkpoint(&world, &phos)?;
@@ -267,5 +259,5 @@ fn an_older_checkpoint_that_was_asked_for_is_resumed_once() -> Result<()> {
     let newest = checkpoint(&world, &sidecar)?;
     kill_job_and_wait(&world, &sidecar)?;
     wait_said(&sidecar, &[&format!("resumed checkpoint={newest} ")])?;
-    finish(&world, agent, &reference)
+    finish(&world, agent, &spec)
 }

@@ -28,7 +28,6 @@ fn free_port() -> Result<SocketAddr> {
 
 fn spec() -> JobSpec {
     JobSpec {
-        steps: 5000,
         interval: "never".into(),
         ..JobSpec::default()
     }

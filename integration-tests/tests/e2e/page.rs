@@ -196,7 +196,6 @@ fn a_life_as_the_page_shows_it() -> Result<()> {
     let browser = Browser::start(&world.path("browser"))?;
     let address = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?;
     let spec = JobSpec {
-        steps: 5000,
         interval: "never".into(),
         ..JobSpec::default()
     }

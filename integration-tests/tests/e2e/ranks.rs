@@ -20,7 +20,6 @@ fn ranks() -> JobSpec {
 fn of(ranks: usize) -> JobSpec {
     let library = bin_dir().join("libphos_nccl_sim.so");
     JobSpec {
-        steps: 100_000,
         interval: "never".into(),
         trainer: ["--rank-processes".into(), (ranks - 1).to_string()]
             .into_iter()

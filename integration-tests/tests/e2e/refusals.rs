@@ -229,8 +229,6 @@ fn stacks_that_look_like_something_else_are_in_nobodys_way_for_long() -> Result<
     let mut spec = on_a_small_gpu("200MiB");
     spec.env.push(("PHOS_SIM_STACK_MIB".into(), "400".into()));
     spec.interval = "1s".into();
-    // It is told to finish: on a busy machine its steps are over before the schedule's turn.
-    spec.steps = 5000;
     disturbed(&world, &spec, |world, phos| {
         wait_said(phos, &["the image needs about", "--image-limit"])?;
         never_stopped(phos)?;
@@ -359,7 +357,6 @@ fn a_log_that_nobody_can_write() -> Result<()> {
     let world = World::simulated(1, 256)?;
     let spec = JobSpec {
         // It lasts until its checkpoint is there, on a busy machine too.
-        steps: 5000,
         interval: "200ms".into(),
         trainer: vec!["--quiet".into(), "--step-ms".into(), "20".into()],
         ..JobSpec::default()
@@ -387,10 +384,7 @@ fn a_log_that_nobody_can_write() -> Result<()> {
     ensure!(status.success(), "it ended with {status}");
     let trace = LossTrace::read(&world.log())?;
     let made = trace.len() as u64;
-    let reference = world.reference(&JobSpec {
-        steps: made.next_multiple_of(100),
-        ..spec
-    })?;
+    let reference = world.reference(&spec, made.next_multiple_of(100))?;
     ensure!(trace.first_difference(&reference.first(made)).is_none());
     Ok(())
 }

@@ -11,7 +11,6 @@ use phos_integration_tests::{JobSpec, World, wait_for};
 fn dies_at(step: &str) -> Result<()> {
     let world = World::simulated(1, 256)?;
     let spec = JobSpec {
-        steps: 400,
         interval: "700ms".into(),
         // Once: the file is created when the failpoint fires, and a fired failpoint is inert.
         env: vec![(

@@ -49,7 +49,6 @@ fn soak_with(trainer: &[&str], env: &[(&str, &str)]) -> Result<String> {
     let world = World::simulated(1, 256)?;
     let spec = JobSpec {
         // Until it is told to finish.
-        steps: 1 << 40,
         trainer: trainer.iter().map(|a| (*a).to_owned()).collect(),
         // The shortest: beside those that are asked for.
         interval: "100ms".into(),
@@ -86,10 +85,7 @@ fn soak_with(trainer: &[&str], env: &[(&str, &str)]) -> Result<String> {
     let status = phos.wait(LIMIT)?;
     ensure!(status.success(), "it ended with {status}:\n{}", phos.tail());
     let trace = LossTrace::read(&world.log())?;
-    let reference = world.reference(&JobSpec {
-        steps: trace.len() as u64,
-        ..spec
-    })?;
+    let reference = world.reference(&spec, trace.len() as u64)?;
     let difference = trace.first_difference(&reference);
     ensure!(
         difference.is_none(),

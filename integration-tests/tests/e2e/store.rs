@@ -11,12 +11,11 @@ use phos_integration_tests::scenario::{
     stops, wait_step,
 };
 use phos_integration_tests::{
-    COSTLY, JobSpec, LossTrace, PhosFt, World, kill_all, processes_with, wait_every, wait_for,
+    COSTLY, JobSpec, PhosFt, World, kill_all, processes_with, wait_every, wait_for,
 };
 
 fn spec() -> JobSpec {
     JobSpec {
-        steps: 400,
         interval: "700ms".into(),
         ..JobSpec::default()
     }
@@ -127,25 +126,20 @@ fn an_unreachable_store_is_named_before_anything_starts() -> Result<()> {
     Ok(())
 }
 
-/// A job that lost its machine, with three checkpoints in the store, and what it gives undisturbed.
-fn lost_after_three_checkpoints() -> Result<(World, JobSpec, LossTrace)> {
+/// A job that lost its machine, with three checkpoints in the store.
+fn lost_after_three_checkpoints() -> Result<(World, JobSpec)> {
     let world = World::simulated(1, 256)?;
-    let spec = JobSpec {
-        steps: 500,
-        ..spec()
-    };
-    let reference = world.reference(&spec)?;
+    let spec = spec();
     let phos = world.start(&spec)?;
-    // Asked for: on a loaded machine the schedule takes few of a job that is as short as this.
     for _ in 0..3 {
         checkpoint(&world, &phos)?;
     }
     world.lose_node()?;
-    Ok((world, spec, reference))
+    Ok((world, spec))
 }
 
 fn falls_back(part: &str) -> Result<()> {
-    let (world, spec, reference) = lost_after_three_checkpoints()?;
+    let (world, spec) = lost_after_three_checkpoints()?;
     let newest = store_files(&world, part)?;
     let Some(newest) = newest.last() else {
         bail!("no {part}");
@@ -153,7 +147,7 @@ fn falls_back(part: &str) -> Result<()> {
     flip_a_byte(newest)?;
     let phos = world.start(&spec)?;
     wait_said(&phos, "damaged")?;
-    finish(&world, phos, &reference)
+    finish(&world, phos, &spec)
 }
 
 #[test]
@@ -168,7 +162,7 @@ fn a_damaged_pack_is_refused_and_the_one_before_used() -> Result<()> {
 
 #[test]
 fn one_that_was_chosen_and_is_damaged_gives_way_to_an_older_one_and_not_to_a_newer() -> Result<()> {
-    let (world, spec, reference) = lost_after_three_checkpoints()?;
+    let (world, spec) = lost_after_three_checkpoints()?;
     let numbers: Vec<u64> = world.checkpoints()?.iter().map(|c| c.number).collect();
     // Each has a pack of its own, of what changed.
     let packs = store_files(&world, "/packs/")?;
@@ -178,21 +172,20 @@ fn one_that_was_chosen_and_is_damaged_gives_way_to_an_older_one_and_not_to_a_new
     let said = phos.said();
     ensure!(said.contains(&format!("resuming checkpoint={} ", numbers[1])));
     ensure!(!said.contains(&format!("resuming checkpoint={} ", numbers[2])));
-    finish(&world, phos, &reference)
+    finish(&world, phos, &spec)
 }
 
 #[test]
 fn s3_over_http() -> Result<()> {
     let (world, _) = with_s3()?;
     let spec = spec();
-    let reference = world.reference(&spec)?;
     let mut phos = world.start(&spec)?;
     world.wait_checkpoints(&mut phos, 2, LIMIT)?;
     kill_job_and_wait(&world, &phos)?;
     world.lose_node()?;
     let phos = world.start(&spec)?;
     wait_said(&phos, "resumed checkpoint=")?;
-    finish(&world, phos, &reference)
+    finish(&world, phos, &spec)
 }
 
 /// The state directory in memory: a cache holds nothing on a disk that is nearly full, as one under test may be.
@@ -211,7 +204,6 @@ fn s3_over_http_encrypted_and_with_caches() -> Result<()> {
     world.env.push(("PHOS_ENCRYPTION_KEY_FILE".into(), key));
     let _state = state_in_memory(&world)?;
     let spec = spec().with_phos(&["--cache-size", "256MiB", "--host-cache", "256MiB"]);
-    let reference = world.reference(&spec)?;
     let mut phos = world.start(&spec)?;
     world.wait_checkpoints(&mut phos, 2, LIMIT)?;
     kill_job_and_wait(&world, &phos)?;
@@ -227,7 +219,7 @@ fn s3_over_http_encrypted_and_with_caches() -> Result<()> {
     world.lose_node()?;
     let phos = world.start(&spec)?;
     wait_said(&phos, "resumed checkpoint=")?;
-    finish(&world, phos, &reference)
+    finish(&world, phos, &spec)
 }
 
 #[test]
@@ -237,7 +229,6 @@ fn a_store_that_is_away_for_a_while_costs_checkpoints_not_the_job() -> Result<()
     // phos-ft goes through the cable; the test's own look at the store does not.
     let through = cable.url();
     let spec = JobSpec {
-        steps: 1000,
         trainer: vec!["--step-ms".into(), "50".into()],
         ..spec()
     }
@@ -288,7 +279,6 @@ fn an_upload_keeps_its_limit_and_is_gone_on_with_after_the_sidecars_death() -> R
     let (world, endpoint) = with_s3_and(1024)?;
     // Some packs of memory that stays as it is.
     let spec = JobSpec {
-        steps: 800,
         trainer: vec!["--step-ms".into(), "50".into()],
         interval: "never".into(),
         ..spec()
@@ -348,7 +338,6 @@ fn an_upload_keeps_its_limit_and_is_gone_on_with_after_the_sidecars_death() -> R
 fn a_full_device_does_not_wait_for_the_store() -> Result<()> {
     let (world, endpoint) = with_s3_and(800)?;
     let spec = JobSpec {
-        steps: 800,
         trainer: vec!["--step-ms".into(), "50".into()],
         interval: "never".into(),
         ..spec()
@@ -394,7 +383,6 @@ fn a_resume_reads_the_cache_and_not_what_is_damaged_there() -> Result<()> {
         ..spec()
     }
     .with_phos(&["--cache-size", "256MiB"]);
-    let reference = world.reference(&spec)?;
     let phos = world.start(&spec)?;
     checkpoint(&world, &phos)?;
     world.kill_everything()?;
@@ -421,5 +409,5 @@ fn a_resume_reads_the_cache_and_not_what_is_damaged_there() -> Result<()> {
     let phos = world.start(&spec)?;
     wait_said(&phos, "only its copy on this machine")?;
     wait_said(&phos, "resumed checkpoint=")?;
-    finish(&world, phos, &reference)
+    finish(&world, phos, &spec)
 }

@@ -10,28 +10,21 @@ use phos_integration_tests::scenario::{
     LIMIT, checkpoint, disturbed, figure, files_below, finish, in_memory, kill_job_and_wait,
     wait_said,
 };
-use phos_integration_tests::{
-    COSTLY, Event, JobSpec, LossTrace, PhosFt, World, wait_every, wait_for,
-};
+use phos_integration_tests::{COSTLY, Event, JobSpec, PhosFt, World, wait_every, wait_for};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Checkpoints are frequent, and only the first goes on to the store by itself.
 fn spec() -> JobSpec {
     JobSpec {
-        steps: 500,
         interval: "500ms".into(),
         ..JobSpec::default()
     }
     .with_phos(&["--remote-interval", "1h"])
 }
 
-/// The same for much longer.
-fn long() -> JobSpec {
-    JobSpec {
-        steps: 1600,
-        ..spec()
-    }
-    .with_trainer(&["--step-ms", "30", "--layers", "16,32,4", "--batch", "8"])
+/// The same with short steps.
+fn fast() -> JobSpec {
+    spec().with_trainer(&["--step-ms", "30", "--layers", "16,32,4", "--batch", "8"])
 }
 
 /// Ids and places of the checkpoints, newest first, as `phos-ft list` has them.
@@ -67,20 +60,19 @@ fn wait_for_both(world: &World, phos: &PhosFt) -> Result<()> {
     .map_err(|e| e.context(phos.tail()))
 }
 
-/// A job with a checkpoint in the store and a newer one on this machine, and what it gives undisturbed.
-fn under_way() -> Result<(World, JobSpec, LossTrace, PhosFt)> {
+/// A job with a checkpoint in the store and a newer one on this machine.
+fn under_way() -> Result<(World, JobSpec, PhosFt)> {
     under_way_as(spec())
 }
 
-fn under_way_as(spec: JobSpec) -> Result<(World, JobSpec, LossTrace, PhosFt)> {
+fn under_way_as(spec: JobSpec) -> Result<(World, JobSpec, PhosFt)> {
     let (world, _) = with_s3()?;
-    let reference = world.reference(&spec)?;
     let phos = world.start(&spec)?;
     // With all that the job has, and not only what was there when the first interval was over.
     let asked = checkpoint(&world, &phos)?;
     wait_stored(&world, &phos, asked)?;
     wait_for_both(&world, &phos)?;
-    Ok((world, spec, reference, phos))
+    Ok((world, spec, phos))
 }
 
 /// What was resumed is not from this machine.
@@ -101,7 +93,7 @@ fn wait_stored(world: &World, phos: &PhosFt, local: u64) -> Result<()> {
 
 #[test]
 fn a_crash_resumes_from_this_machine_and_its_loss_from_the_store() -> Result<()> {
-    let (world, spec, reference, phos) = under_way()?;
+    let (world, spec, phos) = under_way()?;
     kill_job_and_wait(&world, &phos)?;
     wait_said(&phos, &["resumed checkpoint=l"])?;
     // One that somebody asks for is sent at once.
@@ -123,16 +115,16 @@ fn a_crash_resumes_from_this_machine_and_its_loss_from_the_store() -> Result<()>
     let phos = world.start(&spec)?;
     wait_said(&phos, &["resumed checkpoint="])?;
     resumed_elsewhere(&phos)?;
-    finish(&world, phos, &reference)
+    finish(&world, phos, &spec)
 }
 
 #[test]
 fn when_all_processes_die_the_disk_of_this_machine_is_enough() -> Result<()> {
-    let (world, spec, reference, _) = under_way()?;
+    let (world, spec, _) = under_way()?;
     world.kill_everything()?;
     let phos = world.start(&spec)?;
     wait_said(&phos, &["resumed checkpoint=l"])?;
-    finish(&world, phos, &reference)
+    finish(&world, phos, &spec)
 }
 
 /// Most of its image never changes, so that all its checkpoints share that.
@@ -142,7 +134,7 @@ fn mostly_still() -> JobSpec {
 
 #[test]
 fn a_checkpoint_of_the_store_is_read_here_as_far_as_it_is_here() -> Result<()> {
-    let (world, spec, reference, _) = under_way_as(mostly_still())?;
+    let (world, spec, _) = under_way_as(mostly_still())?;
     world.kill_everything()?;
     let stored = (listed(&world)?.into_iter())
         .map(|(id, _)| id)
@@ -155,12 +147,12 @@ fn a_checkpoint_of_the_store_is_read_here_as_far_as_it_is_here() -> Result<()> {
         here > 16 << 20 && here < total,
         "{here} stored bytes of {total} were read here"
     );
-    finish(&world, phos, &reference)
+    finish(&world, phos, &spec)
 }
 
 #[test]
 fn what_is_damaged_here_is_read_from_the_store() -> Result<()> {
-    let (world, spec, reference, _) = under_way_as(mostly_still())?;
+    let (world, spec, _) = under_way_as(mostly_still())?;
     world.kill_everything()?;
     // Most of it is what never changes, and that is in the store as well.
     let largest = (packs_here(&world)?.into_iter()).max_by_key(|(_, bytes)| bytes.len());
@@ -177,14 +169,14 @@ fn what_is_damaged_here_is_read_from_the_store() -> Result<()> {
             "resumed checkpoint=l",
         ],
     )?;
-    finish(&world, phos, &reference)
+    finish(&world, phos, &spec)
 }
 
 #[test]
 fn while_the_store_is_away_checkpoints_go_on_and_a_crash_is_resumed() -> Result<()> {
     let (world, endpoint) = with_s3()?;
     let cable = Cable::to(endpoint.trim_start_matches("http://"))?;
-    let spec = long().with_env("AWS_ENDPOINT_URL", &cable.url());
+    let spec = fast().with_env("AWS_ENDPOINT_URL", &cable.url());
     disturbed(&world, &spec, |world, phos| {
         wait_for_both(world, phos)?;
         let count = |world: &World| {
@@ -250,7 +242,7 @@ fn a_full_disk_here_sends_checkpoints_to_the_store() -> Result<()> {
 /// What was left behind here goes when a person says so, as in the store.
 #[test]
 fn branches_that_are_dropped_go_from_this_machine_as_well() -> Result<()> {
-    let (world, spec, reference, _) = under_way()?;
+    let (world, spec, _) = under_way()?;
     world.kill_everything()?;
     let stored = (listed(&world)?.into_iter()).find(|(id, _)| !id.starts_with('L'));
     let (stored, _) = stored.context("none in the store")?;
@@ -280,7 +272,7 @@ fn branches_that_are_dropped_go_from_this_machine_as_well() -> Result<()> {
     ensure!(left_behind(&world)? == 0, "{:?}", world.json(&["list"])?);
     kill_job_and_wait(&world, &phos)?;
     wait_said(&phos, &["resumed checkpoint=l"])?;
-    finish(&world, phos, &reference)
+    finish(&world, phos, &spec)
 }
 
 /// Where the disk cannot even note that the job went back, what is on it is not resumed either.
@@ -289,7 +281,6 @@ fn what_was_left_behind_is_not_resumed_from_a_full_disk() -> Result<()> {
     let (world, _) = with_s3()?;
     let local = world.path("state/local");
     in_memory(&local, Some(c"size=256m"), || {
-        let reference = world.reference(&spec())?;
         let phos = world.start(&spec())?;
         let asked = checkpoint(&world, &phos)?;
         wait_stored(&world, &phos, asked)?;
@@ -322,13 +313,13 @@ fn what_was_left_behind_is_not_resumed_from_a_full_disk() -> Result<()> {
         let phos = world.start(&spec().with_phos(&["--start-fresh"]))?;
         wait_said(&phos, &["the job was started"])?;
         ensure!(phos.times(Event::Resumed) == 0, "{}", phos.tail());
-        finish(&world, phos, &reference)
+        finish(&world, phos, &spec())
     })
 }
 
 #[test]
 fn what_others_went_on_with_is_not_mixed_up_with_what_is_here() -> Result<()> {
-    let (world, spec, reference, _) = under_way()?;
+    let (world, spec, _) = under_way()?;
     world.kill_everything()?;
     // Another machine goes on from the store.
     let (here, away) = (world.path("state"), world.path("state.away"));
@@ -365,12 +356,12 @@ fn what_others_went_on_with_is_not_mixed_up_with_what_is_here() -> Result<()> {
         ],
     )?;
     resumed_elsewhere(&phos)?;
-    finish(&world, phos, &reference)
+    finish(&world, phos, &spec)
 }
 
 #[test]
 fn the_last_checkpoint_is_sent_before_phos_ft_ends() -> Result<()> {
-    let (world, spec, reference, mut phos) = under_way()?;
+    let (world, spec, mut phos) = under_way()?;
     let pid = Pid::from_raw(phos.child.id() as i32).context("no PID")?;
     kill_process(pid, Signal::TERM)?;
     phos.wait(LIMIT)?;
@@ -386,7 +377,7 @@ fn the_last_checkpoint_is_sent_before_phos_ft_ends() -> Result<()> {
         &phos,
         &[&format!("resumed checkpoint={} ", newest["number"])],
     )?;
-    finish(&world, phos, &reference)
+    finish(&world, phos, &spec)
 }
 
 /// The files of the packs here.
@@ -404,9 +395,8 @@ fn a_copy_that_meets_damage_sends_the_next_checkpoint_to_the_store() -> Result<(
     // None but those asked for: a later one would be copied in place of the damaged one.
     let spec = JobSpec {
         interval: "never".into(),
-        ..long().with_env("AWS_ENDPOINT_URL", &cable.url())
+        ..fast().with_env("AWS_ENDPOINT_URL", &cable.url())
     };
-    let reference = world.reference(&spec)?;
     let phos = world.start(&spec)?;
     let first = checkpoint(&world, &phos)?;
     wait_stored(&world, &phos, first)?;
@@ -436,12 +426,12 @@ fn a_copy_that_meets_damage_sends_the_next_checkpoint_to_the_store() -> Result<(
         status["remote"]["local"].as_u64() != Some(asked),
         "the damaged checkpoint was sent: {status}"
     );
-    finish(&world, phos, &reference)
+    finish(&world, phos, &spec)
 }
 
 #[test]
 fn when_the_disk_here_loses_everything_checkpoints_go_to_the_store() -> Result<()> {
-    let (world, _, reference, phos) = under_way()?;
+    let (world, spec, phos) = under_way()?;
     let stored = listed(&world)?
         .iter()
         .filter(|(id, _)| !id.starts_with('L'))
@@ -462,15 +452,14 @@ fn when_the_disk_here_loses_everything_checkpoints_go_to_the_store() -> Result<(
     })
     .map_err(|e| e.context(phos.tail()))?;
     kill_job_and_wait(&world, &phos)?;
-    finish(&world, phos, &reference)
+    finish(&world, phos, &spec)
 }
 
 #[test]
 fn an_agent_that_comes_back_is_served_before_the_last_checkpoint_is_sent() -> Result<()> {
     let (world, endpoint) = with_s3()?;
     let cable = Cable::to(endpoint.trim_start_matches("http://"))?;
-    let spec = long().with_env("AWS_ENDPOINT_URL", &cable.url());
-    let reference = world.reference(&spec)?;
+    let spec = fast().with_env("AWS_ENDPOINT_URL", &cable.url());
     let mut sidecar = world.spawn(world.phos_ft(&spec))?;
     let mut agent = world.spawn(world.agent(&spec))?;
     wait_for_both(&world, &sidecar)?;
@@ -494,7 +483,7 @@ fn an_agent_that_comes_back_is_served_before_the_last_checkpoint_is_sent() -> Re
     cable.cut(false);
     let mut sidecar = world.spawn(world.phos_ft(&spec))?;
     wait_said(&sidecar, &["resumed checkpoint=l"])?;
-    finish(&world, agent, &reference)?;
+    finish(&world, agent, &spec)?;
     ensure!(sidecar.wait(LIMIT)?.success(), "{}", sidecar.tail());
     Ok(())
 }
