@@ -3,6 +3,7 @@
 #   scripts/mutants.sh [NAME...]     all of them take two hours on two cores
 #   scripts/mutants.sh --share       a seventh of them, by the day of the week: what CI runs
 #   scripts/mutants.sh --check       only whether each still applies and names tests that exist: quick
+# With MUTANTS_UNTIL, a time in seconds since 1970, those are left out that would begin after it, and named.
 #
 # A mutant is a patch with the rule in a sentence before it ("Rule: ") and the tests that fail without it ("Test: ", one each line).
 # When the code changes and one no longer applies, undo the rule in the new code, and take the difference.
@@ -46,6 +47,12 @@ if [[ ${1:-} == --share ]]; then
     done
 fi
 
+is_too_late() { [[ -n ${MUTANTS_UNTIL:-} && $(date +%s) -ge $MUTANTS_UNTIL ]]; }
+if is_too_late; then
+    echo "mutants: none tried, as the time is over (MUTANTS_UNTIL)"
+    exit 0
+fi
+
 # Outside of any repository for git, or it would look for the paths from the root of that. What is built there has another linker by its
 # path, so none of it is what is built here.
 copy=$root/.build/mutants
@@ -84,6 +91,10 @@ fi
 survived=0
 for patch in "${patches[@]}"; do
     name=$(basename -s .patch "$patch")
+    if is_too_late; then
+        printf 'mutants: %-40s left out, as the time is over (MUTANTS_UNTIL)\n' "$name"
+        continue
+    fi
     git apply "$patch"
     # Each of its tests must notice, not one of them.
     outcome=noticed
