@@ -7,7 +7,7 @@ use phos_policies::speculation::{Speculation, Waits};
 use phos_protocol::types::GpuUuid;
 
 use super::outcome::Measured;
-use super::running::LeftAlone;
+use super::running::{BESIDE, LeftAlone};
 
 /// Where nothing was measured yet: bytes per second over the link of one GPU.
 const LINK: u64 = 10_000_000_000;
@@ -64,6 +64,11 @@ impl Planning {
         if measured.beside > 0 {
             self.speculation.was_right();
         }
+    }
+
+    /// Bytes that one GPU's link moves while the job runs, at most: in less time than the job may be held for it.
+    pub(super) fn beside_at_most(&self) -> u64 {
+        (self.link_rate as f64 * BESIDE.as_secs_f64()) as u64
     }
 
     /// Where in its steps the next checkpoint is to find the job, if its stop would be shorter there.

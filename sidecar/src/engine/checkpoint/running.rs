@@ -30,6 +30,9 @@ use crate::engine::session::{Session, WaitError};
 
 /// How long the job may be held for what is copied while it runs, and for a search, all looks together.
 const LONGEST: Duration = Duration::from_secs(5);
+/// How long that copy is meant to take. If the link carries less than it did, there is some time left before the job goes on by itself and the
+/// checkpoint is lost.
+pub(super) const BESIDE: Duration = Duration::from_secs(3);
 /// How long the job may take for the calls until the next look.
 const LOOK: Duration = Duration::from_secs(2);
 

@@ -244,7 +244,8 @@ impl Engine {
                 }
                 order.sort_by_key(|item| item.look);
                 let mut splits = self.split(order, rooms, host);
-                splits.iter_mut().for_each(|(_, split)| split.put_off());
+                let most = self.planning.beside_at_most();
+                (splits.iter_mut()).for_each(|(_, split)| split.put_off(most));
                 if splits.iter().map(|(_, split)| split.leaves()).sum::<u64>() > host {
                     // It would wait for the store, and the job for it.
                     splits

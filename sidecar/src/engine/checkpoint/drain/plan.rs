@@ -67,10 +67,19 @@ impl Split {
         parts.into_iter().chain([self.beside]).flatten()
     }
 
-    /// Leaves to the time when the job runs again what would make the stop longer and is left alone then.
-    pub(super) fn put_off(&mut self) {
+    /// Leaves to the time when the job runs again what would make the stop longer and is left alone then; so many bytes of it, at most, and of
+    /// those what is left alone for longest.
+    pub(super) fn put_off(&mut self, most: u64) {
         let all = std::mem::take(&mut self.before_attach);
         (self.beside, self.before_attach) = all.into_iter().partition(|item| item.look.is_some());
+        let mut left = bytes(&self.beside);
+        let too_many = self.beside.iter().take_while(|item| {
+            let goes = left > most;
+            left -= if goes { item.range.len } else { 0 };
+            goes
+        });
+        let too_many = too_many.count();
+        self.before_attach.extend(self.beside.drain(..too_many));
     }
 
     /// Undoes [`Split::put_off`].
