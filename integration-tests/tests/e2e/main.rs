@@ -23,6 +23,7 @@ mod nodes;
 mod observe;
 mod page;
 mod preemption;
+mod programs;
 mod ranks;
 mod refusals;
 mod sidecar_death;

@@ -163,6 +163,17 @@ extern "C" __global__ void trainer_pattern(u32 *x, u64 n, u64 seed) {
     for (u64 i = global_index(); i < n; i += stride) x[i] = (u32)mix(seed ^ mix(i));
 }
 
+static __device__ void stir(u32 *x, u64 n, u64 seed) {
+    u64 stride = (u64)gridDim.x * blockDim.x;
+    for (u64 i = global_index(); i < n; i += stride) x[i] = (u32)mix(x[i] ^ seed ^ mix(i));
+}
+
+// Each of n words becomes one that follows from what it was: done twice or not at all it is another. Any launch shape.
+extern "C" __global__ void trainer_stir(u32 *x, u64 n, u64 seed) { stir(x, n, seed); }
+
+// The same for memory whose address no argument says: it stands in a table on the device.
+extern "C" __global__ void trainer_stir_hidden(const u64 *table, u64 index, u64 n, u64 seed) { stir((u32 *)table[index], n, seed); }
+
 // out[0] = sum over i < n of mix(x[i] + (i << 32)) modulo 2^64: any order gives the same. Launch: one block of 256.
 extern "C" __global__ void __launch_bounds__(256) trainer_checksum(const u32 *x, u64 n, u64 *out) {
     __shared__ u64 partial[256];

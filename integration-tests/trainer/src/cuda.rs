@@ -99,6 +99,8 @@ pub(crate) struct Kernels {
     pub add_scaled: CUfunction,
     pub adam: CUfunction,
     pub pattern: CUfunction,
+    pub stir: CUfunction,
+    pub stir_hidden: CUfunction,
     pub checksum: CUfunction,
     pub smooth: CUfunction,
 }
@@ -125,6 +127,8 @@ impl Kernels {
             add_scaled: get("add_scaled")?,
             adam: get("adam")?,
             pattern: get("pattern")?,
+            stir: get("stir")?,
+            stir_hidden: get("stir_hidden")?,
             checksum: get("checksum")?,
             smooth: get("smooth")?,
         })
@@ -264,7 +268,7 @@ pub(crate) fn launch(
     ))?)
 }
 
-const THREADS: u32 = 256;
+pub(crate) const THREADS: u32 = 256;
 
 /// A launch of one thread for each of `n` elements.
 pub(crate) fn launch_each(

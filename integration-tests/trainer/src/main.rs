@@ -24,6 +24,7 @@ mod many;
 mod memories;
 mod model;
 mod processes;
+mod program;
 mod rng;
 mod scratch;
 mod sharing;
@@ -162,6 +163,9 @@ pub(crate) struct Args {
     /// Hold so many MiB more in an array
     #[arg(long, value_name = "MIB", default_value_t = 0, requires = "arrays")]
     pub array_mib: usize,
+    /// Also run a program that follows from SEED: memory of every kind comes, is written in every way and goes
+    #[arg(long, value_name = "SEED")]
+    pub program: Option<u64>,
     /// Load a module with a variable of so many MiB, in use at each step
     #[arg(long, value_name = "MIB", default_value_t = 0)]
     pub variable_mib: usize,

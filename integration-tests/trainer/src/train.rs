@@ -24,6 +24,7 @@ use crate::many::{Many, Sizes};
 use crate::memories::Memories;
 use crate::model::{HISTORY, Replica, SLOTS, Shape, StepParameters};
 use crate::processes::{self, Ranks, ShortLived};
+use crate::program::Program;
 use crate::rng::{Pcg, mix};
 use crate::scratch::Scratch;
 use crate::sharing::Shared;
@@ -200,6 +201,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         0 => None,
         mib => Some(Variable::load(mib)?),
     };
+    let mut program = (args.program)
+        .map(|seed| Program::new(&gpus(&replicas), seed))
+        .transpose()?;
     let threads = threads(args, &replicas[0].gpu)?;
     let mut hold = args
         .hold
@@ -234,6 +238,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         }
         if let Some(variable) = &mut variable {
             random ^= variable.step(step)?;
+        }
+        if let Some(program) = &mut program {
+            random ^= program.step(&gpus(&replicas), step)?;
         }
         random ^= companions.step(step)?;
         if let Some(collective) = &collective {
@@ -346,6 +353,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if let Some(variable) = variable {
         variable.finish()?;
     }
+    if let Some(program) = program {
+        program.finish(&gpus(&replicas))?;
+    }
     companions.finish()?;
     if let Some(collective) = collective {
         collective.finish(&replicas[0].gpu)?;
@@ -377,6 +387,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     finish(replicas, extras, &shown, steps)?;
     ranks.finish()
+}
+
+fn gpus(replicas: &[Replica]) -> Vec<&Gpu> {
+    replicas.iter().map(|replica| &replica.gpu).collect()
 }
 
 /// Further processes that answer at each step.

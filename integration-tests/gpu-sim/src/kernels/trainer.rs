@@ -20,6 +20,8 @@ pub const TABLE: &[(&str, Kernel)] = &[
     ("trainer_add_scaled", add_scaled),
     ("trainer_adam", adam),
     ("trainer_pattern", pattern),
+    ("trainer_stir", stir),
+    ("trainer_stir_hidden", stir_hidden),
     ("trainer_checksum", checksum),
     ("trainer_smooth", smooth),
 ];
@@ -297,6 +299,27 @@ fn pattern(launch: &Launch<'_>) -> Res {
     let (count, seed): (u64, u64) = (launch.param(1)?, launch.param(2)?);
     let x = launch.view::<u32>(launch.param(0)?, count, true)?;
     (0..count).for_each(|i| x.set(i as usize, mix(seed ^ mix(i)) as u32));
+    Ok(())
+}
+
+fn stir(launch: &Launch<'_>) -> Res {
+    let (count, seed): (u64, u64) = (launch.param(1)?, launch.param(2)?);
+    stir_words(launch, launch.param(0)?, count, seed)
+}
+
+fn stir_hidden(launch: &Launch<'_>) -> Res {
+    let (index, count, seed): (u64, u64, u64) =
+        (launch.param(1)?, launch.param(2)?, launch.param(3)?);
+    let table = launch.view::<u64>(launch.param(0)?, index + 1, false)?;
+    stir_words(launch, table.get(index as usize), count, seed)
+}
+
+fn stir_words(launch: &Launch<'_>, address: u64, count: u64, seed: u64) -> Res {
+    let x = launch.view::<u32>(address, count, true)?;
+    for i in 0..count {
+        let word = x.get(i as usize);
+        x.set(i as usize, mix(u64::from(word) ^ seed ^ mix(i)) as u32);
+    }
     Ok(())
 }
 
