@@ -150,7 +150,7 @@ pub enum CollectError {
         reason: String,
     },
     /// Others kept writing.
-    #[error("not collected: the history changed {ATTEMPTS} times meanwhile; try again later")]
+    #[error("not collected: the history changed again and again meanwhile; try again later")]
     Busy,
     /// A request to the store failed.
     #[error("not collected to the end: {0}; what is left is done by the next collection")]
@@ -465,15 +465,17 @@ impl Collector<'_> {
             return Ok(Some(Round { more: false }));
         }
         let mut look = self.look(before).await?;
-        for _ in 0..DECISIONS {
-            let Some(seen) = look else {
-                return Ok(None);
-            };
+        let mut decisions = 0;
+        while let Some(seen) = look {
             match self.decide(turn, &seen).await? {
                 Outcome::Done(round) => return Ok(Some(round)),
-                Outcome::ListAgain => return Ok(None),
-                Outcome::TooLate => {}
+                Outcome::ListAgain => break,
+                Outcome::TooLate => decisions += 1,
             }
+            if decisions == DECISIONS {
+                break;
+            }
+            self.way.turn().await;
             look = self.look_on(seen).await?;
         }
         Ok(None)
