@@ -51,6 +51,8 @@ pub(in crate::engine) struct Split {
     /// Drained while the job is held anyway, after `during_stop`; what is left then is drained while the job runs again, from its own memory. In the
     /// order of their looks, which all of them have.
     pub(in crate::engine) beside: Vec<Item>,
+    /// Bytes that may be drained while the job runs again, at most: of more, what is written first is drained before.
+    pub(in crate::engine) beside_at_most: u64,
     /// Device memory that snapshots may take in all.
     pub(in crate::engine) spare: u64,
 }
@@ -67,19 +69,11 @@ impl Split {
         parts.into_iter().chain([self.beside]).flatten()
     }
 
-    /// Leaves to the time when the job runs again what would make the stop longer and is left alone then; so many bytes of it, at most, and of
-    /// those what is left alone for longest.
+    /// Leaves to the time when the job runs again what would make the stop longer and is left alone then: so many bytes, at most.
     pub(super) fn put_off(&mut self, most: u64) {
         let all = std::mem::take(&mut self.before_attach);
         (self.beside, self.before_attach) = all.into_iter().partition(|item| item.look.is_some());
-        let mut left = bytes(&self.beside);
-        let too_many = self.beside.iter().take_while(|item| {
-            let goes = left > most;
-            left -= if goes { item.range.len } else { 0 };
-            goes
-        });
-        let too_many = too_many.count();
-        self.before_attach.extend(self.beside.drain(..too_many));
+        self.beside_at_most = most;
     }
 
     /// Undoes [`Split::put_off`].
@@ -94,6 +88,18 @@ impl Split {
 /// The bytes of these chunks.
 pub(in crate::engine) fn bytes(items: &[Item]) -> u64 {
     items.iter().map(|item| item.range.len).sum()
+}
+
+/// Takes out the first of these chunks, until no more than so many bytes are left.
+pub(super) fn all_over(items: &mut Vec<Item>, most: u64) -> Vec<Item> {
+    let mut left = bytes(items);
+    let over = items.iter().take_while(|item| {
+        let is_over = left > most;
+        left = left.saturating_sub(item.range.len);
+        is_over
+    });
+    let over = over.count();
+    items.drain(..over).collect()
 }
 
 /// What is known of a GPU when its changed chunks are divided.
@@ -135,6 +141,7 @@ pub(in crate::engine) fn divide(
                 during_stop: items,
                 before_attach,
                 beside: Vec::new(),
+                beside_at_most: u64::MAX,
                 spare: room.spare,
             }
         })
@@ -165,6 +172,8 @@ pub(in crate::engine) fn snapshot_room(free: u64, total: u64, reserve: u64) -> u
 
 #[cfg(test)]
 mod tests {
+    use phos_protocol::types::MemberId;
+
     use super::*;
 
     #[test]
@@ -172,6 +181,59 @@ mod tests {
         let all: Vec<_> = chunks((2 << 20) + 5).collect();
         assert_eq!(all, [(0, 1 << 20), (1 << 20, 1 << 20), (2 << 20, 5)]);
         assert_eq!(chunks(0).count(), 0);
+    }
+
+    #[derive(Debug)]
+    struct Memory;
+
+    impl phos_gpu::DeviceMemory for Memory {
+        fn gpu(&self) -> GpuUuid {
+            GpuUuid([7; 16])
+        }
+
+        fn bytes(&self) -> u64 {
+            1 << 30
+        }
+
+        fn fd(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
+            None
+        }
+
+        fn base(&self) -> u64 {
+            0
+        }
+    }
+
+    fn items(lengths: &[u64]) -> Vec<Item> {
+        let item = |&len: &u64| Item {
+            digest: Digest([0; 32]),
+            key: AllocationKey {
+                owner: MemberId::here(1),
+                id: 1,
+            },
+            look: Some(0),
+            range: Range {
+                memory: std::sync::Arc::new(Memory),
+                offset: 0,
+                len,
+            },
+        };
+        lengths.iter().map(item).collect()
+    }
+
+    #[test]
+    fn what_is_over_is_taken_from_the_front_and_no_more_of_it() {
+        let over = |lengths: &[u64], most| {
+            let mut left = items(lengths);
+            let over = all_over(&mut left, most);
+            let lengths = |items: &[Item]| items.iter().map(|i| i.range.len).collect::<Vec<_>>();
+            (lengths(&over), lengths(&left))
+        };
+        assert_eq!(over(&[3, 2, 5, 4], 14), (vec![], vec![3, 2, 5, 4]));
+        assert_eq!(over(&[3, 2, 5, 4], 13), (vec![3], vec![2, 5, 4]));
+        assert_eq!(over(&[3, 2, 5, 4], 9), (vec![3, 2], vec![5, 4]));
+        assert_eq!(over(&[3, 2, 5, 4], 0), (vec![3, 2, 5, 4], vec![]));
+        assert_eq!(over(&[], 0), (vec![], vec![]));
     }
 
     #[test]

@@ -32,7 +32,7 @@ use phos_shared::failpoint::{self, Point};
 use phos_storage::Digest;
 use tokio::sync::oneshot;
 
-use crate::engine::checkpoint::drain::plan::{Item, Split, bytes};
+use crate::engine::checkpoint::drain::plan::{Item, Split, all_over, bytes};
 use crate::engine::checkpoint::pipeline::{Borrowed, Control, NAP, Sink};
 use crate::engine::memory::gpus::OpenGpu;
 
@@ -201,6 +201,7 @@ impl Drain {
             during_stop,
             before_attach,
             beside,
+            beside_at_most,
             spare,
         } = split;
         // First what decides how long the job waits.
@@ -219,6 +220,8 @@ impl Drain {
         let (later, left): (Vec<Item>, _) = left.into_iter().partition(|i| i.look.is_some());
         rest.extend(later);
         rest.extend(self.drain(beside, HELD, &due, &mut spent)?);
+        let over = all_over(rest, beside_at_most);
+        self.drain(over, HELD, &|| false, &mut spent)?;
         direct += in_stop - bytes(&left) - bytes(rest);
         let mut direct_took = began.elapsed();
         tracing::debug!(
