@@ -45,6 +45,9 @@ if [[ ${1:-} == --share ]]; then
     for i in "${!all[@]}"; do
         [[ $((i % 7 + 1)) -ne $day ]] || patches+=("${all[$i]}")
     done
+    # Where there is no time for all of them, another is the last one each week.
+    week=$((10#$(date -u +%V) % ${#patches[@]}))
+    patches=("${patches[@]:week}" "${patches[@]:0:week}")
 fi
 
 is_too_late() { [[ -n ${MUTANTS_UNTIL:-} && $(date +%s) -ge $MUTANTS_UNTIL ]]; }

@@ -60,6 +60,9 @@ fn stopped_like_an_undisturbed_run(stack: &Stack, node: Node) -> Result<()> {
 
 /// The same, and the job ends well.
 fn finished_like_an_undisturbed_run(stack: &Stack, node: Node) -> Result<()> {
+    // It trains there, too.
+    let at = stack.wait_step(node, 0)?;
+    stack.wait_step(node, at + 1)?;
     like_an_undisturbed_run(stack, &stack.finish(node)?)
 }
 

@@ -44,6 +44,10 @@ fn part(answer: &Value, name: &str) -> f64 {
 /// to gain. It does not take so long that not all of it may leave while the job runs.
 fn slower_than_dumps(world: &World, answer: &Value) -> Result<()> {
     let dump = part(answer, "dump") / 1e3;
+    if dump == 0.0 {
+        // It failed, and says nothing of that.
+        return Ok(());
+    }
     let seconds = (3.0 * dump).clamp(STATE / RATE, 2.8);
     world.sim()?.set_link_mbps(0, STATE / seconds)
 }

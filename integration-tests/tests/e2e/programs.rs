@@ -3,9 +3,9 @@
 
 use anyhow::{Result, ensure};
 use phos_integration_tests::scenario::{
-    checkpoint, finish, kill_job_and_wait, last_step, wait_step,
+    LIMIT, checkpoint, finish, kill_job_and_wait, last_step, wait_step,
 };
-use phos_integration_tests::{JobSpec, PhosFt, World};
+use phos_integration_tests::{Event, JobSpec, PhosFt, World, wait_for};
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -50,6 +50,8 @@ fn program(seed: u64) -> Result<()> {
         spec = spec.with_env("PHOS_SIM_LINK_MBPS", &rate);
     }
     let mut phos = world.start(&spec)?;
+    // Lives that began with a checkpoint, of the one that phos-ft has now.
+    let mut resumed = 0;
     for n in 0..LIVES {
         for _ in 0..rng.random_range(1..4) {
             checkpoint(&world, &phos)?;
@@ -58,6 +60,7 @@ fn program(seed: u64) -> Result<()> {
         if n == LIVES / 2 {
             world.lose_node()?;
             phos = world.start(&spec)?;
+            resumed = 0;
         } else if one_in(rng, 2) {
             // At any moment of one.
             std::thread::scope(|scope| -> Result<()> {
@@ -70,6 +73,16 @@ fn program(seed: u64) -> Result<()> {
         } else {
             kill_job_and_wait(&world, &phos)?;
         }
+        resumed += 1;
+        wait_for("the job to be resumed", LIMIT, || {
+            (Event::Resumed.times_in(&phos.said()) == resumed).then_some(())
+        })
+        .map_err(|e| e.context(phos.tail()))?;
+        let said = phos.said();
+        ensure!(
+            !said.contains("damaged") && Event::StartedAfresh.times_in(&said) == 0,
+            "{said}"
+        );
     }
     finish(&world, phos, &spec)
 }

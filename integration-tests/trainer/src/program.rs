@@ -398,10 +398,13 @@ impl Program {
     fn publish(&self, gpus: &[&Gpu], at: usize) -> Result<()> {
         self.settle(gpus)?;
         let address = self.slot(at)?.buffer.ptr;
-        for (gpu, table) in gpus.iter().zip(&self.tables) {
-            gpu.select()?;
-            let entry = table.ptr + 8 * at as u64;
-            cu!(cuMemcpyHtoD_v2(entry, (&raw const address).cast(), 8))?;
+        for (number, table) in self.tables.iter().enumerate() {
+            gpus[number].select()?;
+            let (entry, stream) = (table.ptr + 8 * at as u64, self.lanes[number * LANES].stream);
+            let from = (&raw const address).cast();
+            cu!(cuMemcpyHtoDAsync_v2(entry, from, 8, stream))?;
+            // On a stream, as a copy of ordinary memory without one may be under way when the call returns.
+            synchronize(stream)?;
         }
         Ok(())
     }
