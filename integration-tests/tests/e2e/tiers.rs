@@ -146,7 +146,8 @@ fn a_checkpoint_of_the_store_is_read_here_as_far_as_it_is_here() -> Result<()> {
     let (total, here) = (figure(&phos, "total")?, figure(&phos, "cached")?);
     ensure!(
         here > 16 << 20 && here < total,
-        "{here} stored bytes of {total} were read here"
+        "{here} stored bytes of {total} were read here: {}",
+        phos.tail()
     );
     finish(&world, phos, &spec)
 }
