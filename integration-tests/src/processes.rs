@@ -19,11 +19,11 @@ pub struct Tree {
     pub sidecar: Vec<i32>,
 }
 
-/// All processes but this one and zombies: PID and command line, by ascending PID. What two looks see may be different processes:
-/// who asks for several kinds looks once.
+/// All processes but this one and zombies: PID and command line, the oldest first, which is not the order of PIDs once those have begun
+/// anew. What two looks see may be different processes: who asks for several kinds looks once.
 pub(crate) fn processes() -> Vec<(i32, String)> {
     let me = std::process::id() as i32;
-    let mut found: Vec<(i32, String)> = fs::read_dir("/proc")
+    let mut found: Vec<(u64, i32, String)> = fs::read_dir("/proc")
         .into_iter()
         .flatten()
         .flatten()
@@ -32,14 +32,25 @@ pub(crate) fn processes() -> Vec<(i32, String)> {
         .filter_map(|pid| {
             let raw = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
             let line = String::from_utf8_lossy(&raw).replace('\0', " ");
-            (!line.is_empty()).then_some((pid, line))
+            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+            (!line.is_empty()).then_some((started(&stat)?, pid, line))
         })
         .collect();
     found.sort_unstable();
     found
+        .into_iter()
+        .map(|(_, pid, line)| (pid, line))
+        .collect()
 }
 
-/// PIDs of all processes whose command line contains every one of `words`, in ascending order.
+/// When a process began, in clock ticks since the machine did: field 22 of `/proc/PID/stat` (proc_pid_stat(5)).
+fn started(stat: &str) -> Option<u64> {
+    // The name before it may have blanks and parentheses in it.
+    let (_, fields) = stat.rsplit_once(')')?;
+    fields.split_whitespace().nth(19)?.parse().ok()
+}
+
+/// PIDs of all processes whose command line contains every one of `words`, the oldest first.
 /// Zombies are left out.
 pub fn processes_with(words: &[&str]) -> Vec<i32> {
     let all = processes().into_iter();
@@ -76,4 +87,18 @@ pub fn stop_process(pid: i32) -> Result<Pid> {
         threads.all(stands).then_some(())
     })?;
     Ok(process)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_start_is_read_behind_a_name_with_parentheses() {
+        let stat = "7 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20 21";
+        assert_eq!(started(stat), Some(4711));
+        assert_eq!(started("7 (a) S 1"), None);
+        let own = fs::read_to_string("/proc/self/stat").ok();
+        assert!(own.as_deref().and_then(started).is_some_and(|at| at > 0));
+    }
 }
