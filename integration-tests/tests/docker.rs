@@ -15,10 +15,13 @@ use rand::{RngExt, SeedableRng};
 
 const LOG: &str = "/work/loss.log";
 
-/// A trainer of so many steps, 100 ms each, that logs to `log`. Slow, so that several of them leave the machine to what is
+/// More steps than any test waits for: the job is stopped when the test has seen enough.
+const ENDLESS: u64 = 100_000;
+
+/// A trainer whose steps take 100 ms each, that logs to `log`. Slow, so that several of them leave the machine to what is
 /// tested, and that a run to compare with is made quickly.
-fn training(steps: u64, log: &str, more: &[&str]) -> Services {
-    let steps = steps.to_string();
+fn training(log: &str, more: &[&str]) -> Services {
+    let steps = ENDLESS.to_string();
     let command = [
         "phos-trainer",
         "--steps",
@@ -81,9 +84,6 @@ fn like_an_undisturbed_run(stack: &Stack, trace: &LossTrace) -> Result<()> {
 
 // ------------------------------------------------------------------------------------------------------- base systems
 
-/// More steps than any test waits for: the job is stopped when the test has seen enough.
-const ENDLESS: u64 = 100_000;
-
 /// One image: a checkpoint, `docker kill`, resumed, the losses those of an undisturbed run.
 fn survives_a_kill(services: Services, log: &str) -> Result<()> {
     let stack = Stack::new(services, log)?;
@@ -98,7 +98,7 @@ fn debian_11_with_glibc_2_31() -> Result<()> {
     survives_a_kill(
         Services {
             image: "phos-trainer:bullseye".into(),
-            ..training(ENDLESS, LOG, &["--workers", "2"])
+            ..training(LOG, &["--workers", "2"])
         },
         LOG,
     )
@@ -109,7 +109,7 @@ fn debian_12() -> Result<()> {
     survives_a_kill(
         Services {
             image: "phos-trainer:bookworm".into(),
-            ..training(ENDLESS, LOG, &[])
+            ..training(LOG, &[])
         },
         LOG,
     )
@@ -117,7 +117,7 @@ fn debian_12() -> Result<()> {
 
 #[test]
 fn debian_13() -> Result<()> {
-    survives_a_kill(training(ENDLESS, LOG, &["--graph"]), LOG)
+    survives_a_kill(training(LOG, &["--graph"]), LOG)
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn an_image_without_a_shell() -> Result<()> {
     survives_a_kill(
         Services {
             image: "phos-trainer:noshell".into(),
-            ..training(ENDLESS, LOG, &[])
+            ..training(LOG, &[])
         },
         LOG,
     )
@@ -133,7 +133,7 @@ fn an_image_without_a_shell() -> Result<()> {
 
 #[test]
 fn a_read_only_root_file_system() -> Result<()> {
-    let mut services = training(ENDLESS, "/data/loss.log", &[]);
+    let mut services = training("/data/loss.log", &[]);
     services
         .env
         .push(("TRAINER_READ_ONLY".into(), "true".into()));
@@ -145,7 +145,7 @@ fn a_job_of_another_user_has_no_privilege_before_and_after_a_restore() -> Result
     let stack = Stack::new(
         Services {
             user: "train".into(),
-            ..training(ENDLESS, LOG, &["--workers", "1"])
+            ..training(LOG, &["--workers", "1"])
         },
         LOG,
     )?;
@@ -179,7 +179,7 @@ fn a_job_of_another_user_has_no_privilege_before_and_after_a_restore() -> Result
 
 #[test]
 fn the_compose_file_to_try_out_trains_and_resumes_and_its_commands_know_the_job() -> Result<()> {
-    let services = training(ENDLESS, LOG, &["--finish-at", FINISH_AT]);
+    let services = training(LOG, &["--finish-at", FINISH_AT]);
     let stack = Stack::of("compose.sim.yaml", services, LOG)?;
     stack.up(&[])?;
     let first = stack.wait_checkpoint(Node::Only, 0)?;
@@ -240,7 +240,7 @@ its own file: done
 
 #[test]
 fn a_job_that_is_root_neither_mounts_nor_writes_to_the_machines_settings() -> Result<()> {
-    let mut stack = Stack::new(training(ENDLESS, LOG, &[]), LOG)?;
+    let mut stack = Stack::new(training(LOG, &[]), LOG)?;
     let trainer = stack.services.command.clone();
     // It does what it finds in a file, beside the training.
     let script = format!(
@@ -367,7 +367,7 @@ fn to_node_b(stack: &Stack) -> Result<()> {
 #[test]
 fn a_volume_that_the_other_node_lacks_is_named_and_the_job_goes_on_once_it_is_there() -> Result<()>
 {
-    let services = training(ENDLESS, LOG, &["--finish-at", FINISH_AT]);
+    let services = training(LOG, &["--finish-at", FINISH_AT]);
     let mut stack = Stack::new(services.clone(), LOG)?;
     // The job reads a data set on its volume.
     let trainer = stack.services.command.join(" ");
@@ -406,7 +406,7 @@ fn a_volume_that_the_other_node_lacks_is_named_and_the_job_goes_on_once_it_is_th
 
 #[test]
 fn the_other_node_has_other_gpus_and_the_job_had_chosen_one_by_its_number() -> Result<()> {
-    let mut services = training(ENDLESS, LOG, &["--ballast-mib", "8"]);
+    let mut services = training(LOG, &["--ballast-mib", "8"]);
     services.env = vec![
         ("SECOND_GPU".into(), "/run/phos-gpu-sim/dev1".into()),
         ("CUDA_VISIBLE_DEVICES".into(), "1".into()),
@@ -732,7 +732,7 @@ print defined $n && $n > 0 ? "answered\n" : "closed\n";
 
 #[test]
 fn who_is_not_of_the_job_gets_nothing_from_the_sockets() -> Result<()> {
-    let stack = Stack::new(training(ENDLESS, LOG, &[]), LOG)?;
+    let stack = Stack::new(training(LOG, &[]), LOG)?;
     stack.up(&[Node::A.trainer()])?;
     stack.wait_checkpoint(Node::A, 0)?;
     let trainer = stack.container(Node::A.trainer())?;
@@ -809,7 +809,7 @@ fn who_is_not_of_the_job_gets_nothing_from_the_sockets() -> Result<()> {
 
 #[test]
 fn nothing_listens_on_tcp() -> Result<()> {
-    let stack = Stack::new(training(ENDLESS, LOG, &[]), LOG)?;
+    let stack = Stack::new(training(LOG, &[]), LOG)?;
     stack.up(&[Node::A.trainer()])?;
     stack.wait_checkpoint(Node::A, 0)?;
     for service in [Node::A.trainer(), Node::A.sidecar()] {
@@ -841,7 +841,7 @@ fn docker_stop_takes_a_last_checkpoint_and_up_resumes_it() -> Result<()> {
         Services {
             // None by itself.
             interval: "1h".into(),
-            ..training(ENDLESS, LOG, &["--workers", "2"])
+            ..training(LOG, &["--workers", "2"])
         },
         LOG,
     )?;
@@ -866,7 +866,7 @@ fn docker_stop_takes_a_last_checkpoint_and_up_resumes_it() -> Result<()> {
 
 #[test]
 fn twenty_restarts_in_any_order_under_a_running_job() -> Result<()> {
-    let stack = Stack::new(training(ENDLESS, LOG, &["--workers", "1"]), LOG)?;
+    let stack = Stack::new(training(LOG, &["--workers", "1"]), LOG)?;
     stack.up(&[Node::A.trainer()])?;
     stack.wait_checkpoint(Node::A, 0)?;
     let seed = rand::random();
@@ -902,7 +902,7 @@ fn twenty_restarts_in_any_order_under_a_running_job() -> Result<()> {
 
 #[test]
 fn a_newer_release_arrives_under_a_running_job() -> Result<()> {
-    let mut stack = Stack::new(training(ENDLESS, LOG, &[]), LOG)?;
+    let mut stack = Stack::new(training(LOG, &[]), LOG)?;
     stack.up(&[Node::A.trainer()])?;
     stack.wait_checkpoint(Node::A, 0)?;
     let release = |of: &Stack| -> Result<String> {
@@ -943,7 +943,7 @@ fn a_newer_release_arrives_under_a_running_job() -> Result<()> {
 
 #[test]
 fn a_sidecar_that_dies_at_any_step_of_a_checkpoint_comes_back() -> Result<()> {
-    let mut stack = Stack::new(training(ENDLESS, LOG, &["--workers", "1"]), LOG)?;
+    let mut stack = Stack::new(training(LOG, &["--workers", "1"]), LOG)?;
     stack.up(&[Node::A.trainer()])?;
     stack.wait_checkpoint(Node::A, 0)?;
     let pid = stack.inspect(Node::A.trainer(), "{{.State.Pid}}")?;
@@ -986,7 +986,7 @@ fn a_sidecar_that_dies_at_any_step_of_a_checkpoint_comes_back() -> Result<()> {
 
 #[test]
 fn a_store_that_is_out_for_a_minute_costs_the_job_nothing() -> Result<()> {
-    let stack = Stack::new(training(ENDLESS, LOG, &[]), LOG)?;
+    let stack = Stack::new(training(LOG, &[]), LOG)?;
     stack.up(&[Node::A.trainer()])?;
     stack.wait_checkpoint(Node::A, 0)?;
     // What slows the machine slows the same training beside it, which no phos-ft has.
@@ -1066,7 +1066,7 @@ const HOLD: &str = "/run/phos/hold";
 /// A is cut off, B goes on from A's checkpoint, A is connected again (`meanwhile` happens to it before): A ends its job, B's
 /// losses are those of an undisturbed run, and the history is whole.
 fn partitioned(meanwhile: impl FnOnce(&Stack) -> Result<()>) -> Result<()> {
-    let mut services = training(ENDLESS, LOG, &["--ballast-mib", "32"]);
+    let mut services = training(LOG, &["--ballast-mib", "32"]);
     let point = format!("sidecar:before-manifest=hold:{HOLD}");
     services.env = vec![("PHOS_FAILPOINT".into(), point)];
     let stack = Stack::new(services, LOG)?;

@@ -169,8 +169,13 @@ fn no_more_is_left_to_leave_beside_the_job_than_its_link_moves_in_time() -> Resu
     // Six and a half seconds.
     world.sim()?.set_link_mbps(0, 25.0)?;
     let mut phos = world.start(&spec)?;
-    let mut besides = 0;
     wait_step(&world, &phos, 5)?;
+    let first = world.json(&["checkpoint"])?;
+    ensure!(
+        part(&first, "hold_drain") > 4000.0,
+        "its link is faster: {first}"
+    );
+    let mut besides = 0;
     wait_for("copies beside the job", LIMIT, || {
         let answer = world.json(&["checkpoint"]).ok()?;
         besides += usize::from(part(&answer, "beside") > 0.0);

@@ -141,7 +141,6 @@ fn a_capture_is_waited_for() -> Result<()> {
 fn a_deep_queue() -> Result<()> {
     let world = World::simulated(1, 256)?;
     let spec = JobSpec {
-        // More than it makes until both checkpoints are there.
         trainer: Vec::new(),
         env: vec![
             ("PHOS_LOG".into(), "info,phos=debug".into()),

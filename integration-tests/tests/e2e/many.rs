@@ -24,7 +24,6 @@ fn limit_open_files(soft: u64) -> Result<()> {
 
 fn spec(allocations: usize, large_every: usize) -> JobSpec {
     JobSpec {
-        // Until it is told to finish.
         interval: "never".into(),
         // What is never touched takes no memory of this machine.
         env: vec![("PHOS_SIM_SPARSE".into(), "1".into())],

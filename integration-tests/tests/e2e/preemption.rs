@@ -88,7 +88,6 @@ impl Metadata {
 
 fn spec() -> JobSpec {
     JobSpec {
-        // More than it makes: it is told to finish.
         interval: "never".into(),
         ..JobSpec::default()
     }

@@ -19,7 +19,7 @@ const EXTRAS: [(u32, &[&str]); 8] = [
     (4, &["--scratch"]),
     (4, &["--allocations", "30"]),
     // With this, its device is so full that no snapshot fits beside it.
-    (3, &["--state-mib", "110"]),
+    (3, &["--state-mib", "150"]),
 ];
 
 /// How often each is killed.
@@ -122,7 +122,7 @@ fn seed_3() -> Result<()> {
 mod at_length {
     use super::*;
 
-    /// From the one that `PHOS_FIRST_SEED` names, for as long as `PHOS_SEEDS` says.
+    /// From the one that `PHOS_FIRST_SEED` names, for as long as `PHOS_SEEDS` says: a quarter of a minute each.
     #[test]
     fn as_many_as_are_asked_for() -> Result<()> {
         let number =

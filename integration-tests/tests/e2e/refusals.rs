@@ -356,7 +356,6 @@ fn bad_input() -> Result<()> {
 fn a_log_that_nobody_can_write() -> Result<()> {
     let world = World::simulated(1, 256)?;
     let spec = JobSpec {
-        // It lasts until its checkpoint is there, on a busy machine too.
         interval: "200ms".into(),
         trainer: vec!["--quiet".into(), "--step-ms".into(), "20".into()],
         ..JobSpec::default()

@@ -48,7 +48,6 @@ fn soak(trainer: &[&str]) -> Result<()> {
 fn soak_with(trainer: &[&str], env: &[(&str, &str)]) -> Result<String> {
     let world = World::simulated(1, 256)?;
     let spec = JobSpec {
-        // Until it is told to finish.
         trainer: trainer.iter().map(|a| (*a).to_owned()).collect(),
         // The shortest: beside those that are asked for.
         interval: "100ms".into(),

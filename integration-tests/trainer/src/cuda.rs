@@ -358,8 +358,31 @@ pub(crate) fn capture(
     Ok(executable)
 }
 
-/// An expandable segment as PyTorch has them: a large reservation of addresses, backed piece by piece as it fills. No
-/// shareable handle is asked for.
+/// Where a device's memory is.
+pub(crate) fn location(gpu: &Gpu) -> sys::CUmemLocation {
+    sys::CUmemLocation {
+        type_: sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE,
+        id: gpu.device,
+    }
+}
+
+/// What physical memory there is to be like: no shareable handle is asked for.
+pub(crate) fn on_device(location: sys::CUmemLocation) -> sys::CUmemAllocationProp {
+    sys::CUmemAllocationProp {
+        type_: sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
+        requestedHandleTypes: sys::CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_NONE,
+        location,
+        win32HandleMetaData: std::ptr::null_mut(),
+        allocFlags: sys::CUmemAllocationProp_st__bindgen_ty_1 {
+            compressionType: 0,
+            gpuDirectRDMACapable: 0,
+            usage: 0,
+            reserved: [0; 4],
+        },
+    }
+}
+
+/// An expandable segment as PyTorch has them: a large reservation of addresses, backed piece by piece as it fills.
 #[derive(Debug)]
 pub(crate) struct Segment {
     base: CUdeviceptr,
@@ -372,23 +395,19 @@ pub(crate) struct Segment {
 
 impl Segment {
     pub(crate) fn reserve(gpu: &Gpu, bytes: usize) -> Result<Self> {
-        let location = sys::CUmemLocation {
-            type_: sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE,
-            id: gpu.device,
-        };
         let mut segment = Self {
             base: 0,
             reserved: 0,
             granularity: 0,
             used: 0,
             pieces: Vec::new(),
-            location,
+            location: location(gpu),
         };
         let recommended =
             sys::CUmemAllocationGranularity_flags::CU_MEM_ALLOC_GRANULARITY_RECOMMENDED;
         cu!(cuMemGetAllocationGranularity(
             &mut segment.granularity,
-            &segment.properties(),
+            &on_device(segment.location),
             recommended
         ))?;
         segment.reserved = bytes.next_multiple_of(segment.granularity);
@@ -400,21 +419,6 @@ impl Segment {
             0
         ))?;
         Ok(segment)
-    }
-
-    fn properties(&self) -> sys::CUmemAllocationProp {
-        sys::CUmemAllocationProp {
-            type_: sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
-            requestedHandleTypes: sys::CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_NONE,
-            location: self.location,
-            win32HandleMetaData: std::ptr::null_mut(),
-            allocFlags: sys::CUmemAllocationProp_st__bindgen_ty_1 {
-                compressionType: 0,
-                gpuDirectRDMACapable: 0,
-                usage: 0,
-                reserved: [0; 4],
-            },
-        }
     }
 
     pub(crate) fn alloc(&mut self, bytes: usize) -> Result<Buffer> {
@@ -429,7 +433,7 @@ impl Segment {
             cu!(cuMemCreate(
                 &mut handle,
                 self.granularity,
-                &self.properties(),
+                &on_device(self.location),
                 0
             ))?;
             cu!(cuMemMap(address, self.granularity, 0, handle, 0))?;

@@ -6,16 +6,16 @@
 //! of the losses.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
-use std::ffi::CString;
 
 use anyhow::{Context, Result, bail, ensure};
 use cudarc::driver::sys::{self, CUevent, CUgraphExec, CUmodule, CUstream};
 
 use crate::cuda::{
-    Arg, Buffer, Gpu, THREADS, alloc, capture, checksum, cu, event, free, launch, pattern, record,
-    stream, synchronize, wait,
+    Arg, Buffer, Gpu, THREADS, alloc, capture, checksum, cu, event, free, launch, location,
+    on_device, pattern, record, stream, synchronize, wait,
 };
-use crate::rng::mix;
+use crate::rng::{Pcg, mix};
+use crate::variable::module_with_variable;
 
 /// Pieces of memory, at most, and at least.
 const MOST: usize = 20;
@@ -28,28 +28,11 @@ const LANES: usize = 2;
 const GRAPHS: usize = 3;
 /// All memory is looked at in one of so many steps.
 const ALL: u64 = 8;
+/// The stream of numbers before the first step; each step has its own.
+const BEGINNING: u64 = 1 << 40;
 const PAGE: usize = 4096;
 /// `CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP`, and the same of `cuMemHostRegister`.
 const MAPPED: u32 = 3;
-
-/// Numbers that follow from a seed.
-struct Dice(u64);
-
-impl Dice {
-    fn next(&mut self) -> u64 {
-        self.0 = mix(self.0);
-        self.0
-    }
-
-    fn below(&mut self, end: usize) -> usize {
-        (self.next() >> 16) as usize % end
-    }
-
-    /// One of `all`; none if there is none.
-    fn choose<T: Copy>(&mut self, all: &[T]) -> Option<T> {
-        (!all.is_empty()).then(|| all[self.below(all.len())])
-    }
-}
 
 /// What memory is made by.
 #[derive(Debug, Clone, Copy)]
@@ -141,7 +124,7 @@ impl Program {
     /// Begins the program of a seed on these devices.
     pub(crate) fn new(gpus: &[&Gpu], seed: u64) -> Result<Self> {
         let mut program = Self {
-            seed: mix(seed),
+            seed,
             slots: vec![None; MOST],
             lanes: Vec::new(),
             graphs: Vec::new(),
@@ -167,22 +150,22 @@ impl Program {
             program.tables.push(alloc(MOST * 8)?);
             program.results.push(alloc(8)?);
         }
-        let mut dice = Dice(program.seed);
+        let mut rng = Pcg::new(seed, BEGINNING);
         for _ in 0..2 * LEAST {
-            program.make(gpus, &mut dice)?;
+            program.make(gpus, &mut rng)?;
         }
         Ok(program)
     }
 
     /// Goes on by one step; a sum of some of the memory.
     pub(crate) fn step(&mut self, gpus: &[&Gpu], step: u64) -> Result<u64> {
-        let mut dice = Dice(mix(self.seed ^ mix(step)));
+        let mut rng = Pcg::new(self.seed, step);
         for _ in 0..OPERATIONS {
-            self.operate(gpus, &mut dice)?;
+            self.operate(gpus, &mut rng)?;
         }
         let looked_at = match step.is_multiple_of(ALL) {
             true => self.present(),
-            false => Vec::from_iter(dice.choose(&self.present())),
+            false => Vec::from_iter(rng.choose(&self.present())),
         };
         let mut sum = 0;
         for at in looked_at {
@@ -217,22 +200,22 @@ impl Program {
         self.slots[at].context("no memory there")
     }
 
-    fn operate(&mut self, gpus: &[&Gpu], dice: &mut Dice) -> Result<()> {
+    fn operate(&mut self, gpus: &[&Gpu], rng: &mut Pcg) -> Result<()> {
         let present = self.present();
-        match dice.below(20) {
-            0 | 1 if present.len() < MOST => self.make(gpus, dice),
+        match rng.below(20) {
+            0 | 1 if present.len() < MOST => self.make(gpus, rng),
             2 | 3 if present.len() > LEAST => {
-                let at = dice.choose(&present).context("no memory")?;
+                let at = rng.choose(&present).context("no memory")?;
                 self.free(gpus, at)
             }
-            4 | 5 => self.write_by_host(gpus, dice),
-            6 => self.move_mapping(gpus, dice),
-            7 => self.copy_from_host(gpus, dice),
-            8 | 9 => self.capture(gpus, dice),
-            10..=12 => self.launch_graph(gpus, dice),
+            4 | 5 => self.write_by_host(gpus, rng),
+            6 => self.move_mapping(gpus, rng),
+            7 => self.copy_from_host(gpus, rng),
+            8 | 9 => self.capture(gpus, rng),
+            10..=12 => self.launch_graph(gpus, rng),
             _ => {
-                let lane = dice.below(self.lanes.len());
-                match self.draw(lane, dice)? {
+                let lane = rng.below(self.lanes.len());
+                match self.draw(lane, rng)? {
                     None => Ok(()),
                     Some(operation) => self.run(gpus, lane, &operation.slots(), |program| {
                         program.enqueue(gpus, lane, operation)
@@ -243,15 +226,15 @@ impl Program {
     }
 
     /// An operation on memory that a stream's device reaches.
-    fn draw(&self, lane: usize, dice: &mut Dice) -> Result<Option<Operation>> {
+    fn draw(&self, lane: usize, rng: &mut Pcg) -> Result<Option<Operation>> {
         let gpu = self.lanes[lane].gpu;
         let mut reached = self.present();
         reached.retain(|at| self.slots[*at].is_some_and(|slot| slot.is_reached_by(gpu)));
-        let (Some(at), Some(from)) = (dice.choose(&reached), dice.choose(&reached)) else {
+        let (Some(at), Some(from)) = (rng.choose(&reached), rng.choose(&reached)) else {
             return Ok(None);
         };
-        let seed = dice.next();
-        Ok(Some(match dice.below(8) {
+        let seed = rng.next_u64();
+        Ok(Some(match rng.below(8) {
             0..=2 => Operation::Stir { at, seed },
             3 | 4 => Operation::StirHidden { at, seed },
             5 => Operation::Fill {
@@ -267,7 +250,7 @@ impl Program {
                 Operation::Copy {
                     from,
                     to: at,
-                    offset: ((dice.below(most) / 2) & !3) as u64,
+                    offset: ((rng.below(most) / 2) & !3) as u64,
                 }
             }
             _ => Operation::Stir { at, seed },
@@ -356,19 +339,19 @@ impl Program {
     }
 
     /// More memory, with something in it.
-    fn make(&mut self, gpus: &[&Gpu], dice: &mut Dice) -> Result<()> {
-        let gpu = dice.below(gpus.len());
-        let lane = gpu * LANES + dice.below(LANES);
+    fn make(&mut self, gpus: &[&Gpu], rng: &mut Pcg) -> Result<()> {
+        let gpu = rng.below(gpus.len());
+        let lane = gpu * LANES + rng.below(LANES);
         let at = self.slots.iter().position(Option::is_none);
         let at = at.context("all memory is in use")?;
-        let words = match dice.below(8) {
-            0..=4 => 1 + dice.below(64 << 10),
-            5 | 6 => 1 + dice.below(256 << 10),
-            _ => 1 + dice.below(700 << 10),
+        let words = match rng.below(8) {
+            0..=4 => 1 + rng.below(64 << 10),
+            5 | 6 => 1 + rng.below(256 << 10),
+            _ => 1 + rng.below(700 << 10),
         };
         let bytes = words * 4;
         gpus[gpu].select()?;
-        let (kind, ptr) = match dice.below(10) {
+        let (kind, ptr) = match rng.below(10) {
             0..=2 => (Kind::Plain, alloc(bytes)?.ptr),
             3 | 4 => {
                 let mut ptr = 0;
@@ -378,7 +361,10 @@ impl Program {
             5 | 6 => create(gpus, gpu, bytes)?,
             7 => pinned(bytes)?,
             8 => registered(bytes)?,
-            _ => variable(bytes)?,
+            _ => {
+                let (module, variable) = module_with_variable(bytes)?;
+                (Kind::Variable(module), variable.ptr)
+            }
         };
         self.slots[at] = Some(Slot {
             kind,
@@ -386,7 +372,7 @@ impl Program {
             gpu,
             lane,
         });
-        let seed = dice.next();
+        let seed = rng.next_u64();
         self.run(gpus, lane, &[at], |program| {
             let stream = program.lanes[lane].stream;
             pattern(gpus[gpu], Buffer { ptr, bytes }, seed, stream)
@@ -440,10 +426,10 @@ impl Program {
     }
 
     /// The host writes to its own memory, which kernels have written and will read.
-    fn write_by_host(&mut self, gpus: &[&Gpu], dice: &mut Dice) -> Result<()> {
+    fn write_by_host(&mut self, gpus: &[&Gpu], rng: &mut Pcg) -> Result<()> {
         let mut hosts = self.present();
         hosts.retain(|at| self.slots[*at].is_some_and(|slot| slot.host().is_some()));
-        let Some(at) = dice.choose(&hosts) else {
+        let Some(at) = rng.choose(&hosts) else {
             return Ok(());
         };
         let slot = self.slot(at)?;
@@ -452,7 +438,7 @@ impl Program {
         synchronize(lane.stream)?;
         let (words, host) = (slot.buffer.words() as usize, slot.host());
         let host = host.context("not the host's")?;
-        let (first, seed) = (dice.below(words), dice.next());
+        let (first, seed) = (rng.below(words), rng.next_u64());
         for i in first..words.min(first + 3000) {
             // SAFETY: within the memory, which nobody else uses: all that was enqueued for it is done.
             unsafe {
@@ -465,13 +451,13 @@ impl Program {
     }
 
     /// Physical memory is mapped elsewhere.
-    fn move_mapping(&mut self, gpus: &[&Gpu], dice: &mut Dice) -> Result<()> {
+    fn move_mapping(&mut self, gpus: &[&Gpu], rng: &mut Pcg) -> Result<()> {
         let is_mapped = |slot: Slot| matches!(slot.kind, Kind::Mapped { .. });
         let mut mapped = self.present();
         mapped.retain(|at| self.slots[*at].is_some_and(is_mapped));
         // Graphs have the old address.
         mapped.retain(|at| !self.graphs.iter().any(|graph| graph.slots.contains(at)));
-        let Some(at) = dice.choose(&mapped) else {
+        let Some(at) = rng.choose(&mapped) else {
             return Ok(());
         };
         let slot = self.slot(at)?;
@@ -489,13 +475,13 @@ impl Program {
     }
 
     /// Ordinary memory of the host, part of which becomes part of some other.
-    fn copy_from_host(&mut self, gpus: &[&Gpu], dice: &mut Dice) -> Result<()> {
-        let Some(at) = dice.choose(&self.present()) else {
+    fn copy_from_host(&mut self, gpus: &[&Gpu], rng: &mut Pcg) -> Result<()> {
+        let Some(at) = rng.choose(&self.present()) else {
             return Ok(());
         };
         let slot = self.slot(at)?;
         let words = (slot.buffer.words() as usize).min(2000);
-        let seed = dice.next();
+        let seed = rng.next_u64();
         let content: Vec<u32> = (0..words as u64).map(|i| mix(seed ^ i) as u32).collect();
         self.run(gpus, slot.gpu * LANES, &[at], |program| {
             let stream = program.lanes[slot.gpu * LANES].stream;
@@ -511,16 +497,16 @@ impl Program {
         })
     }
 
-    fn capture(&mut self, gpus: &[&Gpu], dice: &mut Dice) -> Result<()> {
+    fn capture(&mut self, gpus: &[&Gpu], rng: &mut Pcg) -> Result<()> {
         if self.graphs.len() == GRAPHS {
             self.settle(gpus)?;
-            let graph = self.graphs.swap_remove(dice.below(GRAPHS));
+            let graph = self.graphs.swap_remove(rng.below(GRAPHS));
             return Ok(cu!(cuGraphExecDestroy(graph.executable))?);
         }
-        let lane = dice.below(self.lanes.len());
+        let lane = rng.below(self.lanes.len());
         let mut operations = Vec::new();
-        for _ in 0..1 + dice.below(5) {
-            operations.extend(self.draw(lane, dice)?);
+        for _ in 0..1 + rng.below(5) {
+            operations.extend(self.draw(lane, rng)?);
         }
         if operations.is_empty() {
             return Ok(());
@@ -541,11 +527,11 @@ impl Program {
         Ok(())
     }
 
-    fn launch_graph(&mut self, gpus: &[&Gpu], dice: &mut Dice) -> Result<()> {
+    fn launch_graph(&mut self, gpus: &[&Gpu], rng: &mut Pcg) -> Result<()> {
         if self.graphs.is_empty() {
             return Ok(());
         }
-        let graph = &self.graphs[dice.below(self.graphs.len())];
+        let graph = &self.graphs[rng.below(self.graphs.len())];
         let (executable, lane, slots) = (graph.executable, graph.lane, graph.slots.clone());
         self.run(gpus, lane, &slots, |program| {
             Ok(cu!(cuGraphLaunch(executable, program.lanes[lane].stream))?)
@@ -553,27 +539,9 @@ impl Program {
     }
 }
 
-fn location(gpu: &Gpu) -> sys::CUmemLocation {
-    sys::CUmemLocation {
-        type_: sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE,
-        id: gpu.device,
-    }
-}
-
 /// Physical memory of a device, mapped.
 fn create(gpus: &[&Gpu], gpu: usize, bytes: usize) -> Result<(Kind, u64)> {
-    let properties = sys::CUmemAllocationProp {
-        type_: sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
-        requestedHandleTypes: sys::CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_NONE,
-        location: location(gpus[gpu]),
-        win32HandleMetaData: std::ptr::null_mut(),
-        allocFlags: sys::CUmemAllocationProp_st__bindgen_ty_1 {
-            compressionType: 0,
-            gpuDirectRDMACapable: 0,
-            usage: 0,
-            reserved: [0; 4],
-        },
-    };
+    let properties = on_device(location(gpus[gpu]));
     let least = sys::CUmemAllocationGranularity_flags::CU_MEM_ALLOC_GRANULARITY_MINIMUM;
     let mut granularity = 0;
     cu!(cuMemGetAllocationGranularity(
@@ -620,21 +588,4 @@ fn registered(bytes: usize) -> Result<(Kind, u64)> {
     let mut ptr = 0;
     cu!(cuMemHostGetDevicePointer_v2(&mut ptr, host.cast(), 0))?;
     Ok((Kind::Registered(host.cast(), layout), ptr))
-}
-
-fn variable(bytes: usize) -> Result<(Kind, u64)> {
-    let text = format!(
-        ".version 7.0\n.target sm_70\n.address_size 64\n.visible .global .align 8 .b8 memory[{bytes}];\n"
-    );
-    let image = CString::new(text)?;
-    let mut module = std::ptr::null_mut();
-    cu!(cuModuleLoadData(&mut module, image.as_ptr().cast()))?;
-    let (mut ptr, mut size) = (0, 0);
-    cu!(cuModuleGetGlobal_v2(
-        &mut ptr,
-        &mut size,
-        module,
-        c"memory".as_ptr()
-    ))?;
-    Ok((Kind::Variable(module), ptr))
 }

@@ -40,6 +40,16 @@ impl Pcg {
         u64::from(self.next_u32()) << 32 | u64::from(self.next_u32())
     }
 
+    /// A number below `end`.
+    pub(crate) fn below(&mut self, end: usize) -> usize {
+        (self.next_u64() % end as u64) as usize
+    }
+
+    /// One of `all`; none if there is none.
+    pub(crate) fn choose<T: Copy>(&mut self, all: &[T]) -> Option<T> {
+        (!all.is_empty()).then(|| all[self.below(all.len())])
+    }
+
     /// Uniform in [-1, 1).
     pub(crate) fn symmetric(&mut self) -> f32 {
         (self.next_u32() >> 8) as f32 * (2.0 / 16_777_216.0) - 1.0

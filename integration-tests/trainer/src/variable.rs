@@ -6,7 +6,7 @@ use std::ffi::CString;
 use anyhow::{Context, Result};
 use cudarc::driver::sys::CUmodule;
 
-use crate::cuda::cu;
+use crate::cuda::{Buffer, cu};
 use crate::rng::mix;
 
 /// See the module.
@@ -19,24 +19,10 @@ pub(crate) struct Variable {
 
 impl Variable {
     pub(crate) fn load(mib: usize) -> Result<Self> {
-        let bytes = mib << 20;
-        let text = format!(
-            ".version 7.0\n.target sm_70\n.address_size 64\n.visible .global .align 8 .b8 large[{bytes}];\n"
-        );
-        let image = CString::new(text)?;
-        let mut module = std::ptr::null_mut();
-        cu!(cuModuleLoadData(&mut module, image.as_ptr().cast()))
-            .with_context(|| format!("loading a module with {mib} MiB of variables"))?;
-        let (mut address, mut size) = (0, 0);
-        cu!(cuModuleGetGlobal_v2(
-            &mut address,
-            &mut size,
-            module,
-            c"large".as_ptr()
-        ))?;
+        let (module, Buffer { ptr, bytes }) = module_with_variable(mib << 20)?;
         Ok(Self {
             module,
-            words: [address, address + size as u64 - 8],
+            words: [ptr, ptr + bytes as u64 - 8],
         })
     }
 
@@ -55,4 +41,23 @@ impl Variable {
     pub(crate) fn finish(self) -> Result<()> {
         Ok(cu!(cuModuleUnload(self.module))?)
     }
+}
+
+/// Loads a module that has nothing but a variable of so many bytes.
+pub(crate) fn module_with_variable(bytes: usize) -> Result<(CUmodule, Buffer)> {
+    let text = format!(
+        ".version 7.0\n.target sm_70\n.address_size 64\n.visible .global .align 8 .b8 large[{bytes}];\n"
+    );
+    let image = CString::new(text)?;
+    let mut module = std::ptr::null_mut();
+    cu!(cuModuleLoadData(&mut module, image.as_ptr().cast()))
+        .with_context(|| format!("loading a module with {bytes} bytes of variables"))?;
+    let mut variable = Buffer { ptr: 0, bytes: 0 };
+    cu!(cuModuleGetGlobal_v2(
+        &mut variable.ptr,
+        &mut variable.bytes,
+        module,
+        c"large".as_ptr()
+    ))?;
+    Ok((module, variable))
 }

@@ -51,6 +51,12 @@ async fn round(
     job.collect(&last(keep), options, NOW).await
 }
 
+/// The packs that another one deletes, which keeps the newest checkpoint.
+async fn swept(store: &Arc<InMemory>) -> u64 {
+    let other = handle(store.clone(), 3).await;
+    collect(&other, 1).await.unwrap().packs
+}
+
 /// The first request of a kind, to a key with a part in it, waits until it is let through.
 #[derive(Default)]
 struct Gate {
@@ -412,13 +418,7 @@ async fn a_collection_that_a_checkpoint_forestalls_decides_again_by_what_it_list
     assert_eq!(done.kept, [CheckpointNumber(3 + OFTEN)]);
     assert_eq!(done.removed.len() as u64, 1 + OFTEN);
     // What it removed is swept by the next.
-    assert!(
-        collect(&handle(store.clone(), 3).await, 1)
-            .await
-            .unwrap()
-            .packs
-            > 0
-    );
+    assert!(swept(&store).await > 0);
     let newest = job.newest_restorable().await.unwrap();
     let manifest = newest.manifest.unwrap();
     assert_eq!(
@@ -488,13 +488,7 @@ async fn what_was_repacked_and_given_up_by_another_is_repacked_anew() {
     for key in below(&*store, "writers").await {
         store.delete(&Path::from(key)).await.unwrap();
     }
-    assert!(
-        collect(&handle(store.clone(), 3).await, 1)
-            .await
-            .unwrap()
-            .packs
-            > 0
-    );
+    assert!(swept(&store).await > 0);
     gate.open();
     repacked.await.unwrap().unwrap();
     let other = handle(store.clone(), 4).await;
