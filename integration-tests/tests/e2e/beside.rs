@@ -166,13 +166,13 @@ fn with_copy_beside_never_nothing_leaves_while_the_job_runs() -> Result<()> {
 #[test]
 fn no_more_is_left_to_leave_beside_the_job_than_its_link_moves_in_time() -> Result<()> {
     let (world, spec) = full()?;
-    // Six and a half seconds.
-    world.sim()?.set_link_mbps(0, 25.0)?;
+    // Ten seconds.
+    world.sim()?.set_link_mbps(0, 16.0)?;
     let mut phos = world.start(&spec)?;
     wait_step(&world, &phos, 5)?;
     let first = world.json(&["checkpoint"])?;
     ensure!(
-        part(&first, "hold_drain") > 4000.0,
+        part(&first, "hold_drain") > 6000.0,
         "its link is faster: {first}"
     );
     let mut besides = 0;
