@@ -32,7 +32,7 @@ pub(crate) fn processes() -> Vec<(i32, String)> {
         .filter_map(|pid| {
             let raw = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
             let line = String::from_utf8_lossy(&raw).replace('\0', " ");
-            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+            let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
             (!line.is_empty()).then_some((started(&stat)?, pid, line))
         })
         .collect();
@@ -44,10 +44,16 @@ pub(crate) fn processes() -> Vec<(i32, String)> {
 }
 
 /// When a process began, in clock ticks since the machine did: field 22 of `/proc/PID/stat` (proc_pid_stat(5)).
-fn started(stat: &str) -> Option<u64> {
-    // The name before it may have blanks and parentheses in it.
-    let (_, fields) = stat.rsplit_once(')')?;
-    fields.split_whitespace().nth(19)?.parse().ok()
+fn started(stat: &[u8]) -> Option<u64> {
+    after_name(stat).split_whitespace().nth(19)?.parse().ok()
+}
+
+/// What `stat` says after the name, from field 3 on. The name may have blanks and parentheses in it, and be no text: it is cut off after 15
+/// bytes, in the midst of a character too.
+fn after_name(stat: &[u8]) -> String {
+    let end = stat.iter().rposition(|b| *b == b')');
+    let rest = end.map_or(&[][..], |end| &stat[end + 1..]);
+    String::from_utf8_lossy(rest).into_owned()
 }
 
 /// PIDs of all processes whose command line contains every one of `words`, the oldest first.
@@ -78,11 +84,8 @@ pub fn stop_process(pid: i32) -> Result<Pid> {
     wait_for("the process to stand still", LIMIT, || {
         let mut threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten();
         let stands = |thread: fs::DirEntry| {
-            let stat = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
-            // After the name, which may have anything in it.
-            stat.rsplit(") ")
-                .next()
-                .is_some_and(|rest| rest.starts_with('T'))
+            let stat = fs::read(thread.path().join("stat")).unwrap_or_default();
+            after_name(&stat).starts_with(" T ")
         };
         threads.all(stands).then_some(())
     })?;
@@ -94,11 +97,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_start_is_read_behind_a_name_with_parentheses() {
-        let stat = "7 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20 21";
-        assert_eq!(started(stat), Some(4711));
-        assert_eq!(started("7 (a) S 1"), None);
-        let own = fs::read_to_string("/proc/self/stat").ok();
+    fn the_start_is_read_behind_any_name() {
+        let after = b" S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20 21";
+        for name in [&b"(a) b (c)"[..], b"(cut off \xe2\x82)"] {
+            let stat = [b"7 ", name, after].concat();
+            assert_eq!(started(&stat), Some(4711));
+        }
+        assert_eq!(started(b"7 (a) S 1"), None);
+        let own = fs::read("/proc/self/stat").ok();
         assert!(own.as_deref().and_then(started).is_some_and(|at| at > 0));
     }
 }
