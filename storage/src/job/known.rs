@@ -10,6 +10,9 @@
 //! log, not once: what is mounted may change while the process lives. Before a record is appended without a listing, the identity
 //! and the record before it are looked at, and after it the identity again; so a record that went into another store than the
 //! one before it is never taken for a commit.
+//!
+//! Clones of a handle append while others look, and what is expected grows with each record. So a look is compared with what was expected when it
+//! began.
 
 use std::fmt;
 use std::str::FromStr;
@@ -177,32 +180,18 @@ impl Job {
         Ok(self.compare_listed(known, &numbers).await?)
     }
 
-    /// Fails unless a log whose newest record is `tail` is that of the expected history.
-    pub(crate) async fn check_expected(&self, tail: u64) -> Result<(), StoreFault> {
-        let Some(expected) = self.expected() else {
+    /// Fails unless these are the records of the history that was expected before they were listed: a record that a clone of the handle has appended since
+    /// is expected by now, and not among them.
+    pub(crate) async fn check_expected_among(
+        &self,
+        expected: Option<Known>,
+        numbers: &[u64],
+    ) -> Result<(), StoreFault> {
+        let Some(expected) = expected else {
             return Ok(());
         };
-        match self.compare(expected, tail, None).await? {
-            Some(rollback) => Err(self.absent(rollback.to_string())),
-            None => {
-                self.grew(tail);
-                Ok(())
-            }
-        }
-    }
-
-    /// Fails unless these are the records of the expected history.
-    pub(crate) async fn check_expected_among(&self, numbers: &[u64]) -> Result<(), StoreFault> {
-        let Some(expected) = self.expected() else {
-            return Ok(());
-        };
-        match self.compare_listed(expected, numbers).await? {
-            Some(rollback) => Err(self.absent(rollback.to_string())),
-            None => {
-                self.grew(numbers.last().copied().unwrap_or(0));
-                Ok(())
-            }
-        }
+        let rollback = self.compare_listed(expected, numbers).await?;
+        self.expect_no(rollback, numbers.last().copied().unwrap_or(0))
     }
 
     /// The same without a listing: `tail` is the newest record as far as is remembered, and must be there.
@@ -221,7 +210,20 @@ impl Job {
                 return Err(self.absent(rollback.to_string()));
             }
         }
-        self.check_expected(seen.tail).await
+        // Not with what is expected by now, of which this may be the beginning.
+        let rollback = self.compare(seen, seen.tail, None).await?;
+        self.expect_no(rollback, seen.tail)
+    }
+
+    /// What came of comparing a log whose newest record is `tail`.
+    fn expect_no(&self, rollback: Option<Rollback>, tail: u64) -> Result<(), StoreFault> {
+        match rollback {
+            Some(rollback) => Err(self.absent(rollback.to_string())),
+            None => {
+                self.grew(tail);
+                Ok(())
+            }
+        }
     }
 
     /// The newest record that was seen must be among them: a greater number alone may be a record that went astray into an older

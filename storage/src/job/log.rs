@@ -95,9 +95,10 @@ impl Job {
 
     /// Numbers of all records, oldest first.
     pub(crate) async fn record_numbers(&self) -> Result<Vec<u64>, StoreFault> {
+        let expected = self.expected();
         let numbers = self.listed_numbers().await?;
         self.check_key_of(&numbers).await?;
-        self.check_expected_among(&numbers).await?;
+        self.check_expected_among(expected, &numbers).await?;
         Ok(numbers)
     }
 

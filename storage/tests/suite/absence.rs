@@ -2,10 +2,12 @@
 //! nothing is committed anywhere else.
 
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::common::{Error, Faulty, Image, NOW, Verdict, keys, name, noise, open};
+use crate::common::{
+    Error, Faulty, Image, NOW, Op, Verdict, handle, keys, name, noise, open, taken,
+};
 use futures::TryStreamExt;
 use futures::stream::BoxStream;
 use object_store::memory::InMemory;
@@ -512,6 +514,40 @@ async fn who_renews_is_told_how_far_the_log_went_back() {
         said.contains("up to record 5") && said.contains("up to 3: its log was rolled back"),
         "{said}"
     );
+}
+
+/// A collection beside a checkpoint, say, with clones of one handle.
+#[tokio::test]
+async fn a_record_that_is_appended_beside_a_look_is_no_rollback() {
+    let store = Arc::new(InMemory::new());
+    let (first, epoch) = taken(&store, 1).await;
+    image(0).commit(&first, epoch).await.unwrap();
+    let known = first.known().await.unwrap();
+    // The look, which has a task of its own, has listed the log when it reads the first record.
+    let reached = Arc::new(AtomicBool::new(false));
+    let (is_reached, is_open) = (reached.clone(), Arc::new(AtomicBool::new(false)));
+    let open = is_open.clone();
+    let gated = Faulty::new(store, move |op, key| {
+        let is_look = op == Op::Get && key.contains("/head/") && tokio::task::try_id().is_some();
+        if !is_look || is_open.load(Ordering::SeqCst) {
+            return Verdict::Pass;
+        }
+        reached.store(true, Ordering::SeqCst);
+        Verdict::Wait
+    });
+    let job = handle(gated, 2).await;
+    job.expect(known);
+    let looks = job.clone();
+    let look = tokio::spawn(async move { looks.list().await });
+    while !is_reached.load(Ordering::SeqCst) {
+        tokio::task::yield_now().await;
+    }
+    image(1).commit(&job, epoch).await.unwrap();
+    assert_eq!(job.expected().unwrap().tail, 3);
+    open.store(true, Ordering::SeqCst);
+    let listed = look.await.unwrap().unwrap();
+    assert_eq!(listed.checkpoints.len(), 1);
+    assert_eq!(job.list().await.unwrap().checkpoints.len(), 2);
 }
 
 /// Until a person says that it shall be so.
