@@ -3,7 +3,8 @@
 //! * [`platform`]: the traits of a driver, a GPU and its memory; [`stream`]: copies in flight; [`host`]: pinned slots;
 //! * [`control`]: what the agent asks of a driver, without a context of its own;
 //! * [`cuda`]: the implementation, and with it all calls of the driver. Another vendor's implementation would stand beside it,
-//!   and nothing outside this folder names either.
+//!   and nothing outside this folder names either;
+//! * `in_memory`, with the feature of that name: one for tests, without a GPU.
 //!
 //! # Rules
 //!
@@ -16,6 +17,8 @@ pub mod control;
 mod cuda;
 pub mod error;
 pub mod host;
+#[cfg(feature = "in-memory")]
+pub mod in_memory;
 pub mod platform;
 pub mod stream;
 

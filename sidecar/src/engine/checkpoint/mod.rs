@@ -41,6 +41,8 @@ mod name;
 pub(super) mod outcome;
 pub(super) mod pipeline;
 pub(super) mod planning;
+#[cfg(test)]
+mod programs;
 mod quiesce;
 mod running;
 mod stop;

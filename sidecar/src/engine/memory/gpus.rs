@@ -72,7 +72,14 @@ pub(in crate::engine) struct Gpus {
 impl Gpus {
     /// Looks for the driver and its GPUs. No driver is no error yet: a job may use none. Blocks.
     pub(in crate::engine) fn discover(host_bytes: u64) -> Gpus {
-        let driver = phos_gpu::discover();
+        Gpus::of(phos_gpu::discover(), host_bytes)
+    }
+
+    /// The GPUs of this driver. Blocks.
+    pub(in crate::engine) fn of(
+        driver: Result<Arc<dyn Platform>, GpuError>,
+        host_bytes: u64,
+    ) -> Gpus {
         let (driver, infos) = match driver {
             Ok(driver) => match driver.gpus() {
                 Ok(infos) => (Ok(driver), infos),
