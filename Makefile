@@ -144,7 +144,7 @@ fuzz: ## fuzz every decoder for SECONDS (60) each; from 600 on also 100,000 seed
 	scripts/fuzz.sh $(SECONDS)
 	[ $(SECONDS) -lt 600 ] || scripts/in-memory.sh $(CARGO) nextest run -p phos-storage --locked --profile long
 
-mutants: ## undo the rules of the store one at a time (storage/mutants), and see that tests notice: an hour; CI does a seventh a day
+mutants: ## undo rules of the store and of the engine one at a time (storage/mutants, sidecar/mutants), and see that tests notice: an hour; CI does a seventh of the store's a day
 	scripts/mutants.sh $(MUTANTS)
 
 # What integration-tests/gpu/h200.py needs on a machine without Rust and without a network.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Undoes the rules of storage/mutants one at a time, in a copy of the tree, and runs the tests that must notice.
+# Undoes the rules of storage/mutants and sidecar/mutants one at a time, in a copy of the tree, and runs the tests that must notice.
 #   scripts/mutants.sh [NAME...]     all of them take two hours on two cores
-#   scripts/mutants.sh --share       a seventh of them, by the day of the week: what CI runs
+#   scripts/mutants.sh --share       a seventh of the store's, by the day of the week: what CI runs
 #   scripts/mutants.sh --check       only whether each still applies and names tests that exist: quick
 # With MUTANTS_UNTIL, a time in seconds since 1970, those are left out that would begin after it, and named.
 #
@@ -12,10 +12,12 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 
 tests_of() { sed -n 's/^Test: //p' "$1"; }
+# The package whose tests must notice, by the folder.
+package_of() { if [[ $1 == sidecar/* ]]; then echo phos-ft; else echo phos-storage; fi; }
 
 check() {
     local status=0 name
-    for patch in storage/mutants/*.patch; do
+    for patch in {storage,sidecar}/mutants/*.patch; do
         name=$(basename -s .patch "$patch")
         if ! git apply --check "$patch" 2>/dev/null; then
             echo "mutants: $name no longer applies: undo its rule in the code as it is now, and put the difference into $patch" >&2
@@ -26,7 +28,7 @@ check() {
             status=1
         fi
         while read -r test; do
-            if ! grep -rqE "fn ${test%%::*}\(" storage/tests storage/src; then
+            if ! grep -rqE "fn ${test%%::*}\(" "${patch%%/*}"/{tests,src}; then
                 echo "mutants: the test $test, which is to notice $name, does not exist" >&2
                 status=1
             fi
@@ -69,22 +71,29 @@ done | xargs -0 cp --parents --preserve=mode -t "$copy"
 ln -s "$root/.build" "$copy/.build"
 cd "$copy"
 
-# How nextest ends: 0 all passed, 100 a test failed, else nothing was tested.
+# The tests that a file names, of these packages. How nextest ends: 0 all passed, 100 a test failed, else nothing was tested.
 run() {
-    local filter=
+    local filter='' file=$1 packages
+    shift
+    packages=("${@/#/--package=}")
     while read -r test; do
         filter+="${filter:+ | }test(/(^|::)$test\$/)"
-    done < <(tests_of "$@")
+    done < <(tests_of "$file")
     local status=0
-    cargo nextest run -p phos-storage --locked --no-fail-fast -E "$filter" >"$copy.log" 2>&1 || status=$?
+    cargo nextest run "${packages[@]}" --locked --no-fail-fast -E "$filter" >"$copy.log" 2>&1 || status=$?
     echo "$status"
 }
 
-for name in "$@"; do patches+=("storage/mutants/$name.patch"); done
-[[ ${#patches[@]} -gt 0 ]] || patches=(storage/mutants/*.patch)
+for name in "$@"; do
+    patch=storage/mutants/$name.patch
+    [[ -e $patch ]] || patch=sidecar/mutants/$name.patch
+    patches+=("$patch")
+done
+[[ ${#patches[@]} -gt 0 ]] || patches=({storage,sidecar}/mutants/*.patch)
 
 cat "${patches[@]}" >"$copy.all"
-status=$(run "$copy.all")
+mapfile -t packages < <(for patch in "${patches[@]}"; do package_of "$patch"; done | sort -u)
+status=$(run "$copy.all" "${packages[@]}")
 if [[ $status != 0 ]]; then
     tail -n 50 "$copy.log" >&2
     echo "mutants: the tests do not pass as things are ($copy.log)" >&2
@@ -103,7 +112,7 @@ for patch in "${patches[@]}"; do
     outcome=noticed
     while read -r test; do
         echo "Test: $test" >"$copy.one"
-        case $(run "$copy.one") in
+        case $(run "$copy.one" "$(package_of "$patch")") in
         100) ;;
         0) outcome="SURVIVES $test" ;;
         *) outcome="could not be tested ($copy.log)"; tail -n 30 "$copy.log" >&2 ;;
