@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Undoes the rules of storage/mutants and sidecar/mutants one at a time, in a copy of the tree, and runs the tests that must notice.
-#   scripts/mutants.sh [NAME...]     all of them take two hours on two cores
+#   scripts/mutants.sh [NAME...]     all of them take an hour or two on two cores
 #   scripts/mutants.sh --share       a seventh of the store's, by the day of the week: what CI runs
 #   scripts/mutants.sh --check       only whether each still applies and names tests that exist: quick
 # With MUTANTS_UNTIL, a time in seconds since 1970, those are left out that would begin after it, and named.
@@ -19,6 +19,10 @@ check() {
     local status=0 name
     for patch in {storage,sidecar}/mutants/*.patch; do
         name=$(basename -s .patch "$patch")
+        if [[ -e storage/mutants/$name.patch && -e sidecar/mutants/$name.patch ]]; then
+            echo "mutants: there are two of the name $name" >&2
+            status=1
+        fi
         if ! git apply --check "$patch" 2>/dev/null; then
             echo "mutants: $name no longer applies: undo its rule in the code as it is now, and put the difference into $patch" >&2
             status=1

@@ -1,5 +1,5 @@
-//! A driver whose GPUs are files in this machine's memory, for tests of what is above this layer: no driver, no processes, and a thousand of
-//! them a second.
+//! A driver whose GPUs are files in this machine's memory, for tests of what is above this layer: it needs no GPU and no process of a job's, and costs next
+//! to nothing.
 //!
 //! # Rules
 //!
@@ -42,6 +42,8 @@ struct Device {
     others: AtomicU64,
     /// Bytes of memory that was made here.
     made: AtomicU64,
+    /// How often memory was made for this process alone.
+    scratched: AtomicU64,
     /// How long each copy takes beside copying, in µs.
     pace: AtomicU64,
     mapped: Mutex<Mapped>,
@@ -84,6 +86,7 @@ impl InMemory {
                 used: AtomicU64::new(0),
                 others: AtomicU64::new(0),
                 made: AtomicU64::new(0),
+                scratched: AtomicU64::new(0),
                 pace: AtomicU64::new(0),
                 mapped: Mutex::new(Mapped {
                     next: GAP,
@@ -104,6 +107,13 @@ impl InMemory {
     pub fn set_used(&self, bytes: u64) {
         let set = |device: &Arc<Device>| device.used.store(bytes, Ordering::Relaxed);
         self.0.iter().for_each(set);
+    }
+
+    /// How often memory was made for this process alone, as a snapshot is.
+    #[must_use]
+    pub fn scratched(&self) -> u64 {
+        let of = |device: &Arc<Device>| device.scratched.load(Ordering::Relaxed);
+        self.0.iter().map(of).sum()
     }
 
     /// Each copy lasts so much longer than copying does.
@@ -220,7 +230,9 @@ impl Gpu for InMemoryGpu {
     }
 
     fn scratch(self: Arc<Self>, bytes: u64) -> Result<Arc<dyn DeviceMemory>, GpuError> {
-        self.0.make(bytes)
+        let made = self.0.make(bytes)?;
+        self.0.scratched.fetch_add(1, Ordering::Relaxed);
+        Ok(made)
     }
 
     fn stream(self: Arc<Self>) -> Result<Stream, GpuError> {
@@ -232,7 +244,9 @@ impl Gpu for InMemoryGpu {
     }
 
     fn pin(self: Arc<Self>, bytes: usize) -> Result<Box<dyn PinnedMemory>, GpuError> {
-        Ok(Box::new(Plain(vec![0; bytes].into_boxed_slice())))
+        Ok(Box::new(Plain(Box::into_raw(
+            vec![0; bytes].into_boxed_slice(),
+        ))))
     }
 }
 
@@ -295,17 +309,28 @@ impl Digester for Hasher {
     }
 }
 
-struct Plain(Box<[u8]>);
+/// Plain memory, which this owns.
+struct Plain(*mut [u8]);
+
+// SAFETY: the pointer is to memory that this value owns.
+unsafe impl Send for Plain {}
 
 // SAFETY: the bytes are as many as were asked for, stay where they are until this is dropped, and nobody else is told of them.
 unsafe impl PinnedMemory for Plain {
     fn base(&self) -> *mut u8 {
-        self.0.as_ptr().cast_mut()
+        self.0.cast()
     }
 }
 
-/// What a stream's thread does, one after the other.
-type Work = Box<dyn FnOnce() -> Result<(), GpuError> + Send>;
+impl Drop for Plain {
+    fn drop(&mut self) {
+        // SAFETY: it came from a box, and whoever uses it holds this value.
+        drop(unsafe { Box::from_raw(self.0) });
+    }
+}
+
+/// What a stream's thread does, one after the other; it is given the first failure before it.
+type Work = Box<dyn FnOnce(&mut Option<GpuError>) + Send>;
 
 /// A stream: its thread ends with the last who may give it work.
 struct Copies {
@@ -320,13 +345,22 @@ struct Host(*mut u8);
 unsafe impl Send for Host {}
 
 impl Host {
-    /// The bytes there.
+    /// The bytes there, to be written.
     ///
     /// # Safety
-    /// As for [`Queue::to_host`], and nobody else uses them meanwhile.
-    const unsafe fn bytes<'a>(self, bytes: usize) -> &'a mut [u8] {
+    /// As for [`Queue::to_host`].
+    const unsafe fn bytes_mut<'a>(self, bytes: usize) -> &'a mut [u8] {
         // SAFETY: the caller vouches for it.
         unsafe { std::slice::from_raw_parts_mut(self.0, bytes) }
+    }
+
+    /// The bytes there, to be read.
+    ///
+    /// # Safety
+    /// As for [`Queue::to_device`].
+    const unsafe fn bytes<'a>(self, bytes: usize) -> &'a [u8] {
+        // SAFETY: the caller vouches for it.
+        unsafe { std::slice::from_raw_parts(self.0, bytes) }
     }
 }
 
@@ -334,9 +368,9 @@ impl Copies {
     fn new(device: &Arc<Device>) -> Result<Copies, GpuError> {
         let (work, works) = mpsc::channel::<Work>();
         let run = move || {
+            let mut failed = None;
             for work in works {
-                // What fails leaves its target as it was, and is noticed there.
-                let _ = work();
+                work(&mut failed);
             }
         };
         (std::thread::Builder::new().name("in-memory-gpu".into()))
@@ -353,12 +387,14 @@ impl Copies {
         copy: impl FnOnce(&Device) -> Result<(), GpuError> + Send + 'static,
     ) -> Result<(), GpuError> {
         let device = Arc::clone(&self.device);
-        let work = Box::new(move || {
+        let work = Box::new(move |failed: &mut Option<GpuError>| {
             match device.pace.load(Ordering::Relaxed) {
                 0 => {}
                 pace => std::thread::sleep(Duration::from_micros(pace)),
             }
-            copy(&device)
+            if let Err(e) = copy(&device) {
+                failed.get_or_insert(e);
+            }
         });
         self.work.send(work).map_err(|_| GpuError::Cancelled)
     }
@@ -370,7 +406,7 @@ impl Queue for Copies {
         self.issue(move |device| {
             let (file, at) = device.find(from, bytes as u64)?;
             // SAFETY: the caller vouches for it.
-            let to = unsafe { to.bytes(bytes) };
+            let to = unsafe { to.bytes_mut(bytes) };
             file.read_exact_at(to, at).map_err(other("to host"))
         })
     }
@@ -412,20 +448,26 @@ impl Queue for Copies {
 /// A mark between what a stream's thread does.
 struct Mark {
     work: mpsc::Sender<Work>,
-    reached: Option<mpsc::Receiver<()>>,
+    reached: Option<mpsc::Receiver<Option<GpuError>>>,
 }
 
 impl Event for Mark {
     fn record(&mut self) -> Result<(), GpuError> {
         let (reach, reached) = mpsc::channel();
         self.reached = Some(reached);
-        let mark = Box::new(move || reach.send(()).map_err(|_| GpuError::Cancelled));
+        let mark = Box::new(move |failed: &mut Option<GpuError>| {
+            // Nobody waits for it any more.
+            let _ = reach.send(failed.clone());
+        });
         self.work.send(mark).map_err(|_| GpuError::Cancelled)
     }
 
     fn wait(&self) -> Result<(), GpuError> {
         match &self.reached {
-            Some(reached) => reached.recv().map_err(|_| GpuError::Cancelled),
+            Some(reached) => match reached.recv() {
+                Ok(failed) => failed.map_or(Ok(()), Err),
+                Err(_) => Err(GpuError::Cancelled),
+            },
             None => Ok(()),
         }
     }
@@ -478,10 +520,10 @@ mod tests {
 
         // What is issued is not done yet.
         driver.set_pace(Duration::from_millis(200));
-        let pending = stream.copy(vec![(whole(&imported), whole(&copy))]).unwrap();
         let begun = std::time::Instant::now();
+        let pending = stream.copy(vec![(whole(&imported), whole(&copy))]).unwrap();
         pending.wait().unwrap();
-        assert!(begun.elapsed() > Duration::from_millis(100));
+        assert!(begun.elapsed() >= Duration::from_millis(200));
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub trait Queue: Send + Sync {
     /// Device → host.
     ///
     /// # Safety
-    /// Both sides are valid for so many bytes until the copy has ended.
+    /// Both sides are valid for so many bytes until the copy has ended, and nobody else uses the host's meanwhile.
     ///
     /// # Errors
     /// The call failed.

@@ -203,9 +203,10 @@ impl Job {
             tail: expected.tail.max(tail),
             ..expected
         };
-        if tail > 1 && self.find_record(tail).await?.is_none() {
+        // A clone may have appended beyond what the caller has seen: that must be there as well.
+        if tail > 1 && self.find_record(seen.tail).await?.is_none() {
             let found = self.listed_numbers().await?.last().copied().unwrap_or(0);
-            let missing = (found >= tail).then_some(tail);
+            let missing = (found >= seen.tail).then_some(seen.tail);
             if let Some(rollback) = self.compare(seen, found, missing).await? {
                 return Err(self.absent(rollback.to_string()));
             }
@@ -268,6 +269,24 @@ impl Job {
     async fn first(&self) -> Result<Option<Result<HistoryId, String>>, StoreFault> {
         let first = self.find_record(1).await?;
         Ok(first.map(|record| record.map(|record| HistoryId(record.nonce))))
+    }
+
+    /// A record was created where one had been seen, by what was expected before.
+    pub(crate) fn refuse_regrown(
+        &self,
+        expected: Option<Known>,
+        number: u64,
+    ) -> Result<(), StoreFault> {
+        match expected {
+            Some(known) if number <= known.tail => {
+                let rollback = Rollback {
+                    found: number - 1,
+                    ..Rollback::of_nothing(known)
+                };
+                Err(self.absent(rollback.to_string()))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// A bucket or directory that is gone, with a history that was there.

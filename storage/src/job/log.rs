@@ -204,6 +204,7 @@ impl Job {
             return Err(StoreFault::with_kind("create", key, FaultKind::Invalid, detail).into());
         }
         let bytes = record.encode(self.crypt())?;
+        let expected = self.expected();
         match self
             .backend()
             .create(&key, bytes, head::KIND.max_object())
@@ -211,6 +212,7 @@ impl Job {
         {
             Created::Done => {
                 // Where the store was exchanged meanwhile, it stands in another one, or in an older copy.
+                self.refuse_regrown(expected, record.number)?;
                 self.check_expected_with(record.number - 1).await?;
                 self.grew(record.number);
                 Ok(Appended::Done)

@@ -17,8 +17,8 @@ use object_store::{
     ObjectStoreExt, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
 use phos_storage::{
-    CheckpointNumber, CollectOptions, Epoch, FaultKind, Job, JobError, Lease, ReadError, Rollback,
-    UnixMillis,
+    Candidate, CheckpointNumber, CollectOptions, Epoch, FaultKind, Job, JobError, Lease, ReadError,
+    Rollback, UnixMillis,
 };
 use rstest::rstest;
 
@@ -516,38 +516,105 @@ async fn who_renews_is_told_how_far_the_log_went_back() {
     );
 }
 
-/// A collection beside a checkpoint, say, with clones of one handle.
+/// A job with two checkpoints, and its store. In a task of its own, the first request of a kind waits until it is let through.
+struct Beside {
+    store: Arc<InMemory>,
+    job: Job,
+    epoch: Epoch,
+    reached: Arc<AtomicBool>,
+    is_open: Arc<AtomicBool>,
+}
+
+impl Beside {
+    async fn of(at: Op, part: &'static str) -> Self {
+        let store = Arc::new(InMemory::new());
+        let (first, epoch) = taken(&store, 1).await;
+        for version in 0..2 {
+            image(version).commit(&first, epoch).await.unwrap();
+        }
+        let flags = || Arc::new(AtomicBool::new(false));
+        let (reached, is_open) = (flags(), flags());
+        let (tell, may) = (reached.clone(), is_open.clone());
+        let gated = Faulty::new(store.clone(), move |op, key| {
+            let is_it = op == at && key.contains(part) && tokio::task::try_id().is_some();
+            if !is_it || may.load(Ordering::SeqCst) {
+                return Verdict::Pass;
+            }
+            tell.store(true, Ordering::SeqCst);
+            Verdict::Wait
+        });
+        let job = handle(gated, 2).await;
+        job.expect(first.known().await.unwrap());
+        Self {
+            store,
+            job,
+            epoch,
+            reached,
+            is_open,
+        }
+    }
+
+    async fn reached(&self) {
+        while !self.reached.load(Ordering::SeqCst) {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Another checkpoint, by a clone of the handle.
+    async fn commit(&self) {
+        image(2).commit(&self.job, self.epoch).await.unwrap();
+        assert_eq!(self.job.expected().unwrap().tail, 4);
+    }
+
+    fn open(&self) {
+        self.is_open.store(true, Ordering::SeqCst);
+    }
+}
+
+/// A collection beside a checkpoint, say, with clones of one handle: the log has been listed when its first record is read.
 #[tokio::test]
 async fn a_record_that_is_appended_beside_a_look_is_no_rollback() {
-    let store = Arc::new(InMemory::new());
-    let (first, epoch) = taken(&store, 1).await;
-    image(0).commit(&first, epoch).await.unwrap();
-    let known = first.known().await.unwrap();
-    // The look, which has a task of its own, has listed the log when it reads the first record.
-    let reached = Arc::new(AtomicBool::new(false));
-    let (is_reached, is_open) = (reached.clone(), Arc::new(AtomicBool::new(false)));
-    let open = is_open.clone();
-    let gated = Faulty::new(store, move |op, key| {
-        let is_look = op == Op::Get && key.contains("/head/") && tokio::task::try_id().is_some();
-        if !is_look || is_open.load(Ordering::SeqCst) {
-            return Verdict::Pass;
-        }
-        reached.store(true, Ordering::SeqCst);
-        Verdict::Wait
+    let beside = Beside::of(Op::Get, "/head/").await;
+    let job = beside.job.clone();
+    let look = tokio::spawn(async move { job.list().await });
+    beside.reached().await;
+    beside.commit().await;
+    beside.open();
+    assert_eq!(look.await.unwrap().unwrap().checkpoints.len(), 2);
+    assert_eq!(beside.job.list().await.unwrap().checkpoints.len(), 3);
+}
+
+/// The same without a listing.
+#[tokio::test]
+async fn a_record_that_is_appended_beside_a_check_is_no_rollback() {
+    let beside = Beside::of(Op::Get, "/head/").await;
+    let (job, epoch) = (beside.job.clone(), beside.epoch);
+    let check = tokio::spawn(async move { job.still_has(epoch).await });
+    beside.reached().await;
+    beside.commit().await;
+    beside.open();
+    check.await.unwrap().unwrap();
+}
+
+/// What it appends would stand where the one was that is lost.
+#[tokio::test]
+async fn a_record_that_is_lost_beside_a_collection_is_missed() {
+    let beside = Beside::of(Op::List, "/packs").await;
+    let job = beside.job.clone();
+    let collection = tokio::spawn(async move {
+        let keep = |all: &[Candidate]| all.iter().rev().take(1).map(|c| c.number).collect();
+        job.collect(&keep, CollectOptions::default(), NOW).await
     });
-    let job = handle(gated, 2).await;
-    job.expect(known);
-    let looks = job.clone();
-    let look = tokio::spawn(async move { looks.list().await });
-    while !is_reached.load(Ordering::SeqCst) {
-        tokio::task::yield_now().await;
-    }
-    image(1).commit(&job, epoch).await.unwrap();
-    assert_eq!(job.expected().unwrap().tail, 3);
-    open.store(true, Ordering::SeqCst);
-    let listed = look.await.unwrap().unwrap();
-    assert_eq!(listed.checkpoints.len(), 1);
-    assert_eq!(job.list().await.unwrap().checkpoints.len(), 2);
+    beside.reached().await;
+    beside.commit().await;
+    let newest = format!("prefix/jobs/job/head/{:020}", 4);
+    (beside.store).delete(&Path::from(newest)).await.unwrap();
+    beside.open();
+    let error = collection.await.unwrap().unwrap_err().to_string();
+    assert!(
+        error.contains("up to record 4") && error.contains("up to 3: its log was rolled back"),
+        "{error}"
+    );
 }
 
 /// Until a person says that it shall be so.

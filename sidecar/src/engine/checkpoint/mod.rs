@@ -42,7 +42,7 @@ pub(super) mod outcome;
 pub(super) mod pipeline;
 pub(super) mod planning;
 #[cfg(test)]
-mod programs;
+pub(super) mod programs;
 mod quiesce;
 mod running;
 mod stop;
@@ -58,6 +58,7 @@ use tokio::task::JoinHandle;
 
 use self::outcome::{Cause, Consequence, Failed, Stored};
 use self::pipeline::Control;
+use super::lifecycle::terminate::Outcome;
 use super::session::{Session, Stop};
 use super::tiers::collect::Busy;
 use super::{Engine, LAST_STORE};
@@ -238,17 +239,21 @@ impl Session<'_> {
         if self.running {
             self.engine.status.state("running");
         }
-        match outcome {
+        let outcome = match outcome {
             Ok(stored) => {
                 self.engine.committed(stored);
                 self.tell_newest()?;
+                Outcome::Stored
             }
-            Err(failed) => self.failed(failed)?,
-        }
+            Err(failed) => {
+                self.failed(failed)?;
+                Outcome::Failed
+            }
+        };
         if let Some(seq) = self.attempt.storing.take() {
             self.link.send(&ToAgent::Finish { seq })?;
         }
-        self.last_checkpoint_ended()?;
+        self.last_checkpoint_ended(outcome)?;
         Ok(())
     }
 

@@ -8,7 +8,7 @@
 mod end;
 mod preemption;
 mod start;
-mod terminate;
+pub(super) mod terminate;
 
 use std::time::{Duration, Instant};
 

@@ -6,6 +6,7 @@ use phos_policies::schedule::Event;
 use phos_policies::terminate::{self, LastStep, TerminateInputs};
 use phos_protocol::agent::ToAgent;
 
+use crate::engine::Engine;
 use crate::engine::session::link::LinkError;
 use crate::engine::session::{Session, Termination};
 
@@ -19,13 +20,7 @@ impl Session<'_> {
     pub(in crate::engine) fn terminating(&mut self, grace: Duration) {
         let now = self.engine.now();
         let in_flight = self.engine.in_progress.is_storing();
-        let estimate = self
-            .engine
-            .status
-            .lock()
-            .last
-            .as_ref()
-            .map(|l| Duration::from_secs_f64(l.seconds));
+        let estimate = self.engine.last_took();
         let plan = terminate::plan(&TerminateInputs {
             now,
             grace,
@@ -76,11 +71,109 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// The checkpoint that was being stored has ended: it may have been the last.
-    pub(in crate::engine) fn last_checkpoint_ended(&mut self) -> Result<(), LinkError> {
-        if self.termination.is_some_and(|t| t.after_flight) {
-            self.send_terminate()?;
+    /// The checkpoint that was being stored has ended: it may have been the last. Where it has failed, there may be time for another one.
+    pub(in crate::engine) fn last_checkpoint_ended(
+        &mut self,
+        outcome: Outcome,
+    ) -> Result<(), LinkError> {
+        let Some(t) = self.termination.filter(|t| t.after_flight && !t.sent) else {
+            return Ok(());
+        };
+        let left = t.exit_at.saturating_duration_since(Instant::now());
+        if outcome == Outcome::Failed && self.has_time_for_another(left) {
+            return Ok(());
         }
-        Ok(())
+        self.send_terminate()
+    }
+
+    /// Has another checkpoint taken if it is likely to be stored in that time; whether it is.
+    fn has_time_for_another(&mut self, left: Duration) -> bool {
+        let now = self.engine.now();
+        let plan = terminate::plan(&TerminateInputs {
+            now,
+            grace: left,
+            // It is left out of that time already.
+            ending: Duration::ZERO,
+            estimate: self.engine.last_took(),
+            in_flight: None,
+        });
+        let has = plan.step == LastStep::Checkpoint;
+        if has {
+            tracing::info!(
+                ?left,
+                "another last checkpoint is taken, as this one failed"
+            );
+            let until = plan.exit_at;
+            self.engine.schedule.on(Event::Terminate { until }, now);
+            if let Some(t) = &mut self.termination {
+                t.after_flight = false;
+            }
+        }
+        has
+    }
+}
+
+/// What became of a checkpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::engine) enum Outcome {
+    Stored,
+    Failed,
+}
+
+impl Engine {
+    /// How long the last checkpoint took, from its trigger to its commit.
+    fn last_took(&self) -> Option<Duration> {
+        let status = self.status.lock();
+        let last = status.last.as_ref();
+        last.map(|last| Duration::from_secs_f64(last.seconds))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use phos_policies::schedule::{Action, Trigger};
+
+    use super::*;
+    use crate::engine::checkpoint::programs::{Faults, Job, World};
+
+    /// A job that is to end in ten seconds, while a checkpoint is being stored that took eight the last time and now fails at once; another one would take so
+    /// many seconds.
+    async fn last_one_fails(another_takes: f64) -> (Action, bool) {
+        let (mut world, _quiet) = World::new(Job::new(1, 1), 1, Faults::None).await;
+        let gpus = world.gpus.clone();
+        let mut session = world.session().await;
+        let now = session.engine.now();
+        session.engine.schedule.on(Event::JobStarted, now);
+        for pace in [0, 20] {
+            gpus.set_pace(Duration::from_millis(pace));
+            assert!(session.checkpoint(Trigger::OnDemand).await.is_ok());
+            if pace == 0 {
+                assert!(session.settle_checkpoint().await.is_ok());
+            }
+        }
+        let takes = |session: &mut Session<'_>, seconds| {
+            let mut status = session.engine.status.lock();
+            status.last.as_mut().unwrap().seconds = seconds;
+        };
+        takes(&mut session, 8.0);
+        session.terminating(Duration::from_secs(10));
+        assert!(session.termination.unwrap().after_flight);
+        takes(&mut session, another_takes);
+        (session.engine.in_progress).cancel_for_job("nobody wants it");
+        assert!(session.settle_checkpoint().await.is_ok());
+        assert_eq!(session.engine.status.lock().failures, 1);
+        let next = session.engine.schedule.next(session.engine.now());
+        let sent = session.termination.unwrap().sent;
+        drop(session);
+        world.end();
+        (next, sent)
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn where_the_last_one_fails_another_is_taken_if_there_is_time() {
+        let another = (Action::Start(Trigger::Terminate), false);
+        assert_eq!(last_one_fails(5.0).await, another);
+        // The job may end at once.
+        assert!(last_one_fails(20.0).await.1);
     }
 }

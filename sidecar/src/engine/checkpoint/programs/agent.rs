@@ -27,10 +27,26 @@ const ENOUGH: u32 = 5000;
 /// A job with nothing to do has waited for its sidecar in vain.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What the job's memory held in an attempt.
-pub(super) struct Quiet {
-    pub(super) seq: Sequence,
-    pub(super) content: Vec<Content>,
+/// How often somebody else writes while the job itself waits.
+const HAUNTED: Duration = Duration::from_millis(1);
+/// A sidecar gives up after five seconds.
+const LATE: Duration = Duration::from_millis(4500);
+
+/// What happened to an attempt, for the test.
+pub(in crate::engine) enum Told {
+    /// The job was quiet, and held this.
+    Quiet {
+        seq: Sequence,
+        content: Vec<Content>,
+    },
+    /// It was dumped to this.
+    Dumped(Vec<u8>),
+    /// The agent has it fail.
+    Failed(Sequence),
+    /// The job has made all its calls, and waits for the sidecar.
+    Spent,
+    /// It went on by itself, or could have: the sidecar had no more time than that.
+    Late(Sequence),
 }
 
 /// What the job is doing.
@@ -54,6 +70,8 @@ struct Credit {
     seq: Sequence,
     /// Calls that it has made since it runs again.
     made: u64,
+    /// Since when.
+    since: Instant,
     /// Calls that it may have made.
     most: u64,
     /// Then it goes on by itself.
@@ -72,12 +90,19 @@ pub(super) struct Agent {
     job: Job,
     gpus: Arc<InMemory>,
     devices: Vec<Device>,
-    quiet: Sender<Quiet>,
+    told: Sender<Told>,
     /// The directory that the images are in.
     images: PathBuf,
     credit: Option<Credit>,
-    /// One attempt in so many fails for no fault of the sidecar's.
-    fails: u32,
+    faults: Faults,
+}
+
+/// Whether attempts fail for no fault of the sidecar's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::engine) enum Faults {
+    /// One in forty at each of two steps.
+    Some,
+    None,
 }
 
 impl Agent {
@@ -86,18 +111,19 @@ impl Agent {
         job: Job,
         gpus: &Arc<InMemory>,
         devices: Vec<Device>,
-        quiet: Sender<Quiet>,
+        told: Sender<Told>,
         images: PathBuf,
+        faults: Faults,
     ) -> Agent {
         Agent {
             socket,
             job,
             gpus: Arc::clone(gpus),
             devices,
-            quiet,
+            told,
             images,
             credit: None,
-            fails: 40,
+            faults,
         }
     }
 
@@ -119,7 +145,11 @@ impl Agent {
     fn has_time(&self, doing: &Doing) -> Duration {
         match (doing, &self.credit) {
             (Doing::Runs(_), Some(credit)) if credit.is_spent() => {
-                credit.until.saturating_duration_since(Instant::now())
+                let left = credit.until.saturating_duration_since(Instant::now());
+                match self.job.is_haunted {
+                    true => left.min(HAUNTED),
+                    false => left,
+                }
             }
             (Doing::Until { .. }, _) | (Doing::Runs(1..), _) | (Doing::Runs(0), Some(_)) => {
                 Duration::ZERO
@@ -139,6 +169,11 @@ impl Agent {
         say(&self.socket, message, &[]);
     }
 
+    fn tell(&self, told: Told) {
+        // Not every test listens.
+        let _ = self.told.send(told);
+    }
+
     /// A number of calls after which the job has nothing to do for a while.
     fn some(&mut self) -> Doing {
         Doing::Runs(self.job.number(600))
@@ -149,7 +184,14 @@ impl Agent {
         match doing {
             Doing::Runs(left) => match &mut self.credit {
                 Some(credit) if credit.is_spent() => {
-                    // Its time is over.
+                    let seq = credit.seq;
+                    if Instant::now() < credit.until {
+                        if self.job.is_haunted {
+                            self.job.haunt();
+                        }
+                        return Doing::Runs(left);
+                    }
+                    self.tell(Told::Late(seq));
                     self.credit = None;
                     self.some()
                 }
@@ -160,6 +202,7 @@ impl Agent {
                         credit.made += 1;
                         let (seq, is_spent) = (credit.seq, credit.is_spent());
                         if is_spent {
+                            self.tell(Told::Spent);
                             self.say(&ToSidecar::Spent { seq });
                         }
                     }
@@ -232,7 +275,7 @@ impl Agent {
                 });
                 doing
             }
-            (ToAgent::TakenOver { .. }, doing) => doing,
+            (ToAgent::TakenOver { .. } | ToAgent::Terminate, doing) => doing,
             (ToAgent::Finish { seq }, doing) => {
                 std::fs::remove_dir_all(self.image(seq)).unwrap();
                 doing
@@ -270,10 +313,17 @@ impl Agent {
                 false => self.some(),
             },
             (ToAgent::Credit { seq, credit }, doing) => {
+                let since = self.credit.as_ref().map(|credit| credit.since);
+                if since.is_some_and(|since| since.elapsed() > LATE) {
+                    self.tell(Told::Late(seq));
+                }
                 self.credit = self.credit(seq, credit);
                 doing
             }
             (ToAgent::Attach { seq }, Doing::Held { .. }) => {
+                if let Some(credit) = &mut self.credit {
+                    credit.since = Instant::now();
+                }
                 self.run_again(seq, true);
                 self.some()
             }
@@ -288,9 +338,12 @@ impl Agent {
 
     /// The credit from now on: calls are counted from when the job ran again.
     fn credit(&self, seq: Sequence, credit: Option<shim::Credit>) -> Option<Credit> {
+        let now = (0, Instant::now());
+        let (made, since) = (self.credit.as_ref()).map_or(now, |c| (c.made, c.since));
         credit.map(|given| Credit {
             seq,
-            made: self.credit.as_ref().map_or(0, |credit| credit.made),
+            made,
+            since,
             most: given.calls,
             until: Instant::now() + Duration::from_millis(given.for_ms.into()),
         })
@@ -299,8 +352,7 @@ impl Agent {
     fn fall_quiet(&mut self, seq: Sequence, place: Option<u32>) {
         self.credit = None;
         let content = self.job.content();
-        // The test may have seen enough.
-        let _ = self.quiet.send(Quiet { seq, content });
+        self.tell(Told::Quiet { seq, content });
         let place = place.map(|calls| Place::Wait { calls });
         self.say(&ToSidecar::TakesCredit { seq, place });
         for some in self.job.memory.chunks_mut(BATCH) {
@@ -329,21 +381,27 @@ impl Agent {
     /// Dumps; false: it fails, and the job runs on.
     fn dump(&mut self, seq: Sequence) -> bool {
         self.say(&ToSidecar::ControlSaved { seq });
-        if self.job.now_and_then(self.fails) {
+        if self.fails() {
+            self.tell(Told::Failed(seq));
             let outcome = Err(AttemptError::Criu("there is none".into()));
             self.say(&ToSidecar::Dumped { seq, outcome });
             return false;
         }
         std::thread::sleep(Duration::from_micros(self.job.number(2000)));
-        if self.job.now_and_then(self.fails) {
+        if self.fails() {
+            self.tell(Told::Failed(seq));
             // It would wait no longer.
             self.run_again(seq, false);
             return false;
         }
         let image = self.image(seq);
-        let bytes = self.job.number(3000);
+        let pages: Vec<u8> = (0..self.job.number(3000))
+            .map(|_| self.job.number(256) as u8)
+            .collect();
+        let bytes = pages.len() as u64;
         std::fs::create_dir(&image).unwrap();
-        std::fs::write(image.join("pages.img"), vec![5; bytes as usize]).unwrap();
+        std::fs::write(image.join("pages.img"), &pages).unwrap();
+        self.tell(Told::Dumped(pages));
         let facts = DumpFacts {
             times: DumpTimes::default(),
             processes: vec![self.process()],
@@ -358,6 +416,10 @@ impl Agent {
             &[directory.as_fd()],
         );
         true
+    }
+
+    fn fails(&mut self) -> bool {
+        self.faults == Faults::Some && self.job.now_and_then(40)
     }
 
     /// The directory of the job's image.

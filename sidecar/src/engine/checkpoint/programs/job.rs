@@ -4,6 +4,7 @@ use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
+use phos_gpu::host::SLOT;
 use phos_gpu::in_memory;
 use phos_protocol::types::{Allocation, AllocationKey, AllocationKind, MemberId};
 use rand::{RngExt, SeedableRng};
@@ -35,7 +36,7 @@ pub(super) struct Memory {
 
 /// What some memory held while the job was quiet.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Content {
+pub(in crate::engine) struct Content {
     pub(super) key: AllocationKey,
     pub(super) device: i32,
     pub(super) bytes: Vec<u8>,
@@ -49,6 +50,7 @@ enum Op {
         weight: bool,
         which: u32,
         part: u32,
+        what: What,
     },
     /// Copies from one to another.
     Copy {
@@ -60,6 +62,16 @@ enum Op {
     Wait,
 }
 
+/// What is written. It belongs to the call, so that a steady job's step changes what the one before changed.
+#[derive(Debug, Clone, Copy)]
+enum What {
+    Zeros,
+    /// What is somewhere else as well.
+    Common,
+    /// What never was there before.
+    New,
+}
+
 /// What came of the job's next call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Made {
@@ -69,7 +81,7 @@ pub(super) enum Made {
 }
 
 /// A job from a seed.
-pub(super) struct Job {
+pub(in crate::engine) struct Job {
     rng: ChaCha8Rng,
     pub(super) habit: Habit,
     /// Somebody writes without a call that counts: another process, the host, a kernel that runs on.
@@ -84,10 +96,12 @@ pub(super) struct Job {
     since_wait: u32,
     written: u64,
     last_id: u64,
+    /// Its memory is in large parts, each a chunk or two, as a snapshot takes a chunk's room for any part of one.
+    pub(super) is_large: bool,
 }
 
 impl Job {
-    pub(super) fn new(seed: u64, devices: usize) -> Job {
+    pub(in crate::engine) fn new(seed: u64, devices: usize) -> Job {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let one_in = |rng: &mut ChaCha8Rng, of: u32| rng.random_range(0..of) == 0;
         let habit = if one_in(&mut rng, 5) {
@@ -106,12 +120,20 @@ impl Job {
             since_wait: 0,
             written: 0,
             last_id: 0,
+            is_large: one_in(&mut rng, 6),
             rng,
         };
-        for _ in 0..job.rng.random_range(4..24) {
+        let most = if job.is_large { 9 } else { 24 };
+        for _ in 0..job.rng.random_range(4..most) {
             job.allocate();
         }
         job.step = job.write_a_step();
+        if job.habit == Habit::Steady {
+            // What its first steps change, later ones may leave as it is.
+            for _ in 0..4 * job.step.len() {
+                job.make(job.step[job.at]);
+            }
+        }
         job
     }
 
@@ -136,6 +158,11 @@ impl Job {
                     weight,
                     which,
                     part,
+                    what: match rng.random_range(0..8) {
+                        0 => What::Zeros,
+                        1 => What::Common,
+                        _ => What::New,
+                    },
                 },
             });
             if second == Some(n) {
@@ -149,8 +176,8 @@ impl Job {
     pub(super) fn allocate(&mut self) -> Allocation {
         let rng = &mut self.rng;
         // Some have several chunks, the last of them a short one.
-        let pages = match rng.random_range(0..12) {
-            0 => rng.random_range(200..700),
+        let pages = match (self.is_large, rng.random_range(0..12)) {
+            (true, _) | (_, 0) => rng.random_range(200..500),
             _ => rng.random_range(1..16),
         };
         self.last_id += 1;
@@ -187,19 +214,30 @@ impl Job {
 
     /// Bytes of its memory on the GPU that has most of it.
     pub(super) fn used(&self) -> u64 {
-        self.most_of(|_| true)
+        self.most(|memory| memory.allocation.bytes)
     }
 
     /// The same without weights.
     pub(super) fn used_by_others_than_weights(&self) -> u64 {
-        self.most_of(|memory| !memory.is_weight)
+        self.most(|memory| match memory.is_weight {
+            true => 0,
+            false => memory.allocation.bytes,
+        })
     }
 
-    fn most_of(&self, counts: impl Fn(&Memory) -> bool) -> u64 {
+    /// What a snapshot of it takes, on the GPU where it takes most: chunks of a size.
+    pub(super) fn room_for_others_than_weights(&self) -> u64 {
+        self.most(|memory| match memory.is_weight {
+            true => 0,
+            false => memory.allocation.bytes.next_multiple_of(SLOT as u64),
+        })
+    }
+
+    fn most(&self, of: impl Fn(&Memory) -> u64) -> u64 {
         let on = |device| {
             let here = self.memory.iter();
-            let here = here.filter(|m| m.allocation.device == device && counts(m));
-            here.map(|m| m.allocation.bytes).sum::<u64>()
+            let here = here.filter(|m| m.allocation.device == device);
+            here.map(&of).sum::<u64>()
         };
         (0..self.devices).map(on).max().unwrap_or(0)
     }
@@ -222,10 +260,15 @@ impl Job {
                 self.step[which]
             }
         };
-        self.at = (self.at + 1) % self.step.len();
         if self.is_haunted && self.now_and_then(8) {
             self.haunt();
         }
+        self.make(op)
+    }
+
+    /// Makes this call; it is at the next one then.
+    fn make(&mut self, op: Op) -> Made {
+        self.at = (self.at + 1) % self.step.len();
         match op {
             Op::Wait => return Made::Wait(std::mem::take(&mut self.since_wait)),
             Op::Read => {}
@@ -233,10 +276,11 @@ impl Job {
                 weight,
                 which,
                 part,
+                what,
             } => {
                 if let Some(memory) = self.of_kind(weight, which) {
                     let bytes = self.memory[memory].allocation.bytes;
-                    self.write(memory, part_of(bytes, part));
+                    self.write(memory, part_of(bytes, part), what);
                 }
             }
             Op::Copy { from, to } => self.copy(from, to),
@@ -249,7 +293,7 @@ impl Job {
     pub(super) fn haunt(&mut self) {
         let which = self.rng.random_range(0..self.memory.len());
         let part = part_of(self.memory[which].allocation.bytes, self.rng.random());
-        self.write(which, part);
+        self.write(which, part, What::New);
     }
 
     fn of_kind(&self, weight: bool, which: u32) -> Option<usize> {
@@ -271,13 +315,12 @@ impl Job {
         target.file.write_all_at(&content, 0).unwrap();
     }
 
-    fn write(&mut self, which: usize, part: Range<u64>) {
+    fn write(&mut self, which: usize, part: Range<u64>, what: What) {
         self.written += 1;
-        // Now and then zeros, and content that is somewhere else as well.
-        let value: u64 = match self.written % 7 {
-            0 => 0,
-            1 => 77,
-            _ => self.written | 1 << 40,
+        let value: u64 = match what {
+            What::Zeros => 0,
+            What::Common => 77,
+            What::New => self.written | 1 << 40,
         };
         let words = (part.end - part.start) / 8;
         let bytes = value.to_le_bytes().repeat(words as usize);
