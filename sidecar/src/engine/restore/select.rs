@@ -50,17 +50,15 @@ pub(super) async fn note_damage(job: &Job, pack: &PackId, source: &ReadError) {
     }
 }
 
-/// The newest checkpoints of this run, as far as they can be read now: what may have chunks that others have, too.
+/// The newest checkpoints, as far as they can be read now: what may have chunks that others have, too. Who goes back to an earlier checkpoint leaves
+/// behind all that are later, which may be all that there are on this machine, and have most of their memory in common with it.
 pub(super) async fn newest(job: &Job) -> Vec<Manifest> {
     let look = async {
-        let mut numbers: Vec<_> = (job.list().await?.checkpoints.iter())
-            .filter(|c| c.is_current())
-            .map(|c| c.number)
-            .collect();
-        numbers.sort_unstable_by_key(|number| std::cmp::Reverse(*number));
+        let mut listed = job.list().await?.checkpoints;
+        listed.sort_unstable_by_key(|c| std::cmp::Reverse((c.is_current(), c.number)));
         let mut found = Vec::new();
-        for number in numbers.into_iter().take(KEPT as usize) {
-            found.extend(job.manifest(number).await.ok());
+        for checkpoint in listed.iter().take(2 * KEPT as usize) {
+            found.extend(job.manifest(checkpoint.number).await.ok());
         }
         Ok::<_, JobError>(found)
     };
