@@ -2,11 +2,11 @@
 //! nothing is committed anywhere else.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::common::{
-    Error, Faulty, Image, NOW, Op, Verdict, handle, keys, name, noise, open, taken,
+    Error, Faulty, Gate, Image, NOW, Op, Verdict, handle, keys, name, noise, open, taken,
 };
 use futures::TryStreamExt;
 use futures::stream::BoxStream;
@@ -516,13 +516,12 @@ async fn who_renews_is_told_how_far_the_log_went_back() {
     );
 }
 
-/// A job with two checkpoints, and its store. In a task of its own, the first request of a kind waits until it is let through.
+/// A job with two checkpoints, its store, and a gate before it.
 struct Beside {
     store: Arc<InMemory>,
     job: Job,
     epoch: Epoch,
-    reached: Arc<AtomicBool>,
-    is_open: Arc<AtomicBool>,
+    gate: Arc<Gate>,
 }
 
 impl Beside {
@@ -532,31 +531,14 @@ impl Beside {
         for version in 0..2 {
             image(version).commit(&first, epoch).await.unwrap();
         }
-        let flags = || Arc::new(AtomicBool::new(false));
-        let (reached, is_open) = (flags(), flags());
-        let (tell, may) = (reached.clone(), is_open.clone());
-        let gated = Faulty::new(store.clone(), move |op, key| {
-            let is_it = op == at && key.contains(part) && tokio::task::try_id().is_some();
-            if !is_it || may.load(Ordering::SeqCst) {
-                return Verdict::Pass;
-            }
-            tell.store(true, Ordering::SeqCst);
-            Verdict::Wait
-        });
+        let (gated, gate) = Gate::before(&store, at, part);
         let job = handle(gated, 2).await;
         job.expect(first.known().await.unwrap());
         Self {
             store,
             job,
             epoch,
-            reached,
-            is_open,
-        }
-    }
-
-    async fn reached(&self) {
-        while !self.reached.load(Ordering::SeqCst) {
-            tokio::task::yield_now().await;
+            gate,
         }
     }
 
@@ -564,10 +546,6 @@ impl Beside {
     async fn commit(&self) {
         image(2).commit(&self.job, self.epoch).await.unwrap();
         assert_eq!(self.job.expected().unwrap().tail, 4);
-    }
-
-    fn open(&self) {
-        self.is_open.store(true, Ordering::SeqCst);
     }
 }
 
@@ -577,9 +555,9 @@ async fn a_record_that_is_appended_beside_a_look_is_no_rollback() {
     let beside = Beside::of(Op::Get, "/head/").await;
     let job = beside.job.clone();
     let look = tokio::spawn(async move { job.list().await });
-    beside.reached().await;
+    beside.gate.reached().await;
     beside.commit().await;
-    beside.open();
+    beside.gate.open();
     assert_eq!(look.await.unwrap().unwrap().checkpoints.len(), 2);
     assert_eq!(beside.job.list().await.unwrap().checkpoints.len(), 3);
 }
@@ -590,9 +568,9 @@ async fn a_record_that_is_appended_beside_a_check_is_no_rollback() {
     let beside = Beside::of(Op::Get, "/head/").await;
     let (job, epoch) = (beside.job.clone(), beside.epoch);
     let check = tokio::spawn(async move { job.still_has(epoch).await });
-    beside.reached().await;
+    beside.gate.reached().await;
     beside.commit().await;
-    beside.open();
+    beside.gate.open();
     check.await.unwrap().unwrap();
 }
 
@@ -605,11 +583,11 @@ async fn a_record_that_is_lost_beside_a_collection_is_missed() {
         let keep = |all: &[Candidate]| all.iter().rev().take(1).map(|c| c.number).collect();
         job.collect(&keep, CollectOptions::default(), NOW).await
     });
-    beside.reached().await;
+    beside.gate.reached().await;
     beside.commit().await;
     let newest = format!("prefix/jobs/job/head/{:020}", 4);
     (beside.store).delete(&Path::from(newest)).await.unwrap();
-    beside.open();
+    beside.gate.open();
     let error = collection.await.unwrap().unwrap_err().to_string();
     assert!(
         error.contains("up to record 4") && error.contains("up to 3: its log was rolled back"),

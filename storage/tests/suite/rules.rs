@@ -2,10 +2,10 @@
 //! are undone one at a time by `make mutants`.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::common::{
-    Error, Faulty, Image, NOW, Op, Verdict, below, change, handle, last, noise, stored, taken,
+    Error, Faulty, Gate, Image, NOW, Op, Verdict, below, change, handle, last, noise, stored, taken,
 };
 use object_store::ObjectStoreExt;
 use object_store::memory::InMemory;
@@ -55,38 +55,6 @@ async fn round(
 async fn swept(store: &Arc<InMemory>) -> u64 {
     let other = handle(store.clone(), 3).await;
     collect(&other, 1).await.unwrap().packs
-}
-
-/// The first request of a kind, to a key with a part in it, waits until it is let through.
-#[derive(Default)]
-struct Gate {
-    reached: AtomicBool,
-    is_open: AtomicBool,
-}
-
-impl Gate {
-    fn before(store: &Arc<InMemory>, at: Op, part: &'static str) -> (Arc<Faulty>, Arc<Gate>) {
-        let gate = Arc::new(Gate::default());
-        let hook = gate.clone();
-        let store = Faulty::new(store.clone(), move |op, key| {
-            if op != at || !key.contains(part) || hook.is_open.load(Ordering::SeqCst) {
-                return Verdict::Pass;
-            }
-            hook.reached.store(true, Ordering::SeqCst);
-            Verdict::Wait
-        });
-        (store, gate)
-    }
-
-    async fn reached(&self) {
-        while !self.reached.load(Ordering::SeqCst) {
-            tokio::task::yield_now().await;
-        }
-    }
-
-    fn open(&self) {
-        self.is_open.store(true, Ordering::SeqCst);
-    }
 }
 
 /// A collection that has decided and deletes nothing yet, as its packs are listed still.

@@ -1,4 +1,5 @@
-//! A job that is to end (its container, its machine): a last checkpoint as far as there is time for one.
+//! A job that is to end (its container, its machine): a last checkpoint as far as there is time for one, and another where one that was to be the last
+//! fails early enough.
 
 use std::time::{Duration, Instant};
 
@@ -36,22 +37,10 @@ impl Session<'_> {
             sent: false,
         };
         match plan.step {
-            LastStep::Checkpoint => {
-                self.engine.schedule.on(
-                    Event::Terminate {
-                        until: plan.exit_at,
-                    },
-                    now,
-                );
-            }
+            LastStep::Checkpoint => self.engine.want_last(plan.exit_at),
             LastStep::AbandonAndCheckpoint => {
                 (self.engine.in_progress).cancel_for_job("the job ends before it can be stored");
-                self.engine.schedule.on(
-                    Event::Terminate {
-                        until: plan.exit_at,
-                    },
-                    now,
-                );
+                self.engine.want_last(plan.exit_at);
             }
             LastStep::FinishInFlight => termination.after_flight = true,
             LastStep::ExitNow => {}
@@ -103,8 +92,7 @@ impl Session<'_> {
                 ?left,
                 "another last checkpoint is taken, as this one failed"
             );
-            let until = plan.exit_at;
-            self.engine.schedule.on(Event::Terminate { until }, now);
+            self.engine.want_last(plan.exit_at);
             if let Some(t) = &mut self.termination {
                 t.after_flight = false;
             }
@@ -121,6 +109,12 @@ pub(in crate::engine) enum Outcome {
 }
 
 impl Engine {
+    /// One more checkpoint is wanted, until then.
+    fn want_last(&mut self, until: Duration) {
+        let now = self.now();
+        self.schedule.on(Event::Terminate { until }, now);
+    }
+
     /// How long the last checkpoint took, from its trigger to its commit.
     fn last_took(&self) -> Option<Duration> {
         let status = self.status.lock();

@@ -12,7 +12,7 @@ pub mod s3_server;
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
@@ -349,6 +349,40 @@ impl Faulty {
 
     async fn ask(&self, op: Op, path: &Path) -> Verdict {
         ask(&self.hook, op, path.as_ref()).await
+    }
+}
+
+/// The first request of a kind, to a key with a part in it, waits until it is let through: those of tasks of their own, so that the test itself can go on
+/// with the same handle.
+#[derive(Default)]
+pub struct Gate {
+    reached: AtomicBool,
+    is_open: AtomicBool,
+}
+
+impl Gate {
+    pub fn before(store: &Arc<InMemory>, at: Op, part: &'static str) -> (Arc<Faulty>, Arc<Self>) {
+        let gate = Arc::new(Self::default());
+        let hook = gate.clone();
+        let store = Faulty::new(store.clone(), move |op, key| {
+            let is_it = op == at && key.contains(part) && tokio::task::try_id().is_some();
+            if !is_it || hook.is_open.load(Ordering::SeqCst) {
+                return Verdict::Pass;
+            }
+            hook.reached.store(true, Ordering::SeqCst);
+            Verdict::Wait
+        });
+        (store, gate)
+    }
+
+    pub async fn reached(&self) {
+        while !self.reached.load(Ordering::SeqCst) {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    pub fn open(&self) {
+        self.is_open.store(true, Ordering::SeqCst);
     }
 }
 

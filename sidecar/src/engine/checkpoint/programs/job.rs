@@ -17,7 +17,7 @@ const GRANULARITY: u64 = 4096;
 
 /// What is written when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Habit {
+pub(super) enum Order {
     /// As training does: activations all through a step, weights and the optimizer's state at its end. Each step is as the one before.
     Steady,
     /// Whatever comes.
@@ -83,7 +83,7 @@ pub(super) enum Made {
 /// A job from a seed.
 pub(in crate::engine) struct Job {
     rng: ChaCha8Rng,
-    pub(super) habit: Habit,
+    pub(super) order: Order,
     /// Somebody writes without a call that counts: another process, the host, a kernel that runs on.
     pub(super) is_haunted: bool,
     /// Memory comes and goes.
@@ -104,13 +104,13 @@ impl Job {
     pub(in crate::engine) fn new(seed: u64, devices: usize) -> Job {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let one_in = |rng: &mut ChaCha8Rng, of: u32| rng.random_range(0..of) == 0;
-        let habit = if one_in(&mut rng, 5) {
-            Habit::Wild
+        let order = if one_in(&mut rng, 5) {
+            Order::Wild
         } else {
-            Habit::Steady
+            Order::Steady
         };
         let mut job = Job {
-            habit,
+            order,
             is_haunted: one_in(&mut rng, 5),
             churns: one_in(&mut rng, 4),
             devices: devices as i32,
@@ -128,7 +128,7 @@ impl Job {
             job.allocate();
         }
         job.step = job.write_a_step();
-        if job.habit == Habit::Steady {
+        if job.order == Order::Steady {
             // What its first steps change, later ones may leave as it is.
             for _ in 0..4 * job.step.len() {
                 job.make(job.step[job.at]);
@@ -253,9 +253,9 @@ impl Job {
 
     /// Its next call, or its wait for them.
     pub(super) fn go_on(&mut self) -> Made {
-        let op = match self.habit {
-            Habit::Steady => self.step[self.at],
-            Habit::Wild => {
+        let op = match self.order {
+            Order::Steady => self.step[self.at],
+            Order::Wild => {
                 let which = self.rng.random_range(0..self.step.len());
                 self.step[which]
             }

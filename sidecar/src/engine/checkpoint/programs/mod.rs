@@ -34,7 +34,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, accept, bind, liste
 use tempfile::TempDir;
 
 use self::agent::{Agent, Told};
-use self::job::{Content, Habit};
+use self::job::{Content, Order};
 use crate::engine::memory::gpus::Gpus;
 use crate::engine::session::link::Link;
 use crate::engine::session::{Session, Stop};
@@ -235,7 +235,7 @@ async fn program(seed: u64, seen: &mut Seen) {
     let rng = &mut ChaCha8Rng::seed_from_u64(seed ^ 0x5eed);
     let devices = if rng.random_range(0..4) == 0 { 2 } else { 1 };
     let job = Job::new(seed, devices);
-    let is_calm = job.habit == Habit::Steady && !job.is_haunted && !job.churns;
+    let is_calm = job.order == Order::Steady && !job.is_haunted && !job.churns;
     // From none at all to plenty for a snapshot; then what leaves in the stop is slow, as far as the engine knows.
     let used = job.used();
     let more = rng.random_range(0..used / 4);
@@ -335,15 +335,20 @@ async fn checkpoint(
     if made == (0, 1) {
         let failure = session.engine.status.lock().last_failure.clone();
         let failure = failure.unwrap_or_default();
-        match failure {
-            _ if last.has_failed => seen.failed += 1,
-            _ if last.is_late && failure.contains("has written") => seen.late += 1,
-            // The same calls write the same memory in each step.
-            _ if is_calm => panic!("{failure}"),
-            _ if failure.contains("needed the device memory") => seen.crowded += 1,
-            _ if failure.contains("has written") => seen.overwritten += 1,
-            _ => panic!("{failure}"),
-        }
+        let is_overwritten = failure.contains("has written");
+        let count = if last.has_failed {
+            &mut seen.failed
+        } else if is_overwritten && last.is_late {
+            &mut seen.late
+        } else if is_overwritten && !is_calm {
+            &mut seen.overwritten
+        } else if failure.contains("needed the device memory") && !is_calm {
+            &mut seen.crowded
+        } else {
+            // A calm job's calls write the same memory in each step, and it wants no more.
+            panic!("{failure}")
+        };
+        *count += 1;
         return;
     }
     assert_eq!((made, last.has_failed), ((1, 0), false));
