@@ -12,8 +12,10 @@ import hashlib
 import json
 import os
 import shutil
+import statistics
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -371,7 +373,6 @@ def many(count=20000):
 def natives():
     """What NVML says that processes hold while they are checkpointed: a program with 256 MiB in variables of a module. With 1.5 GiB
     there is no room, and the schedule stops nothing for that; who asks for a checkpoint has a stop tell."""
-    import threading
 
     import pynvml
 
@@ -509,6 +510,69 @@ def concurrent():
                 (OUT / "concurrent.log").open("a").write(f"\n== {name} {kind}\n{job.tail(120)}\n")
                 # Whatever comes after it.
                 (OUT / "concurrent.json").write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
+                job.clean()
+
+
+# What is drained beside a job, by the name of its stage's row: all of it through a snapshot but for what leaves in the stop.
+DRAINED = {
+    "offload": {"D": "2048", "L": "8", "B": "4", "T": "1024", "WORKERS": "0", "OFFLOAD": "1", "EXTRA_GB": "24"},
+    "39gb": {},
+}
+
+
+def during(job, report, seen):
+    """The seconds of the steps that lay between the end of a stop and the end of the drain after it. `seen`: times and the numbers of steps that were done."""
+    first = (report["held_at_ms"] + report["stop_ms"]) / 1e3
+    last = first + report["parts_ms"]["drain"] / 1e3
+    from_, to = (max((n for at, n in seen if at <= when), default=0) for when in (first, last))
+    # The step in which the stop was has the stop in it.
+    return [float(l[2]) for l in lines(job.log)[from_ + 1 : to]]
+
+
+def watch(job, seen, over):
+    """Notes how many steps are done, until it is over."""
+    while not over.is_set():
+        seen.append((time.time(), len(lines(job.log))))
+        time.sleep(0.004)
+
+
+def drains():
+    """Steps during drains against steps between them: of a job that offloads in each step, and of the 39 GB job. BEFORE, a directory with another build of
+    phos-ft, is measured as well; DRAINS names the jobs, DRAINS_OF the checkpoints of each."""
+    figures = FIGURES.setdefault("drains", {})
+    builds = {"now": str(PHOS), **({"before": os.environ["BEFORE"] + "/phos-ft"} if "BEFORE" in os.environ else {})}
+    for name in os.environ.get("DRAINS", ",".join(DRAINED)).split(","):
+        for build, phos in builds.items():
+            job = Job(f"drains-{name}-{build}", 10**6, env=dict(DRAINED[name], PHOS_LOG="debug"), flags=["--host-buffer", "8GiB"])
+            job.phos = phos
+            seen, over = [], threading.Event()
+            watcher = threading.Thread(target=watch, args=(job, seen, over))
+            try:
+                job.start().step(12, 240)
+                quiet = [float(l[2]) for l in lines(job.log)[4:]]
+                watcher.start()
+                found, ratios = [], []
+                for _ in range(int(os.environ.get("DRAINS_OF", "4"))):
+                    job.step(len(lines(job.log)) + 6)
+                    quiet += [float(l[2]) for l in lines(job.log)[-4:]]
+                    report = job.checkpoint()
+                    report["steps_s"] = during(job, report, seen)
+                    found.append(report)
+                usual = statistics.median(quiet)
+                for report in found:
+                    steps = report["steps_s"]
+                    ratios.append(statistics.mean(steps) / usual if steps else None)
+                figures[f"{name} {build}"] = {"checkpoints": found, "step_s": usual, "ratios": ratios}
+                row(f"{name}, {build}", "step %.4f s, during drains %s of that; drains of %s s, of which gave way %s ms; %s steps" % (
+                    usual, ", ".join("%.3f" % r if r else "-" for r in ratios), ", ".join("%.1f" % (r["parts_ms"]["drain"] / 1e3) for r in found),
+                    ", ".join("%.0f" % r["parts_ms"].get("yielded", 0) for r in found), ", ".join(str(len(r["steps_s"])) for r in found)))
+                row("stops", ", ".join("%.0f ms" % r["stop_ms"] for r in found))
+                for line in job.tail(10**6).split("\n"):
+                    if "while the job runs" in line:
+                        say(line[-140:])
+            finally:
+                over.set()
+                (OUT / f"drains-{name}-{build}.log").write_text(job.tail(600))
                 job.clean()
 
 
@@ -1223,7 +1287,7 @@ PAIRED = {"two": two, "moved": moved, "nccl": nccl, "ranks39": ranks39, "bandwid
 # Only when named: the second needs another machine, to which the parts of APART were carried.
 APARTS = {"written": written, "elsewhere": elsewhere}
 # Only when named: they compare with what was before.
-COMPARED = {"concurrent": concurrent}
+COMPARED = {"concurrent": concurrent, "drains": drains}
 
 
 def main():

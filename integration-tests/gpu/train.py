@@ -10,8 +10,9 @@ PINNED_GB (optimizer state in pinned host memory, an eighth of it changed in eac
 GPUS=2 (the second half of the layers on the second GPU), under torchrun a rank a GPU with DistributedDataParallel (the first writes the log), WORKERS (DataLoader workers), IDLE_S (seconds to do nothing before the end), STEP_S
 (seconds to do nothing after each step), RECOMPILE=n (with COMPILE: another sequence length, and so another compilation, every n
 steps, six of them), ACCUM (so many passes over its batch in each step, whose gradients add up), CLIP=1 (gradients are clipped, and their norm is looked at before the optimiser:
-a second wait in each step), FINISH (a file: the step at which it is there is the last).
+a second wait in each step), OFFLOAD=1 (what the backward pass needs is kept in pinned host memory: each step copies it there and back), FINISH (a file: the step at which it is there is the last).
 """
+import contextlib
 import os
 
 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
@@ -34,7 +35,7 @@ D, L, B, T = env("D", 2048), env("L", 24), env("B", 8), env("T", 1024)
 V, HEAD = env("V", 32000), 128
 EXTRA_GB, FROZEN, COMPILE, GRAPH = env("EXTRA_GB", 0), env("FROZEN", 0), env("COMPILE", 0), env("GRAPH", 0)
 WORKERS, GPUS, RECOMPILE = env("WORKERS", 2), env("GPUS", 1), env("RECOMPILE", 0)
-ACCUM, CLIP = env("ACCUM", 1), env("CLIP", 0)
+ACCUM, CLIP, OFFLOAD = env("ACCUM", 1), env("CLIP", 0), env("OFFLOAD", 0)
 RANK, RANKS = env("RANK", 0), env("WORLD_SIZE", 0)
 FINISH = os.environ.get("FINISH")
 
@@ -120,7 +121,8 @@ def main(after_step=lambda step: None):
     opt = torch.optim.AdamW(params, lr=1e-4)
 
     def loss_of(x):
-        with torch.autocast("cuda", torch.bfloat16):
+        kept = torch.autograd.graph.save_on_cpu(pin_memory=True) if OFFLOAD else contextlib.nullcontext()
+        with kept, torch.autocast("cuda", torch.bfloat16):
             out = model(x[:, :-1]).flatten(0, 1).float()
             return F.cross_entropy(out, x[:, 1:].flatten())
 

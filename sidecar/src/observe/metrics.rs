@@ -22,7 +22,7 @@ use crate::report::shared::Shared;
 use crate::report::status::{CheckpointReport, Report};
 
 /// Parts of a checkpoint that are not parts of its stop.
-const AFTER_THE_STOP: [&str; 4] = ["beside", "drain", "cpu_image", "commit"];
+const AFTER_THE_STOP: [&str; 5] = ["beside", "drain", "yielded", "cpu_image", "commit"];
 /// The label of the whole, beside its parts.
 const WHOLE: &str = "total";
 /// Checkpoints that are kept on this machine: older ones are gone, copied or not.

@@ -116,6 +116,11 @@ fn stored(report: &CheckpointReport) -> Span {
     stop.parts.extend(phases);
     checkpoint.parts.push(stop);
     checkpoint.follow(runs, &["drain"], took);
+    let drain = checkpoint.parts.last_mut().filter(|p| p.name == "drain");
+    if let (Some(drain), Some(yielded)) = (drain, took.get("yielded")) {
+        let yielded = KeyValue::new("phos.yielded_ms", *yielded);
+        drain.attributes.push(yielded);
+    }
     checkpoint.follow(runs, &["cpu_image"], took);
     if let Some(commit) = took.get("commit") {
         checkpoint
@@ -311,6 +316,7 @@ mod tests {
             ("control_restore", 50.0),
             ("attach", 15.0),
             ("drain", 500.0),
+            ("yielded", 120.0),
             ("cpu_image", 900.0),
             ("commit", 30.0),
         ];
@@ -363,6 +369,14 @@ mod tests {
                 ("commit", 9970.0, 10_000.0),
             ]
         );
+    }
+
+    #[test]
+    fn a_drain_says_how_long_it_gave_way() {
+        let checkpoint = stored(&report());
+        let drain = checkpoint.parts.iter().find(|part| part.name == "drain");
+        let yielded = KeyValue::new("phos.yielded_ms", 120.0);
+        assert_eq!(drain.unwrap().attributes, [yielded]);
     }
 
     #[test]

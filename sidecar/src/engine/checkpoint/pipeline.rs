@@ -56,6 +56,8 @@ pub(in crate::engine) struct Control {
     overwritten: AtomicBool,
     /// The number of bytes that were copied off the GPUs.
     copied: AtomicU64,
+    /// How long drains copied nothing because the job did, all GPUs together, in ns.
+    yielded: AtomicU64,
     /// How far it is, for those who ask.
     works: OnceLock<Works>,
 }
@@ -203,6 +205,17 @@ impl Control {
     /// Device memory of one GPU held by snapshots now, in bytes.
     pub(in crate::engine) fn snapshot_on(&self, gpu: GpuUuid) -> u64 {
         self.snapshots().get(&gpu).copied().unwrap_or(0)
+    }
+
+    /// Counts time in which a drain copied nothing because the job did.
+    pub(in crate::engine) fn add_yielded(&self, time: Duration) {
+        self.yielded
+            .fetch_add(time.as_nanos() as u64, Ordering::Relaxed);
+    }
+
+    /// How long drains copied nothing because the job did, all GPUs together.
+    pub(super) fn yielded(&self) -> Duration {
+        Duration::from_nanos(self.yielded.load(Ordering::Relaxed))
     }
 
     /// Counts bytes copied off the GPUs.

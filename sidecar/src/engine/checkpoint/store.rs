@@ -206,6 +206,10 @@ async fn gather(
     let began = Instant::now();
     let broken = drains.finish(control).await;
     parts.insert("drain".into(), ms(began.elapsed()));
+    let yielded = control.yielded();
+    if !yielded.is_zero() {
+        parts.insert("yielded".into(), ms(yielded));
+    }
     let cpu_image = cpu.await;
     parts.insert("cpu_image".into(), ms(began.elapsed()));
     let put = puts.await.unwrap_or_else(|e| Err(e.to_string()));

@@ -8,11 +8,12 @@
 //! * Naming runs on all GPUs at the same time.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use phos_gpu::{
     Digest, Digester, Gpu, GpuError, GpuInfo, HostPool, Platform, Quiet, Range, Stream,
 };
+use phos_policies::transfer::SharedLink;
 use phos_protocol::types::GpuUuid;
 use phos_storage::Naming;
 
@@ -22,6 +23,8 @@ pub(in crate::engine) struct OpenGpu {
     digester: Mutex<Box<dyn Digester>>,
     /// The stream for copies to and from this GPU.
     pub(in crate::engine) stream: Stream,
+    /// What is known of the link that they share with the job's.
+    link: Mutex<SharedLink>,
 }
 
 impl OpenGpu {
@@ -33,12 +36,18 @@ impl OpenGpu {
             gpu,
             digester,
             stream,
+            link: Mutex::default(),
         })
     }
 
     /// The GPU and its context.
     pub(in crate::engine) fn gpu(&self) -> &Arc<dyn Gpu> {
         &self.gpu
+    }
+
+    /// What is known of the link to the host.
+    pub(in crate::engine) fn link(&self) -> MutexGuard<'_, SharedLink> {
+        self.link.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Names ranges that lie on this GPU. Blocks.

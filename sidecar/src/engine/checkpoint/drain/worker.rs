@@ -7,7 +7,7 @@
 //!
 //! # Consistency
 //!
-//! While the job runs, few and short copies are in flight: its own use the same link.
+//! While the job runs, a snapshot leaves by one short copy at a time, and gives way to the job's own ([`transfer`]).
 //!
 //! Who has to wait for host memory while the job is held ends the rest of those that encode ([`Control::rest`]): they give it back. What is in
 //! a snapshot waits until the rest is over, with the dump at the latest, and until no GPU's worker reads memory that the job waits for: it would
@@ -26,7 +26,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use phos_gpu::host::{MAX_RUN, SLOT};
-use phos_gpu::{GpuError, HostPool, Pending, Range};
+use phos_gpu::{GpuError, HostPool, HostRun, Pending, Range};
+use phos_policies::transfer;
 use phos_protocol::types::GpuUuid;
 use phos_shared::failpoint::{self, Point};
 use phos_storage::Digest;
@@ -50,12 +51,6 @@ const HELD: Depth = Depth {
     slots: MAX_RUN,
 };
 
-/// While the job runs: a copy of its own waits behind what is in flight, so little is; 16 MiB, 0.3 ms.
-const RUNNING: Depth = Depth {
-    copies: 4,
-    slots: 4,
-};
-
 /// Where the time of a drain went: which of them is slow says why a link is not used.
 #[derive(Debug, Default)]
 struct Spent {
@@ -77,6 +72,15 @@ impl Spent {
         *time += began.elapsed();
         result
     }
+}
+
+/// How a snapshot was drained beside the job.
+#[derive(Debug, Default)]
+struct Ways {
+    /// Copies.
+    slices: u64,
+    /// Those that had to wait for a copy of somebody else's.
+    late: u64,
 }
 
 /// Size of a piece of the snapshot.
@@ -167,10 +171,50 @@ impl Drain {
         if !pieces.is_empty() {
             self.wait_for_others();
         }
+        if pieces.is_empty() {
+            return Ok(());
+        }
+        let mut ways = Ways::default();
+        self.open.link().begin();
         for piece in pieces {
             let Piece { items, guard } = piece;
-            self.drain(items, RUNNING, &|| false, &mut Spent::default())?;
+            self.give_way(items, &mut ways)?;
             drop(guard);
+        }
+        tracing::debug!(gpu = %self.open.gpu().uuid(), ?ways, "drained while the job runs");
+        Ok(())
+    }
+
+    /// Copies items to the host, as the job's own copies leave room for, and hands them to the pipeline.
+    fn give_way(&self, items: Vec<Item>, ways: &mut Ways) -> Result<(), GpuError> {
+        let mut items: VecDeque<Item> = items.into();
+        while !items.is_empty() {
+            let slots = items.len().min(transfer::UNITS);
+            let run = self.host.acquire(slots, &|| self.control.is_cancelled())?;
+            let group: Vec<Item> = items.drain(..run.slots().min(slots)).collect();
+            let names: Vec<_> = group
+                .iter()
+                .map(|i| (i.digest, i.range.len as usize))
+                .collect();
+            let ranges = group.into_iter().map(|i| i.range).collect();
+            let issued = Instant::now();
+            let copied = self.open.stream.read(ranges, run)?.wait()?;
+            let ended = Instant::now();
+            let pause = self.open.link().copied(names.len(), ended - issued);
+            if let Some(run) = copied {
+                self.hand_on(&names, run)?;
+            }
+            ways.slices += 1;
+            // What handing on took is a part of it.
+            let rest = pause.lasts.saturating_sub(ended.elapsed());
+            if pause.late {
+                ways.late += 1;
+                self.control.add_yielded(rest);
+            }
+            std::thread::sleep(rest);
+            if self.control.is_cancelled() {
+                return Err(GpuError::Cancelled);
+            }
         }
         Ok(())
     }
@@ -388,7 +432,11 @@ impl Drain {
         let Some(run) = Spent::on(&mut spent.copies, || pending.wait())? else {
             return Ok(());
         };
-        let began = Instant::now();
+        Spent::on(&mut spent.handing_on, || self.hand_on(names, run))
+    }
+
+    /// Hands chunks that were copied to the pipeline.
+    fn hand_on(&self, names: &[(Digest, usize)], run: HostRun) -> Result<(), GpuError> {
         let lens: Vec<usize> = names.iter().map(|(_, len)| *len).collect();
         self.control.add_copied(lens.iter().sum::<usize>() as u64);
         for ((digest, _), bytes) in names.iter().zip(run.into_chunks(&lens)) {
@@ -396,7 +444,6 @@ impl Drain {
                 return Err(GpuError::Cancelled);
             }
         }
-        spent.handing_on += began.elapsed();
         failpoint::reach(Point::SidecarMidDrain);
         Ok(())
     }
@@ -426,5 +473,33 @@ struct Guard {
 impl Drop for Guard {
     fn drop(&mut self) {
         self.control.snapshot_released(self.gpu, self.bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use phos_policies::schedule::Trigger;
+
+    use super::*;
+    use crate::engine::checkpoint::programs::{Faults, Job, World};
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_snapshot_gives_way_to_who_else_copies() {
+        let (mut world, _quiet) = World::new(Job::new(1, 1), 1, Faults::None).await;
+        // Nothing leaves in the stop, as far as the engine knows.
+        world.engine.planning.link_rate = 1;
+        let gpus = Arc::clone(&world.gpus);
+        let mut session = world.session().await;
+        for pace in [0, 50] {
+            gpus.set_pace(Duration::from_millis(pace));
+            assert!(session.checkpoint(Trigger::OnDemand).await.is_ok());
+            assert!(session.settle_checkpoint().await.is_ok());
+        }
+        let report = session.engine.status.lock().last.clone().unwrap();
+        // Each copy was late, and the pause after it is twenty times what the quickest took.
+        assert!(report.parts_ms["yielded"] > 0.0, "{report:?}");
+        assert!(gpus.scratched() > 0);
+        drop(session);
+        world.end();
     }
 }
