@@ -516,6 +516,7 @@ def concurrent():
 # What is drained beside a job, by the name of its stage's row: all of it through a snapshot but for what leaves in the stop.
 DRAINED = {
     "offload": {"D": "2048", "L": "8", "B": "4", "T": "1024", "WORKERS": "0", "OFFLOAD": "1", "EXTRA_GB": "24"},
+    "launch-bound": dict(SMALL, EXTRA_GB="24"),
     "39gb": {},
 }
 
@@ -537,7 +538,8 @@ def watch(job, seen, over):
 
 
 def drains():
-    """Steps during drains against steps between them: of a job that offloads in each step, and of the 39 GB job. BEFORE, a directory with another build of
+    """Steps during drains against steps between them: of a job that offloads in each step, of one whose steps are as long as launching them takes, and of
+    the 39 GB job. BEFORE, a directory with another build of
     phos-ft, is measured as well; DRAINS names the jobs, DRAINS_OF the checkpoints of each."""
     figures = FIGURES.setdefault("drains", {})
     builds = {"now": str(PHOS), **({"before": os.environ["BEFORE"] + "/phos-ft"} if "BEFORE" in os.environ else {})}

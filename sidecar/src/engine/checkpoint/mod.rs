@@ -125,6 +125,11 @@ impl InProgress {
 }
 
 impl InProgress {
+    /// The job or the machine is to end: the checkpoint that is being made has to be stored before.
+    pub(super) fn hurry(&self) {
+        self.controls().for_each(|control| control.hurry());
+    }
+
     /// Ends the checkpoint that is being made: the job, or its end, needs what it takes.
     pub(super) fn cancel_for_job(&self, reason: &str) {
         for control in self.controls() {

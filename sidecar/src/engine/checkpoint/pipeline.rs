@@ -48,6 +48,8 @@ pub(in crate::engine) struct Control {
     holding: AtomicUsize,
     /// Device memory held by snapshots, per GPU, in bytes.
     snapshot: Mutex<BTreeMap<GpuUuid, u64>>,
+    /// Whether there is no time to give way to the job's copies.
+    hurries: AtomicBool,
     /// Bytes of the job's own memory that are still read while it runs.
     borrowed: AtomicU64,
     /// Whether any of it was.
@@ -56,7 +58,7 @@ pub(in crate::engine) struct Control {
     overwritten: AtomicBool,
     /// The number of bytes that were copied off the GPUs.
     copied: AtomicU64,
-    /// How long drains copied nothing because the job did, all GPUs together, in ns.
+    /// How long drains copied nothing to leave the links to the job, all GPUs together, in ns.
     yielded: AtomicU64,
     /// How far it is, for those who ask.
     works: OnceLock<Works>,
@@ -107,6 +109,16 @@ impl Control {
     /// Whether it ended for that.
     pub(in crate::engine) fn was_for_others(&self) -> bool {
         self.for_others.load(Ordering::Acquire)
+    }
+
+    /// Notes that the job or the machine is to end: what is left leaves the GPUs without regard for the job's copies.
+    pub(in crate::engine) fn hurry(&self) {
+        self.hurries.store(true, Ordering::Release);
+    }
+
+    /// Whether there is no time to give way to the job's copies.
+    pub(in crate::engine) fn hurries(&self) -> bool {
+        self.hurries.load(Ordering::Acquire)
     }
 
     /// Whether somebody ended it.
@@ -207,13 +219,13 @@ impl Control {
         self.snapshots().get(&gpu).copied().unwrap_or(0)
     }
 
-    /// Counts time in which a drain copied nothing because the job did.
+    /// Counts time in which a drain copied nothing to leave the link to the job.
     pub(in crate::engine) fn add_yielded(&self, time: Duration) {
         self.yielded
             .fetch_add(time.as_nanos() as u64, Ordering::Relaxed);
     }
 
-    /// How long drains copied nothing because the job did, all GPUs together.
+    /// How long drains copied nothing to leave the links to the job, all GPUs together.
     pub(super) fn yielded(&self) -> Duration {
         Duration::from_nanos(self.yielded.load(Ordering::Relaxed))
     }

@@ -133,6 +133,9 @@ impl Session<'_> {
         let concurrency = self.engine.put_concurrency;
         // What has to be stored before the job or the machine ends is encoded at once.
         let is_urgent = matches!(trigger, Trigger::Preemption | Trigger::Terminate);
+        if is_urgent {
+            control.hurry();
+        }
         // Begun before the pipeline, which would take the first chunk without it, and before the drains, which may end it.
         let rest = (!is_urgent).then(|| control.rest());
         let (sink, puts) = pipeline::start(writer.clone(), Arc::clone(control), concurrency);

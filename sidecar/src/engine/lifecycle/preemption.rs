@@ -25,6 +25,7 @@ impl Session<'_> {
             self.engine.happened(Happened::PreemptionWithdrawn);
             return;
         };
+        self.engine.in_progress.hurry();
         let at_ms = notice.at.map(|at| {
             let since = at
                 .duration_since(SystemTime::UNIX_EPOCH)

@@ -42,7 +42,10 @@ impl Session<'_> {
                 (self.engine.in_progress).cancel_for_job("the job ends before it can be stored");
                 self.engine.want_last(plan.exit_at);
             }
-            LastStep::FinishInFlight => termination.after_flight = true,
+            LastStep::FinishInFlight => {
+                self.engine.in_progress.hurry();
+                termination.after_flight = true;
+            }
             LastStep::ExitNow => {}
         }
         self.termination = Some(termination);

@@ -444,7 +444,7 @@ const PARTS = [
   ['control_restore', 'driver restores'], ['rest', 'copying off the GPU, other'], ['attach', 'attaching memory'], ['held_again', 'waiting for a copy'],
 ];
 const BESIDE = { import: 'importing memory', name: 'finding what changed', hold_drain: 'copying off the GPU' };
-const AFTER = { beside: 'copying what the job leaves alone', drain: 'copying the rest off the GPU', yielded: 'of which giving way to the job’s own copies', cpu_image: 'storing the processes', commit: 'making it visible' };
+const AFTER = { beside: 'copying what the job leaves alone', drain: 'copying the rest off the GPU', yielded: 'giving way to the job’s own copies', cpu_image: 'storing the processes', commit: 'making it visible' };
 
 /** The stop as lengths in ms by part; what the parts do not explain is the rest. */
 function partsOf(report) {

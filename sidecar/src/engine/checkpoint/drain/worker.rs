@@ -74,6 +74,12 @@ impl Spent {
     }
 }
 
+/// While the job runs and there is no time to give way to its copies: 16 MiB, 0.3 ms.
+const HURRY: Depth = Depth {
+    copies: 4,
+    slots: 4,
+};
+
 /// How a snapshot was drained beside the job.
 #[derive(Debug, Default)]
 struct Ways {
@@ -82,6 +88,9 @@ struct Ways {
     /// Those that had to wait for a copy of somebody else's.
     late: u64,
 }
+
+/// Chunks in a slice that gives way to the job's copies.
+const SLICE: usize = transfer::LARGEST / SLOT;
 
 /// Size of a piece of the snapshot.
 const PIECE: u64 = 256 << 20;
@@ -189,32 +198,48 @@ impl Drain {
     fn give_way(&self, items: Vec<Item>, ways: &mut Ways) -> Result<(), GpuError> {
         let mut items: VecDeque<Item> = items.into();
         while !items.is_empty() {
-            let slots = items.len().min(transfer::UNITS);
+            if self.control.hurries() {
+                let left = items.into();
+                return (self.drain(left, HURRY, &|| false, &mut Spent::default())).map(drop);
+            }
+            let slots = items.len().min(SLICE);
             let run = self.host.acquire(slots, &|| self.control.is_cancelled())?;
             let group: Vec<Item> = items.drain(..run.slots().min(slots)).collect();
             let names: Vec<_> = group
                 .iter()
                 .map(|i| (i.digest, i.range.len as usize))
                 .collect();
+            let bytes = names.iter().map(|(_, len)| len).sum();
             let ranges = group.into_iter().map(|i| i.range).collect();
             let issued = Instant::now();
             let copied = self.open.stream.read(ranges, run)?.wait()?;
             let ended = Instant::now();
-            let pause = self.open.link().copied(names.len(), ended - issued);
+            let pause = self.open.link().copied(bytes, ended - issued);
+            ways.slices += 1;
+            ways.late += u64::from(pause.late);
             if let Some(run) = copied {
                 self.hand_on(&names, run)?;
             }
-            ways.slices += 1;
-            // What handing on took is a part of it.
-            let rest = pause.lasts.saturating_sub(ended.elapsed());
-            if pause.late {
-                ways.late += 1;
-                self.control.add_yielded(rest);
-            }
-            std::thread::sleep(rest);
+            self.pause(ended + pause.lasts, pause.yields)?;
+        }
+        Ok(())
+    }
+
+    /// Leaves the link alone until then: to the job, if it copies.
+    fn pause(&self, until: Instant, yields: bool) -> Result<(), GpuError> {
+        let began = Instant::now();
+        loop {
             if self.control.is_cancelled() {
                 return Err(GpuError::Cancelled);
             }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() || self.control.hurries() {
+                break;
+            }
+            std::thread::sleep(left.min(NAP));
+        }
+        if yields {
+            self.control.add_yielded(began.elapsed());
         }
         Ok(())
     }
@@ -483,22 +508,51 @@ mod tests {
     use super::*;
     use crate::engine::checkpoint::programs::{Faults, Job, World};
 
-    #[tokio::test(flavor = "multi_thread")]
-    async fn a_snapshot_gives_way_to_who_else_copies() {
-        let (mut world, _quiet) = World::new(Job::new(1, 1), 1, Faults::None).await;
+    /// How long the drain of this job's last checkpoint of three gave way, in ms, when each copy takes much longer than before.
+    async fn yielded(seed: u64) -> f64 {
+        let (mut world, _quiet) = World::new(Job::new(seed, 1), 1, Faults::None).await;
         // Nothing leaves in the stop, as far as the engine knows.
         world.engine.planning.link_rate = 1;
         let gpus = Arc::clone(&world.gpus);
         let mut session = world.session().await;
-        for pace in [0, 50] {
+        for pace in [0, 0, 20] {
             gpus.set_pace(Duration::from_millis(pace));
             assert!(session.checkpoint(Trigger::OnDemand).await.is_ok());
             assert!(session.settle_checkpoint().await.is_ok());
         }
         let report = session.engine.status.lock().last.clone().unwrap();
-        // Each copy was late, and the pause after it is twenty times what the quickest took.
-        assert!(report.parts_ms["yielded"] > 0.0, "{report:?}");
-        assert!(gpus.scratched() > 0);
+        drop(session);
+        world.end();
+        report.parts_ms.get("yielded").copied().unwrap_or_default()
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_snapshot_gives_way_to_who_else_copies() {
+        // Not every job writes slices of a size that was seen in the checkpoint before.
+        for seed in 1..=20 {
+            // The pause after one that is late is twelve times what the quickest took.
+            if yielded(seed).await > 0.2 {
+                return;
+            }
+        }
+        panic!("no drain gave way");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn who_hurries_gives_way_to_nobody() {
+        let (mut world, _quiet) = World::new(Job::new(1, 1), 1, Faults::None).await;
+        world.engine.planning.link_rate = 1;
+        let gpus = Arc::clone(&world.gpus);
+        let mut session = world.session().await;
+        for (trigger, pace) in [(Trigger::OnDemand, 0), (Trigger::Preemption, 50)] {
+            gpus.set_pace(Duration::from_millis(pace));
+            assert!(session.checkpoint(trigger).await.is_ok());
+            assert!(session.settle_checkpoint().await.is_ok());
+        }
+        let report = session.engine.status.lock().last.clone().unwrap();
+        assert_eq!(report.trigger, "preemption");
+        assert!(report.copied_bytes > 0 && gpus.scratched() > 0);
+        assert!(!report.parts_ms.contains_key("yielded"), "{report:?}");
         drop(session);
         world.end();
     }
