@@ -172,6 +172,9 @@ impl Browser {
             (1200, "light"),
         ] {
             self.look(width, scheme)?;
+            // It is drawn anew for another width, in its time.
+            let fits = "document.documentElement.scrollWidth <= window.innerWidth";
+            self.wait(&format!("the page to fit {width} px {when}"), fits)?;
             let wrong = self.run(include_str!("audit.js"))?;
             let wrong = wrong.as_array().context("no list")?;
             ensure!(wrong.is_empty(), "{when}, {width} px, {scheme}: {wrong:#?}");
