@@ -539,8 +539,7 @@ def watch(job, seen, over):
 
 def drains():
     """Steps during drains against steps between them: of a job that offloads in each step, of one whose steps are as long as launching them takes, and of
-    the 39 GB job. BEFORE, a directory with another build of
-    phos-ft, is measured as well; DRAINS names the jobs, DRAINS_OF the checkpoints of each."""
+    the 39 GB job. BEFORE, a directory with another build of phos-ft, is measured as well; DRAINS names the jobs, DRAINS_OF the checkpoints of each."""
     figures = FIGURES.setdefault("drains", {})
     builds = {"now": str(PHOS), **({"before": os.environ["BEFORE"] + "/phos-ft"} if "BEFORE" in os.environ else {})}
     for name in os.environ.get("DRAINS", ",".join(DRAINED)).split(","):

@@ -11,7 +11,7 @@
 //!
 //! # Rules
 //!
-//! * A link that the job always uses is used for a fiftieth of the time, not for none: a checkpoint comes to its end whatever the job does.
+//! * A link that the job always uses is used for a fiftieth of the time or so, not for none: a checkpoint comes to its end whatever the job does.
 //! * A link that is free is used for a quarter of the time. Both directions share the GPU's memory and the host's, which no wait shows; and the copy of
 //!   a few bytes that the job waits for does not make a slice late, but waits behind it.
 //! * Slices are compared with others of their size. What is the quickest is forgotten with the last drain but one, so that a link that has become
@@ -44,8 +44,8 @@ const SHORTEST: u32 = 1;
 /// The quickest slice of each size.
 type Quickest = [Option<Duration>; SIZES];
 
-/// How a drain shares the link with the job.
-#[derive(Debug, Clone)]
+/// How a drain shares the link with the job. At first nothing is known of it.
+#[derive(Debug, Clone, Default)]
 pub struct SharedLink {
     /// Of this drain, and of the one before.
     quickest: [Quickest; 2],
@@ -65,15 +65,6 @@ pub struct Pause {
 }
 
 impl SharedLink {
-    /// A link of which nothing is known.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self {
-            quickest: [[None; SIZES]; 2],
-            halves: SHORTEST,
-        }
-    }
-
     /// Another drain begins.
     pub const fn begin(&mut self) {
         self.quickest = [[None; SIZES], self.quickest[0]];
@@ -92,10 +83,6 @@ impl SharedLink {
         } else {
             (self.halves / 2).max(SHORTEST)
         };
-        self.pause(late, quickest)
-    }
-
-    fn pause(&self, late: bool, quickest: Duration) -> Pause {
         Pause {
             late,
             yields: self.halves > SHORTEST,
@@ -104,18 +91,12 @@ impl SharedLink {
     }
 }
 
-impl Default for SharedLink {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Times of the model, in µs: a turn of the copy engine, a change of turns, a slice of two units, and what it takes to issue one and to hear of its end.
+    /// Times of the model, in µs: a turn of the copy engine, a change of turns, a slice of 2 MiB, and what it takes to issue one and to hear of its end.
     const TURN: u64 = 1050;
     const CHANGE: u64 = 3;
     const SLICE: u64 = 40;
@@ -144,7 +125,7 @@ mod tests {
 
     impl Model {
         fn run(&self, rounds: u64) -> Outcome {
-            let (mut link, mut outcome) = (SharedLink::new(), Outcome::default());
+            let (mut link, mut outcome) = (SharedLink::default(), Outcome::default());
             // It was seen free before.
             link.copied(LARGEST, us(SLICE + LATENCY));
             link.begin();
@@ -198,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_free_link_is_used_for_a_quarter_of_the_time() {
-        let mut link = SharedLink::new();
+        let mut link = SharedLink::default();
         let mut at = Duration::ZERO;
         for _ in 0..1000 {
             let took = us(SLICE + LATENCY);
@@ -221,7 +202,7 @@ mod tests {
 
     #[test]
     fn slices_are_compared_with_their_like() {
-        let mut link = SharedLink::new();
+        let mut link = SharedLink::default();
         assert!(!link.copied(1 << 20, us(80)).late);
         assert!(!link.copied(LARGEST, us(1000)).late);
         assert!(link.copied(1 << 20, us(1000)).late);
@@ -238,7 +219,7 @@ mod tests {
 
     #[test]
     fn a_link_that_has_become_slower_is_learned() {
-        let mut link = SharedLink::new();
+        let mut link = SharedLink::default();
         link.copied(LARGEST, us(100));
         link.begin();
         assert!(link.copied(LARGEST, us(2000)).late);
@@ -248,7 +229,7 @@ mod tests {
 
     #[test]
     fn a_pause_is_halved_by_each_slice_that_is_on_time() {
-        let mut link = SharedLink::new();
+        let mut link = SharedLink::default();
         let first = link.copied(LARGEST, us(100));
         assert_eq!(
             (first.late, first.yields, first.lasts),
@@ -270,7 +251,7 @@ mod tests {
 
     #[test]
     fn no_pause_is_longer_than_anybody_waits() {
-        let mut link = SharedLink::new();
+        let mut link = SharedLink::default();
         link.copied(1 << 20, us(1_000_000));
         assert_eq!(link.copied(1 << 20, us(10_000_000)).lasts, AT_MOST);
     }
@@ -291,7 +272,7 @@ mod tests {
         /// Whatever a thread's wake-ups are like.
         #[test]
         fn the_link_is_never_left_to_the_job_for_good(times in prop::collection::vec((1..=SIZES, 1..100_000_u64), 1..200)) {
-            let mut link = SharedLink::new();
+            let mut link = SharedLink::default();
             let mut quickest = [Duration::MAX; SIZES];
             for (i, (size, took)) in times.into_iter().enumerate() {
                 if i % 70 == 0 {

@@ -130,6 +130,12 @@ impl InProgress {
         self.controls().for_each(|control| control.hurry());
     }
 
+    /// Whether it is.
+    #[cfg(test)]
+    pub(super) fn hurries(&self) -> bool {
+        self.controls().all(|control| control.hurries())
+    }
+
     /// Ends the checkpoint that is being made: the job, or its end, needs what it takes.
     pub(super) fn cancel_for_job(&self, reason: &str) {
         for control in self.controls() {

@@ -89,3 +89,33 @@ impl Session<'_> {
         Duration::try_from_secs_f64(seconds).ok()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use phos_policies::schedule::Trigger;
+
+    use super::*;
+    use crate::engine::checkpoint::programs::{Faults, Job, World};
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_checkpoint_that_is_being_stored_hurries_when_the_machine_is_to_be_taken_away() {
+        let (mut world, _quiet) = World::new(Job::new(1, 1), 1, Faults::None).await;
+        let gpus = world.gpus.clone();
+        let mut session = world.session().await;
+        gpus.set_pace(Duration::from_millis(20));
+        assert!(session.checkpoint(Trigger::OnDemand).await.is_ok());
+        session.noticed(None);
+        assert!(!session.engine.in_progress.hurries());
+        session.noticed(Some(Notice {
+            source: "file",
+            what: "maintenance".into(),
+            at: None,
+        }));
+        assert!(session.engine.in_progress.hurries());
+        assert!(session.settle_checkpoint().await.is_ok());
+        drop(session);
+        world.end();
+    }
+}

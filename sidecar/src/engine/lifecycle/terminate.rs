@@ -153,7 +153,9 @@ mod tests {
             status.last.as_mut().unwrap().seconds = seconds;
         };
         takes(&mut session, 8.0);
+        assert!(!session.engine.in_progress.hurries());
         session.terminating(Duration::from_secs(10));
+        assert!(session.engine.in_progress.hurries());
         assert!(session.termination.unwrap().after_flight);
         takes(&mut session, another_takes);
         (session.engine.in_progress).cancel_for_job("nobody wants it");

@@ -82,9 +82,8 @@ const HURRY: Depth = Depth {
 
 /// How a snapshot was drained beside the job.
 #[derive(Debug, Default)]
-struct Ways {
-    /// Copies.
-    slices: u64,
+struct Slices {
+    copied: u64,
     /// Those that had to wait for a copy of somebody else's.
     late: u64,
 }
@@ -177,25 +176,23 @@ impl Drain {
         drop(borrowed);
         // Nobody waits for it if there was nothing.
         let _ = copied.send(());
-        if !pieces.is_empty() {
-            self.wait_for_others();
-        }
         if pieces.is_empty() {
             return Ok(());
         }
-        let mut ways = Ways::default();
+        self.wait_for_others();
+        let mut slices = Slices::default();
         self.open.link().begin();
         for piece in pieces {
             let Piece { items, guard } = piece;
-            self.give_way(items, &mut ways)?;
+            self.give_way(items, &mut slices)?;
             drop(guard);
         }
-        tracing::debug!(gpu = %self.open.gpu().uuid(), ?ways, "drained while the job runs");
+        tracing::debug!(gpu = %self.open.gpu().uuid(), ?slices, "drained while the job runs");
         Ok(())
     }
 
     /// Copies items to the host, as the job's own copies leave room for, and hands them to the pipeline.
-    fn give_way(&self, items: Vec<Item>, ways: &mut Ways) -> Result<(), GpuError> {
+    fn give_way(&self, items: Vec<Item>, slices: &mut Slices) -> Result<(), GpuError> {
         let mut items: VecDeque<Item> = items.into();
         while !items.is_empty() {
             if self.control.hurries() {
@@ -215,8 +212,8 @@ impl Drain {
             let copied = self.open.stream.read(ranges, run)?.wait()?;
             let ended = Instant::now();
             let pause = self.open.link().copied(bytes, ended - issued);
-            ways.slices += 1;
-            ways.late += u64::from(pause.late);
+            slices.copied += 1;
+            slices.late += u64::from(pause.late);
             if let Some(run) = copied {
                 self.hand_on(&names, run)?;
             }
@@ -509,15 +506,15 @@ mod tests {
     use crate::engine::checkpoint::programs::{Faults, Job, World};
 
     /// How long the drain of this job's last checkpoint of three gave way, in ms, when each copy takes much longer than before.
-    async fn yielded(seed: u64) -> f64 {
+    async fn yielded(seed: u64, last: Trigger) -> f64 {
         let (mut world, _quiet) = World::new(Job::new(seed, 1), 1, Faults::None).await;
         // Nothing leaves in the stop, as far as the engine knows.
         world.engine.planning.link_rate = 1;
         let gpus = Arc::clone(&world.gpus);
         let mut session = world.session().await;
-        for pace in [0, 0, 20] {
+        for (trigger, pace) in [(Trigger::OnDemand, 0), (Trigger::OnDemand, 0), (last, 20)] {
             gpus.set_pace(Duration::from_millis(pace));
-            assert!(session.checkpoint(Trigger::OnDemand).await.is_ok());
+            assert!(session.checkpoint(trigger).await.is_ok());
             assert!(session.settle_checkpoint().await.is_ok());
         }
         let report = session.engine.status.lock().last.clone().unwrap();
@@ -526,34 +523,24 @@ mod tests {
         report.parts_ms.get("yielded").copied().unwrap_or_default()
     }
 
+    /// Not every job writes slices of a size that was seen in the checkpoint before, so there are several.
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_snapshot_gives_way_to_who_else_copies() {
-        // Not every job writes slices of a size that was seen in the checkpoint before.
+    async fn a_snapshot_gives_way_to_who_else_copies_unless_it_hurries() {
+        let mut gave_way = 0;
         for seed in 1..=20 {
-            // The pause after one that is late is twelve times what the quickest took.
-            if yielded(seed).await > 0.2 {
+            // The pause after a slice that is late is twelve times what the quickest took.
+            if yielded(seed, Trigger::OnDemand).await < 0.2 {
+                continue;
+            }
+            assert!(
+                yielded(seed, Trigger::Preemption).await <= 0.0,
+                "seed {seed}"
+            );
+            gave_way += 1;
+            if gave_way == 3 {
                 return;
             }
         }
-        panic!("no drain gave way");
-    }
-
-    #[tokio::test(flavor = "multi_thread")]
-    async fn who_hurries_gives_way_to_nobody() {
-        let (mut world, _quiet) = World::new(Job::new(1, 1), 1, Faults::None).await;
-        world.engine.planning.link_rate = 1;
-        let gpus = Arc::clone(&world.gpus);
-        let mut session = world.session().await;
-        for (trigger, pace) in [(Trigger::OnDemand, 0), (Trigger::Preemption, 50)] {
-            gpus.set_pace(Duration::from_millis(pace));
-            assert!(session.checkpoint(trigger).await.is_ok());
-            assert!(session.settle_checkpoint().await.is_ok());
-        }
-        let report = session.engine.status.lock().last.clone().unwrap();
-        assert_eq!(report.trigger, "preemption");
-        assert!(report.copied_bytes > 0 && gpus.scratched() > 0);
-        assert!(!report.parts_ms.contains_key("yielded"), "{report:?}");
-        drop(session);
-        world.end();
+        panic!("{gave_way} drains gave way");
     }
 }
