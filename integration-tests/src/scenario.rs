@@ -166,6 +166,14 @@ pub fn stops(phos: &PhosFt) -> usize {
     phos.said().matches("the job runs again").count()
 }
 
+/// The sidecar, which its supervisor started.
+///
+/// # Errors
+/// There is none.
+pub fn sidecar(world: &World) -> Result<i32> {
+    world.tree().sidecar.last().copied().context("no sidecar")
+}
+
 /// How long the job was held back by tries that failed, in ms, each.
 ///
 /// # Errors

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, ensure};
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use phos_integration_tests::scenario::{
-    LIMIT, checkpoint, disturbed, kill_job_and_wait, last_step, wait_step,
+    LIMIT, checkpoint, disturbed, kill_job_and_wait, last_step, sidecar, wait_step,
 };
 use phos_integration_tests::{
     JobSpec, World, bin_dir, kill_all, processes_with, stop_process, wait_for,
@@ -89,11 +89,6 @@ fn replace(world: &World, sidecar: i32) -> Result<()> {
     wait_for("the next sidecar to find the job", LIMIT, || {
         (names(&events(world).ok()?).last() == Some(&"job-found")).then_some(())
     })
-}
-
-/// The sidecar, which its supervisor started.
-fn sidecar(world: &World) -> Result<i32> {
-    world.tree().sidecar.last().copied().context("no sidecar")
 }
 
 /// What a job goes through is in its metrics and events; the next sidecar goes on with the events.

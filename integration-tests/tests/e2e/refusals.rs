@@ -6,12 +6,13 @@ use std::os::unix::process::CommandExt;
 use std::process::Stdio;
 
 use anyhow::{Result, ensure};
+use rustix::process::{Signal, kill_process};
 
 use phos_integration_tests::scenario::{
-    LIMIT, checkpoint, disturbed, kill_job_and_wait, last_step, never_stopped, stops, wait_said,
-    wait_step,
+    LIMIT, checkpoint, disturbed, kill_job_and_wait, last_step, never_stopped, sidecar, stops,
+    wait_said, wait_step,
 };
-use phos_integration_tests::{JobSpec, LossTrace, PhosFt, World, scenario, wait_for};
+use phos_integration_tests::{JobSpec, LossTrace, PhosFt, World, scenario, stop_process, wait_for};
 
 fn spec() -> JobSpec {
     JobSpec {
@@ -135,11 +136,14 @@ fn without_room(
     let world = World::simulated(1, 768)?;
     let mut large = spec(too_much);
     match who {
-        // The job has everything long before.
+        // The job has everything before the schedule looks at it: on a busy machine that takes longer than any interval.
         Who::Schedule => {
             large.interval = "5s".into();
             disturbed(&world, &large, |world, phos| {
+                wait_said(phos, &["the job was started"])?;
+                let sidecar = stop_process(sidecar(world)?)?;
                 wait_step(world, phos, 5)?;
+                kill_process(sidecar, Signal::CONT)?;
                 without_a_stop(phos, words)?;
                 // Who asks has a stop tell, which finds no room before the driver saves anything.
                 ask_in_vain(world)?;
