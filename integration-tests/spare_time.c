@@ -4,7 +4,7 @@
  *     spare_time beside none|nice|idle own|other|low    rounds beside threads that encode: of this session, of another, of another with nice 19 as a whole
  *     spare_time job MIB FILE                           rounds for ever, in memory that is written anew all the time; FILE has the rounds until now
  *
- * As many threads as there are cores, a millisecond of work a round. The figures of the first are in policies/src/spare_time.rs, the second is the job of
+ * As many threads as there are cores, a millisecond of work a round. The figures of the first are in docs/benchmarks.md, the second is the job of
  * spare_time.py. */
 #define _GNU_SOURCE
 #include <fcntl.h>

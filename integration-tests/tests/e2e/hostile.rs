@@ -43,9 +43,12 @@ fn let_go(world: &World, phos: &PhosFt) -> Result<()> {
     wait_step(world, phos, last_step(world).unwrap_or(0) + 3)
 }
 
+/// Half of them are not above it.
 fn median(mut all: Vec<u64>) -> u64 {
     all.sort_unstable();
-    all.get(all.len() / 2).copied().unwrap_or(0)
+    all.get(all.len().saturating_sub(1) / 2)
+        .copied()
+        .unwrap_or(0)
 }
 
 fn unprotected(world: &World) -> Result<Option<String>> {

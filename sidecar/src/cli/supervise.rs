@@ -16,7 +16,7 @@
 //!   image, and everybody who can read the store can read that.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -47,14 +47,6 @@ const LAST_STORE: Duration = Duration::from_secs(75);
 pub(super) fn follow_supervisor() {
     if is_supervised() {
         let _ = rustix::process::set_parent_process_death_signal(Some(Signal::TERM));
-    }
-}
-
-/// In the sidecar of a supervisor: a session of its own. A terminal's Ctrl-C is for the supervisor, and where the kernel shares processors among
-/// sessions, the sidecar's is not the one that the user works in.
-pub(super) fn leave_session() {
-    if is_supervised() {
-        let _ = rustix::process::setsid();
     }
 }
 
@@ -274,6 +266,7 @@ fn sidecar_command(common: &Common, sidecar: &SidecarArgs) -> Command {
     if sidecar.start_fresh {
         command.arg("--start-fresh");
     }
+    command.as_std_mut().process_group(0);
     command
 }
 

@@ -50,7 +50,6 @@ use std::time::{Duration, Instant};
 use phos_policies::preemption::PreemptionPlan;
 use phos_policies::restart::Restarts;
 use phos_policies::schedule::{Schedule, Trigger};
-use phos_policies::spare_time;
 use phos_policies::tries::Habit;
 use phos_protocol::shim::Newest;
 use phos_shared::mask;
@@ -73,7 +72,6 @@ use self::stores::STORE_WAITS;
 use self::system::{hostname, utc};
 use self::tiers::Tiers;
 
-use crate::background::{Background, Beside};
 use crate::preemption;
 use crate::report::event::Event;
 use crate::report::shared::Shared;
@@ -101,8 +99,6 @@ struct Engine {
     planning: Planning,
     buffer: Buffer,
     in_progress: InProgress,
-    /// Where checkpoints are stored beside the job.
-    background: Background,
     requests: Requests,
     resume: ResumeOptions,
     run: JobRun,
@@ -241,12 +237,6 @@ impl Engine {
     /// Something happened just now.
     fn happened(&self, event: Event) {
         self.status.happened(unix_millis(), event);
-    }
-
-    /// Something is stored beside the job from now on.
-    fn beside(&self) -> Beside {
-        let interval = self.interval.current();
-        self.background.beside(spare_time::at_most(interval))
     }
 
     /// The time that policies are given: since the sidecar's origin.

@@ -116,8 +116,8 @@ pub(super) async fn engine(config: Config) -> Result<Option<(Engine, Seen)>, Eng
             remote_interval: config.remote.as_ref().map(|(every, _)| *every),
             local_encoding,
             remote_encoding,
-            local_collector: Collector::of_local_tier(config.background.clone()),
-            remote_collector: Collector::new(config.retention, config.background.clone()),
+            local_collector: Collector::of_local_tier(),
+            remote_collector: Collector::new(config.retention),
             unused: Unused {
                 state_dir: config.state_dir,
                 address: config.store,
@@ -129,7 +129,6 @@ pub(super) async fn engine(config: Config) -> Result<Option<(Engine, Seen)>, Eng
         planning: Planning::default(),
         buffer: Buffer::new(config.host_buffer),
         in_progress: InProgress::default(),
-        background: config.background,
         requests,
         resume: ResumeOptions {
             from: config.from,

@@ -24,8 +24,6 @@ impl Session<'_> {
     /// Takes a checkpoint up to the moment the job runs again.
     pub(super) async fn attempt(&mut self, trigger: Trigger) -> Result<(), Failed> {
         self.attempt.held_for = Duration::ZERO;
-        // The job waits for it.
-        let _in_full = self.engine.background.in_full();
         let (mut opened, mut again) = (false, 0);
         loop {
             self.attempt.held_since = None;
@@ -89,8 +87,7 @@ impl Session<'_> {
         match outcome {
             Ok(work) => {
                 let control = Arc::clone(&work.control);
-                control.leave_to_job(self.engine.beside());
-                let task = self.engine.background.spawn(work.store());
+                let task = tokio::spawn(work.store());
                 self.engine.in_progress.fly(Flight { control, task });
                 self.attempt.storing = Some(seq);
                 Ok(())
@@ -102,7 +99,7 @@ impl Session<'_> {
                 } else {
                     Ok(())
                 };
-                (self.engine.background).spawn(writer.abort(unix_millis()));
+                tokio::spawn(writer.abort(unix_millis()));
                 abandoned?;
                 Err(cause)
             }

@@ -25,7 +25,6 @@ use phos_storage::{CheckpointWriter, Digest, PutError};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use crate::background::{Background, Beside};
 use crate::report::work::Working;
 
 /// How often it is looked whether a rest is over.
@@ -51,8 +50,6 @@ pub(in crate::engine) struct Control {
     snapshot: Mutex<BTreeMap<GpuUuid, u64>>,
     /// Whether there is no time to give way to the job's copies.
     hurries: AtomicBool,
-    /// The job is left the processors until this is dropped.
-    beside: Mutex<Option<Beside>>,
     /// Bytes of the job's own memory that are still read while it runs.
     borrowed: AtomicU64,
     /// Whether any of it was.
@@ -114,25 +111,9 @@ impl Control {
         self.for_others.load(Ordering::Acquire)
     }
 
-    /// Notes that the job or the machine is to end: what is left leaves the GPUs and is stored without regard for the job's copies and threads.
+    /// Notes that the job or the machine is to end: what is left leaves the GPUs without regard for the job's copies.
     pub(in crate::engine) fn hurry(&self) {
-        let mut beside = self.left_to_job();
         self.hurries.store(true, Ordering::Release);
-        *beside = None;
-    }
-
-    /// The job runs: it is left the processors until this checkpoint is stored, unless it hurries.
-    pub(super) fn leave_to_job(&self, beside: Beside) {
-        *self.left_to_job() = (!self.hurries()).then_some(beside);
-    }
-
-    /// It is stored, or has failed.
-    pub(super) fn ended(&self) {
-        *self.left_to_job() = None;
-    }
-
-    fn left_to_job(&self) -> MutexGuard<'_, Option<Beside>> {
-        self.beside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether there is no time to give way to the job's copies.
@@ -308,7 +289,6 @@ impl Sink {
 
 /// Starts the pipeline. It ends when the last sink is dropped, or at the first fault.
 pub(in crate::engine) fn start(
-    background: &Background,
     writer: CheckpointWriter,
     control: Arc<Control>,
     concurrency: usize,
@@ -316,8 +296,7 @@ pub(in crate::engine) fn start(
     let (device, device_chunks) = mpsc::unbounded_channel();
     let (host, host_chunks) = mpsc::channel(QUEUE);
     let chunks = stream::select(received(device_chunks), bounded(host_chunks));
-    let run = run(writer, control, concurrency.max(1), Box::pin(chunks));
-    let task = background.spawn(run);
+    let task = tokio::spawn(run(writer, control, concurrency.max(1), Box::pin(chunks)));
     (Sink { device, host }, task)
 }
 

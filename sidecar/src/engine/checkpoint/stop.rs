@@ -138,9 +138,7 @@ impl Session<'_> {
         }
         // Begun before the pipeline, which would take the first chunk without it, and before the drains, which may end it.
         let rest = (!is_urgent).then(|| control.rest());
-        let background = &self.engine.background;
-        let (sink, puts) =
-            pipeline::start(background, writer.clone(), Arc::clone(control), concurrency);
+        let (sink, puts) = pipeline::start(writer.clone(), Arc::clone(control), concurrency);
         let may = self.engine.copy_beside == CopyBeside::Auto && self.attempt.takes_credit;
         // Several processes would be let go on as far as each other, which nobody has tried.
         let beside = match may && !is_urgent && count == 1 {
@@ -211,7 +209,6 @@ impl Session<'_> {
             reserve: self.engine.planning.reserves(),
             command: self.command.clone(),
             gpus: self.engine.gpus.clone(),
-            background: self.engine.background.clone(),
             parts,
             rates,
             changed: changed_bytes,

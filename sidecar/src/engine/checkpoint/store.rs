@@ -17,7 +17,6 @@ use super::cpu_image;
 use super::drain::Drains;
 use super::outcome::{Cause, Consequence, Failed, Measured, PartsMs, Stored, cancelled, ms};
 use super::pipeline::{Control, Sink};
-use crate::background::Background;
 use crate::engine::Tier;
 use crate::engine::image::{self, Described, Parts};
 use crate::engine::memory::gpus::Gpus;
@@ -46,8 +45,6 @@ pub(super) struct Work {
     pub(super) reserve: Vec<(GpuUuid, u64)>,
     pub(super) command: Vec<String>,
     pub(super) gpus: Gpus,
-    /// Whose threads do it.
-    pub(super) background: Background,
     pub(super) parts: PartsMs,
     /// GB/s (10^9 bytes) of the digests and of the drain.
     pub(super) rates: BTreeMap<String, f64>,
@@ -73,9 +70,7 @@ impl Work {
         let stop = self.stop + self.tried;
         let writer = self.writer.clone();
         let control = Arc::clone(&self.control);
-        let outcome = self.run().await;
-        control.ended();
-        match outcome {
+        match self.run().await {
             Ok(stored) => Ok(stored),
             Err(cause) => {
                 let mut failed = cause.into_failed(stop);
@@ -105,7 +100,6 @@ impl Work {
             reserve,
             command,
             gpus,
-            background,
             held_at,
             mut parts,
             rates,
@@ -120,13 +114,7 @@ impl Work {
             newest,
         } = self;
         control.add_to_store(facts.image_bytes);
-        let cpu = chunk_beside(
-            background,
-            directory,
-            writer.clone(),
-            sink,
-            Arc::clone(&control),
-        );
+        let cpu = chunk_beside(directory, writer.clone(), sink, Arc::clone(&control));
         let cpu_image = gather(&control, puts, drains, cpu, &mut parts).await?;
         failpoint::reach(Point::SidecarBeforeManifest);
         let body = image::body(Parts {
@@ -189,7 +177,6 @@ type CpuImage = Vec<ImageFile<Vec<Digest>>>;
 
 /// Cuts the CPU image beside what else is stored, and hands on what is not stored yet.
 fn chunk_beside(
-    background: Background,
     directory: OwnedFd,
     known: CheckpointWriter,
     sink: Sink,
@@ -198,14 +185,13 @@ fn chunk_beside(
     tokio::task::spawn_blocking(move || {
         let naming = known.naming();
         let files = cpu_image::list(directory.as_fd())?;
-        let take = |digest, bytes: &[u8]| {
+        cpu_image::chunk_files(directory.as_fd(), &files, &naming, |digest, bytes| {
             if known.contains(&digest) {
                 control.add_stored(bytes.len() as u64);
                 return true;
             }
             sink.host(digest, cpu_image::owned(bytes))
-        };
-        cpu_image::chunk_files(&background, directory.as_fd(), &files, &naming, take)
+        })
     })
 }
 

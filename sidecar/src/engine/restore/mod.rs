@@ -128,7 +128,6 @@ impl Session<'_> {
         }
         // The job waits: nothing else is to be read or written.
         self.engine.stop_background();
-        let _in_full = self.engine.background.in_full();
         let mut store_wait = STORE_WAITS.0;
         loop {
             let e = match self.restore_pass(occasion).await? {

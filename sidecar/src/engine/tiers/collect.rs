@@ -14,7 +14,6 @@ use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
 use phos_policies::retention::{Candidate, Retention};
-use phos_policies::spare_time;
 use phos_storage::{
     CheckpointNumber, CollectError, CollectOptions, Collected, Epoch, GiveWay, Job,
 };
@@ -22,7 +21,6 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::local::KEPT;
-use crate::background::Background;
 use crate::engine::unix_millis;
 use crate::report::shared::Shared;
 use crate::report::status::CollectionReport;
@@ -86,29 +84,26 @@ pub fn keep(
 pub(in crate::engine) struct Collector {
     retention: Retention,
     busy: watch::Sender<Busy>,
-    background: Background,
     task: Option<JoinHandle<()>>,
     since: u32,
 }
 
 impl Collector {
-    pub(in crate::engine) fn new(retention: Retention, background: Background) -> Collector {
+    pub(in crate::engine) fn new(retention: Retention) -> Collector {
         Collector {
             retention,
             busy: watch::Sender::new(Busy::No),
-            background,
             task: None,
             since: SELDOM,
         }
     }
 
     /// Collects what the tier on this machine does not need: with it, disk space is bounded.
-    pub(in crate::engine) fn of_local_tier(background: Background) -> Collector {
-        let retention = Retention {
+    pub(in crate::engine) fn of_local_tier() -> Collector {
+        Collector::new(Retention {
             last: Some(KEPT),
             ..Retention::default()
-        };
-        Collector::new(retention, background)
+        })
     }
 
     /// Tells what the sidecar does now.
@@ -135,12 +130,7 @@ impl Collector {
         self.since = 0;
         let (job, status, way) = (job.clone(), status.clone(), self.way(PATIENCE));
         let retention = self.retention;
-        // It is in no hurry at all.
-        let beside = self
-            .background
-            .beside(spare_time::at_most(Some(Duration::MAX)));
-        self.task = Some(self.background.spawn(async move {
-            let _beside = beside;
+        self.task = Some(tokio::spawn(async move {
             let began = Instant::now();
             let options = CollectOptions {
                 epoch: Some(epoch),

@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use phos_policies::copies::{Copies as Policy, Urgency};
 use phos_policies::schedule::Trigger;
-use phos_policies::spare_time;
 use phos_storage::{CheckpointNumber, CopyError, Epoch, GiveWay, Job, JobError};
 use tokio::task::JoinHandle;
 
@@ -179,11 +178,7 @@ impl Engine {
             replication.policy.begin(replication.now());
             self.tiers.remote_encoding.checkpoint_begins(interval);
             let copy = copy(local, self.job.clone(), epoch, way);
-            let beside = (self.background).beside(spare_time::at_most(interval));
-            replication.task = Some(self.background.spawn(async move {
-                let _beside = beside;
-                copy.await
-            }));
+            replication.task = Some(tokio::spawn(copy));
         }
     }
 

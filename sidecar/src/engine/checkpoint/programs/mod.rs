@@ -35,7 +35,6 @@ use tempfile::TempDir;
 
 use self::agent::{Agent, Told};
 use self::job::{Content, Order};
-use crate::background::Background;
 use crate::engine::memory::gpus::Gpus;
 use crate::engine::session::link::Link;
 use crate::engine::session::{Session, Stop};
@@ -70,7 +69,6 @@ struct Seen {
 
 fn config(directory: &std::path::Path) -> Config {
     Config {
-        background: Background::here(),
         job: JobName::new("program").unwrap(),
         run_dir: directory.join("run"),
         store: directory.join("store").display().to_string(),
