@@ -173,6 +173,7 @@ impl Engine {
             return;
         }
         tracing::info!("storing the last checkpoint");
+        self.in_progress.hurry();
         let until = self.signals.asked.unwrap_or_else(Instant::now) + LAST_STORE;
         let landed = self.in_progress.landed();
         match tokio::time::timeout_at(until.into(), landed).await {

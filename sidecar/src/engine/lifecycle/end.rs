@@ -28,7 +28,9 @@ impl Session<'_> {
         if !found || !self.end_is_told() {
             self.tell_end(exit, stopping);
         }
-        // A checkpoint whose job was attached again is whole without the job: the newest there is.
+        // A checkpoint whose job was attached again is whole without the job: the newest there is. The job's copies are not in its way any more, and
+        // what comes next waits for it.
+        self.engine.in_progress.hurry();
         self.settle_checkpoint().await?;
         // Whatever its code: a job that answers SIGTERM with a success is not done, and the next start resumes what it trained.
         if stopping {
@@ -211,5 +213,56 @@ impl Engine {
                  newest checkpoint; use another --job then"
             ),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use phos_policies::schedule::Trigger;
+
+    use super::*;
+    use crate::engine::checkpoint::programs::{Faults, Job, World};
+
+    /// Whether the checkpoint that is being stored hurries once this is waited for.
+    async fn hurries_for(ends: Ends) -> bool {
+        let (mut world, _quiet) = World::new(Job::new(1, 1), 1, Faults::None).await;
+        let gpus = world.gpus.clone();
+        let mut session = world.session().await;
+        gpus.set_pace(Duration::from_millis(20));
+        assert!(session.checkpoint(Trigger::OnDemand).await.is_ok());
+        assert!(!session.engine.in_progress.hurries());
+        let waits = match ends {
+            Ends::Job => {
+                let ended = Ended {
+                    exit: Exit::Code(1),
+                    stopping: true,
+                    found: false,
+                };
+                let ends = tokio::time::timeout(Duration::ZERO, session.job_ended(ended));
+                ends.await.is_err()
+            }
+            Ends::Sidecar => {
+                let ends = tokio::time::timeout(Duration::ZERO, session.engine.settle());
+                ends.await.is_err()
+            }
+        };
+        assert!(waits && session.engine.in_progress.is_storing());
+        let hurries = session.engine.in_progress.hurries();
+        assert!(session.settle_checkpoint().await.is_ok());
+        drop(session);
+        world.end();
+        hurries
+    }
+
+    #[derive(Clone, Copy)]
+    enum Ends {
+        Job,
+        Sidecar,
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_checkpoint_hurries_that_the_end_of_the_job_or_of_the_sidecar_waits_for() {
+        assert!(hurries_for(Ends::Job).await);
+        assert!(hurries_for(Ends::Sidecar).await);
     }
 }
