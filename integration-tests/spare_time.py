@@ -50,7 +50,6 @@ def one(program, seconds, mib, without):
         inside, outside = [], []
         spans = [(c["held_at_ms"] + c["stop_ms"], c["held_at_ms"] + c["seconds"] * 1000) for c in stored.values()]
         for (t0, r0), (t1, r1) in zip(seen, seen[1:]):
-            each = (t1 - t0) / (r1 - r0)
             if any(a <= t0 and t1 <= b for a, b in spans):
                 inside.append((t1 - t0, r1 - r0))
             elif not any(a - c["stop_ms"] - 1000 < t1 and t0 < b + 1000 for (a, b), c in zip(spans, stored.values())):

@@ -138,7 +138,7 @@ fn survives(
         );
         let found = triggers(world)?;
         ensure!(
-            found.iter().all(|(_, trigger)| trigger == "preemption"),
+            found.len() == 2 && found.iter().all(|(_, trigger)| trigger == "preemption"),
             "{found:?}"
         );
         // It trained on meanwhile, and does.
