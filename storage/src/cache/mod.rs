@@ -1,13 +1,18 @@
 //! Copies of packs on this machine, in memory or on a disk: kept as packs are written and read, read instead of the store.
 //!
+//! A cache in memory that has room for a whole image keeps its chunks decoded instead ([`PackCache::plan_for`]): to decode them is
+//! most of what a restore from this machine's memory would otherwise take.
+//!
 //! # Rules
 //!
+//! * What is written is kept in one of the two forms, never in both; what is in either is read.
 //! * Whatever is wrong with it (no room, no permission, damage) costs requests to the store, never a checkpoint. What
 //!   is read from it is checked by digest like anything else; a pack that fails is removed and the store is asked.
 //! * Bounded, in bytes: before something is kept, what was used longest ago goes. Packs that a new checkpoint names count as
 //!   used. What is kept because it was read takes no place from anything else of the same checkpoint: else reading an image
 //!   larger than the cache would always throw out what comes next.
-//! * What a collection deleted from the store is removed from here as well.
+//! * Packs that a collection deleted from the store are removed from here as well. Decoded chunks are not: they go as what was used
+//!   longest ago does, and a later checkpoint may have them again.
 //! * A cache belongs to one process at a time: the sidecar of one job.
 //!
 //! Keeping and reading block: call them where that is allowed.
@@ -29,6 +34,10 @@ use self::disk::Disk;
 use self::memory::Memory;
 pub use self::memory::RoomCheck;
 use self::pieces::Pieces;
+use crate::Digest;
+
+/// The machine's memory is looked at once for so many parts of a cache, not for each piece.
+const AHEAD: u64 = 1024;
 
 /// What pieces of packs are kept in. A piece is named by its pack's name in the cache and by where in the pack it begins.
 trait Shelf: Send + Sync {
@@ -40,6 +49,11 @@ trait Shelf: Send + Sync {
     fn has_room(&self, bytes: u64) -> bool;
     /// The name of the shelf, for people.
     fn name(&self) -> String;
+}
+
+/// The name of a decoded chunk. Packs have no such names.
+fn name_of(digest: &Digest) -> String {
+    format!("chunk-{digest}")
 }
 
 /// What a reader leaves alone: what was used since it began, or will be by it.
@@ -54,6 +68,10 @@ pub struct PackCache {
     pieces: Mutex<Pieces>,
     served: AtomicU64,
     failing: AtomicBool,
+    /// It can keep chunks decoded.
+    may_decode: bool,
+    /// What is written is kept decoded.
+    decoded: AtomicBool,
 }
 
 impl fmt::Debug for PackCache {
@@ -83,7 +101,7 @@ impl PackCache {
         spare: u64,
     ) -> io::Result<Self> {
         let (disk, pieces) = Disk::open(directory, spare)?;
-        let cache = Self::new(Box::new(disk), address, limit, pieces);
+        let cache = Self::new(Box::new(disk), address, limit, pieces, false);
         cache.make_room(0, u64::MAX);
         Ok(cache)
     }
@@ -91,11 +109,17 @@ impl PackCache {
     /// In memory of this process: `limit` bytes at most, and less where `has_room` says that the machine has none to spare.
     #[must_use]
     pub fn in_memory(limit: u64, has_room: RoomCheck) -> Self {
-        let memory = Box::new(Memory::new(has_room));
-        Self::new(memory, "", limit, Pieces::default())
+        let memory = Box::new(Memory::new(limit / AHEAD, has_room));
+        Self::new(memory, "", limit, Pieces::default(), true)
     }
 
-    fn new(shelf: Box<dyn Shelf>, address: &str, limit: u64, pieces: Pieces) -> Self {
+    fn new(
+        shelf: Box<dyn Shelf>,
+        address: &str,
+        limit: u64,
+        pieces: Pieces,
+        may_decode: bool,
+    ) -> Self {
         Self {
             shelf,
             scope: address.trim_end_matches('/').to_owned(),
@@ -103,6 +127,59 @@ impl PackCache {
             pieces: Mutex::new(pieces),
             served: AtomicU64::new(0),
             failing: AtomicBool::new(false),
+            may_decode,
+            decoded: AtomicBool::new(false),
+        }
+    }
+
+    /// Chooses the form in which what is written from now on is kept: decoded, if an image of so many bytes has room.
+    pub fn plan_for(&self, image_bytes: u64) {
+        if !self.may_decode {
+            return;
+        }
+        let more = image_bytes.saturating_sub(self.pieces().bytes());
+        let fits = image_bytes <= self.limit && self.shelf.has_room(more);
+        if self.decoded.swap(fits, Ordering::Relaxed) != fits {
+            tracing::debug!(cache = ?self, image_bytes, decoded = fits, "the form of what is kept");
+        }
+    }
+
+    /// Whether what is written is kept decoded.
+    pub(crate) fn keeps_decoded(&self) -> bool {
+        self.decoded.load(Ordering::Relaxed)
+    }
+
+    /// Keeps a chunk that is about to be stored, if that is the form.
+    pub(crate) fn keep_chunk(&self, digest: &Digest, bytes: &Bytes) {
+        if self.keeps_decoded() {
+            self.keep_piece(&name_of(digest), 0, std::slice::from_ref(bytes), u64::MAX);
+        }
+    }
+
+    /// Whether it has a chunk decoded.
+    pub(crate) fn has_chunk(&self, digest: &Digest, length: u32) -> bool {
+        let whole = 0..u64::from(length);
+        self.may_decode && self.pieces().covering(&name_of(digest), &whole).is_some()
+    }
+
+    /// A chunk that is kept decoded. Its digest has to be checked.
+    pub(crate) fn read_chunk(&self, digest: &Digest, length: u32) -> Option<Bytes> {
+        self.read_piece(&name_of(digest), 0..u64::from(length))
+    }
+
+    /// Forgets a chunk, which is damaged.
+    pub(crate) fn remove_chunk(&self, digest: &Digest) {
+        self.remove_piece(&name_of(digest));
+    }
+
+    /// Counts these chunks as used now, as far as they are kept decoded.
+    pub(crate) fn chunks_used(&self, digests: impl Iterator<Item = Digest>) {
+        if !self.may_decode {
+            return;
+        }
+        for digest in digests {
+            // For each on its own: writers and readers have their turn in between.
+            self.pieces().touch(&name_of(&digest), 0);
         }
     }
 
@@ -124,40 +201,41 @@ impl PackCache {
         hex::encode(&hasher.finalize().as_bytes()[..disk::NAME / 2])
     }
 
-    /// Keeps a pack that was stored under `key`. What fails is said once in a row.
+    /// Keeps a pack that was stored under `key`, unless its chunks are kept. What fails is said once in a row.
     pub fn keep(&self, key: &str, parts: &[Bytes]) {
-        self.keep_piece(key, 0, parts, u64::MAX);
+        if !self.keeps_decoded() {
+            self.keep_piece(&self.name(key), 0, parts, u64::MAX);
+        }
     }
 
     /// Keeps a part of a pack that was read from the store.
     pub(crate) fn keep_read(&self, key: &str, start: u64, part: &Bytes, since: Since) {
-        self.keep_piece(key, start, std::slice::from_ref(part), since.0);
+        self.keep_piece(&self.name(key), start, std::slice::from_ref(part), since.0);
     }
 
     /// For this, only what was used before `limit` may go.
-    fn keep_piece(&self, key: &str, start: u64, parts: &[Bytes], limit: u64) {
-        let name = self.name(key);
+    fn keep_piece(&self, name: &str, start: u64, parts: &[Bytes], limit: u64) {
         let bytes: u64 = parts.iter().map(|part| part.len() as u64).sum();
         let range = start..start.saturating_add(bytes);
-        if bytes == 0 || bytes > self.limit || self.pieces().covering(&name, &range).is_some() {
+        if bytes == 0 || bytes > self.limit || self.pieces().covering(name, &range).is_some() {
             return;
         }
         if !self.make_room(bytes, limit) {
             return;
         }
-        let written = self.shelf.write(&name, start, parts);
+        let written = self.shelf.write(name, start, parts);
         let mut pieces = self.pieces();
         pieces.settle(bytes);
         match written {
             Ok(()) => {
-                for within in pieces.within(&name, &range) {
-                    pieces.remove(&name, within);
+                for within in pieces.within(name, &range) {
+                    pieces.remove(name, within);
                     // What begins where it does was replaced.
                     if within != start {
-                        self.shelf.remove(&name, within);
+                        self.shelf.remove(name, within);
                     }
                 }
-                pieces.add(&name, start, bytes);
+                pieces.add(name, start, bytes);
                 self.failing.store(false, Ordering::Relaxed);
             }
             Err(cause) => {
@@ -204,23 +282,26 @@ impl PackCache {
 
     /// Part of a pack, if all of it is here.
     pub fn read(&self, key: &str, range: Range<u64>) -> Option<Bytes> {
-        let name = self.name(key);
+        self.read_piece(&self.name(key), range)
+    }
+
+    fn read_piece(&self, name: &str, range: Range<u64>) -> Option<Bytes> {
         let covering = {
             let mut pieces = self.pieces();
-            let covering = pieces.covering(&name, &range)?;
+            let covering = pieces.covering(name, &range)?;
             for (start, _) in &covering {
-                pieces.touch(&name, *start);
+                pieces.touch(name, *start);
             }
             covering
         };
         let mut found = Vec::with_capacity(covering.len());
         for (start, part) in covering {
             let part = usize::try_from(part.start).ok()?..usize::try_from(part.end).ok()?;
-            let Ok(bytes) = self.shelf.read(&name, start, part) else {
+            let Ok(bytes) = self.shelf.read(name, start, part) else {
                 // Cut off, or gone; it may also have had to go just now.
                 let mut pieces = self.pieces();
-                pieces.remove(&name, start);
-                self.shelf.remove(&name, start);
+                pieces.remove(name, start);
+                self.shelf.remove(name, start);
                 return None;
             };
             found.push(bytes);
@@ -239,11 +320,14 @@ impl PackCache {
 
     /// Forgets a pack: it is damaged, or not in the store any more.
     pub fn remove(&self, key: &str) {
-        let name = self.name(key);
+        self.remove_piece(&self.name(key));
+    }
+
+    fn remove_piece(&self, name: &str) {
         let mut pieces = self.pieces();
-        for start in pieces.of(&name) {
-            pieces.remove(&name, start);
-            self.shelf.remove(&name, start);
+        for start in pieces.of(name) {
+            pieces.remove(name, start);
+            self.shelf.remove(name, start);
         }
     }
 }
@@ -388,6 +472,38 @@ mod tests {
         assert_eq!(cache.pieces().bytes(), 0);
         cache.keep("d", &pack(4, 100));
         assert!(cache.read("d", 0..100).is_some());
+    }
+
+    /// Whoever asks for how much: what is kept fits, or is not kept decoded.
+    #[test]
+    fn chunks_are_kept_decoded_where_the_image_has_room() {
+        let digest = |n: u8| Digest([n; 32]);
+        let dir = tempfile::tempdir().unwrap();
+        let disk = on_disk(dir.path(), 1000);
+        disk.plan_for(10);
+        disk.keep_chunk(&digest(1), &part(1, 10));
+        assert!(!disk.has_chunk(&digest(1), 10), "a disk keeps packs alone");
+        let memory = in_memory(1000);
+        memory.keep_chunk(&digest(1), &part(1, 10));
+        assert!(!memory.has_chunk(&digest(1), 10), "nothing is known yet");
+        memory.plan_for(1001);
+        memory.keep("a", &pack(2, 300));
+        assert!(memory.read("a", 0..300).is_some());
+        memory.plan_for(1000);
+        memory.keep("b", &pack(3, 300));
+        assert!(memory.read("b", 0..1).is_none());
+        for n in 1..=3 {
+            memory.keep_chunk(&digest(n), &part(n, 300));
+        }
+        assert!(memory.read("a", 0..1).is_none(), "it went for chunks");
+        memory.chunks_used(std::iter::once(digest(1)));
+        memory.keep_chunk(&digest(4), &part(4, 300));
+        let has = |n| memory.has_chunk(&digest(n), 300);
+        assert_eq!([1, 2, 3, 4].map(has), [true, false, true, true]);
+        assert!(!memory.has_chunk(&digest(1), 301));
+        assert_eq!(memory.read_chunk(&digest(1), 300), Some(part(1, 300)));
+        memory.remove_chunk(&digest(1));
+        assert_eq!(memory.read_chunk(&digest(1), 300), None);
     }
 
     #[test]

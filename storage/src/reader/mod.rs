@@ -31,6 +31,7 @@ use futures::{FutureExt, StreamExt, TryStreamExt};
 
 use self::places::{Order, Places, Span};
 use crate::Digest;
+use crate::cache::PackCache;
 use crate::chunk_list::ChunkList;
 use crate::codec::{self, Codec};
 use crate::crypt::{Crypt, Naming};
@@ -145,6 +146,16 @@ pub struct Reader {
     elsewhere: Arc<Elsewhere>,
 }
 
+/// Where chunks are, none of them twice.
+struct Plan {
+    /// Chunks of which nothing is stored.
+    zeros: Vec<(u32, ChunkEntry)>,
+    /// Chunks that caches keep decoded, in batches.
+    kept: Vec<Vec<(u32, ChunkEntry)>>,
+    /// Chunks in packs.
+    spans: Vec<Span>,
+}
+
 /// What was not read from the checkpoint's own packs.
 #[derive(Default)]
 struct Elsewhere {
@@ -248,18 +259,23 @@ impl Reader {
         impl Iterator<Item = BoxFuture<'static, Result<Batch, ReadError>>> + Send + 'static,
         ReadError,
     > {
-        let (zeros, spans) = self.plan(indices)?;
+        let Plan { zeros, kept, spans } = self.plan(indices)?;
         let (checkpoint, crypt) = (self.checkpoint, self.places.job().crypt().clone());
         let zeros = zeros.into_iter().map(move |(index, chunk)| {
             let zeros = zeros_of(&crypt, checkpoint, &chunk);
             std::future::ready(zeros.map(|bytes| vec![(index, bytes)])).boxed()
         });
         let reader = self.clone();
+        let kept = kept.into_iter().map(move |chunks| {
+            let reader = reader.clone();
+            async move { reader.fetch_kept(chunks).await }.boxed()
+        });
+        let reader = self.clone();
         let fetched = spans.into_iter().map(move |span| {
             let reader = reader.clone();
             async move { reader.fetch_anywhere(span).await }.boxed()
         });
-        Ok(zeros.chain(fetched))
+        Ok(zeros.chain(kept).chain(fetched))
     }
 
     /// How many ranges are fetched at once.
@@ -312,29 +328,75 @@ impl Reader {
         })
     }
 
-    #[expect(clippy::type_complexity, reason = "used once, right above")]
-    fn plan(
-        &self,
-        indices: impl IntoIterator<Item = u32>,
-    ) -> Result<(Vec<(u32, ChunkEntry)>, Vec<Span>), ReadError> {
+    fn plan(&self, indices: impl IntoIterator<Item = u32>) -> Result<Plan, ReadError> {
         let wanted: BTreeSet<u32> = indices.into_iter().collect();
-        let mut zeros = Vec::new();
+        let (mut zeros, mut here) = (Vec::new(), Vec::new());
         let mut stored = Vec::with_capacity(wanted.len());
+        let caches = self.places.caches();
         for index in wanted {
             let chunk = self.chunk(index)?;
             if chunk.codec == Codec::Zero {
                 zeros.push((index, chunk));
+            } else if (caches.iter()).any(|cache| cache.has_chunk(&chunk.digest, chunk.raw)) {
+                here.push((index, chunk));
             } else {
                 stored.push(index);
             }
         }
-        // Each is at least at its own place: manifests are checked when they are read.
-        let spans = self.places.plan(&stored, 0).ok_or(ReadError::NoChunk {
+        let together = self.places.job().options().fetch_size;
+        let mut kept: Vec<Vec<(u32, ChunkEntry)>> = Vec::new();
+        let mut room = 0;
+        for (index, chunk) in here {
+            match kept.last_mut() {
+                Some(open) if u64::from(chunk.raw) <= room => open.push((index, chunk)),
+                _ => {
+                    kept.push(vec![(index, chunk)]);
+                    room = together;
+                }
+            }
+            room = room.saturating_sub(u64::from(chunk.raw));
+        }
+        let spans = self.spans(&stored)?;
+        Ok(Plan { zeros, kept, spans })
+    }
+
+    /// Each of these chunks, none of them zeros, is at least at its own place: manifests are checked when they are read.
+    fn spans(&self, stored: &[u32]) -> Result<Vec<Span>, ReadError> {
+        self.places.plan(stored, 0).ok_or(ReadError::NoChunk {
             checkpoint: self.checkpoint,
             index: stored.first().copied().unwrap_or_default(),
             chunks: self.places.len(),
-        })?;
-        Ok((zeros, spans))
+        })
+    }
+
+    /// Chunks that caches keep decoded; from elsewhere what they do not have any more, or not as it was.
+    async fn fetch_kept(&self, wanted: Vec<(u32, ChunkEntry)>) -> Result<Batch, ReadError> {
+        let (caches, crypt) = (self.places.caches(), self.places.job().crypt().clone());
+        let options = self.places.job().options();
+        let indices: Vec<u32> = wanted.iter().map(|(index, _)| *index).collect();
+        let looked = options.compute.run(move || {
+            let found = |(index, chunk): &(u32, ChunkEntry)| {
+                let bytes = kept_chunk(&caches, &crypt, chunk);
+                bytes.map(|bytes| (*index, bytes)).ok_or(*index)
+            };
+            wanted.iter().map(found).collect::<Vec<Result<_, u32>>>()
+        });
+        // A task that ended has looked for nothing.
+        let looked = (looked.await).unwrap_or_else(|_| indices.into_iter().map(Err).collect());
+        let mut chunks = Vec::with_capacity(looked.len());
+        let mut missing = Vec::new();
+        for chunk in looked {
+            match chunk {
+                Ok(chunk) => chunks.push(chunk),
+                Err(index) => missing.push(index),
+            }
+        }
+        if !missing.is_empty() {
+            for span in self.spans(&missing)? {
+                chunks.extend(self.fetch_anywhere(span).await?);
+            }
+        }
+        Ok(chunks)
     }
 
     /// The chunks of a span from its place, or from others that have them.
@@ -480,6 +542,21 @@ impl Reader {
             Err(ReadError::Store { checkpoint, source })
         })
     }
+}
+
+/// A chunk from the first cache that keeps it decoded, and has it right.
+fn kept_chunk(caches: &[Arc<PackCache>], crypt: &Crypt, chunk: &ChunkEntry) -> Option<Bytes> {
+    caches.iter().find_map(|cache| {
+        let bytes = cache.read_chunk(&chunk.digest, chunk.raw)?;
+        let found = crypt.name(&bytes);
+        if found == chunk.digest {
+            return Some(bytes);
+        }
+        let digest = chunk.digest;
+        tracing::warn!(%digest, %found, ?cache, "the copy of a chunk is damaged: it is read elsewhere");
+        cache.remove_chunk(&digest);
+        None
+    })
 }
 
 fn decode_span(

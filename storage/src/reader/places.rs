@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::Digest;
-use crate::cache::Since;
+use crate::cache::{PackCache, Since};
 use crate::codec::Codec;
 use crate::job::Job;
 use crate::manifest::{ChunkEntry, Manifest, PackEntry};
@@ -108,6 +108,21 @@ impl Places {
         // There is always the own one.
         #[expect(clippy::indexing_slicing, reason = "`own` is one of them")]
         &self.all[self.own].job
+    }
+
+    /// The caches of all places, each once.
+    pub(super) fn caches(&self) -> Vec<Arc<PackCache>> {
+        let all = self
+            .all
+            .iter()
+            .flat_map(|place| &place.job.options().caches);
+        let mut caches: Vec<Arc<PackCache>> = Vec::new();
+        for cache in all {
+            if !caches.iter().any(|other| Arc::ptr_eq(other, cache)) {
+                caches.push(Arc::clone(cache));
+            }
+        }
+        caches
     }
 
     pub(super) fn get(&self, number: usize) -> Option<&Place> {

@@ -209,6 +209,9 @@ impl CheckpointWriter {
             job.index_committed(&manifest, named);
         }
         job.used_in_caches(&manifest.packs);
+        for cache in &job.options().caches {
+            cache.chunks_used(manifest.chunks.iter().map(|chunk| chunk.digest));
+        }
         let (reused_chunks, reused_bytes) = self.reused(&manifest);
         Ok(Commit {
             number: manifest.number,

@@ -194,6 +194,19 @@ impl CheckpointWriter {
         self.inner.job.naming()
     }
 
+    /// Says how many bytes the image will have once they are decoded: caches that have room for them keep them so. Before the first
+    /// put.
+    pub fn plan_for(&self, image_bytes: u64) {
+        let caches = self.inner.job.options().caches.iter();
+        caches.for_each(|cache| cache.plan_for(image_bytes));
+    }
+
+    /// Says which chunks the image will have, so that caches let others go first. Takes a microsecond for each: where that may block.
+    pub fn will_have(&self, digests: &[Digest]) {
+        let caches = self.inner.job.options().caches.iter();
+        caches.for_each(|cache| cache.chunks_used(digests.iter().copied()));
+    }
+
     fn locate(&self, digest: &Digest) -> Option<Location> {
         let new = lock(&self.inner.new).get(digest).copied();
         new.unwrap_or_else(|| self.stored_before(digest))
@@ -278,6 +291,7 @@ impl CheckpointWriter {
         let policy = self.inner.job.options().encoding.clone();
         let crypt = self.inner.job.crypt().clone();
         let slabs = self.inner.slabs.clone();
+        let caches = self.inner.job.options().caches.clone();
         // The permit moves into the task: a dropped put does not make room before its task has ended.
         let task = self.inner.job.options().compute.run(move || {
             let _permit = permit;
@@ -296,6 +310,11 @@ impl CheckpointWriter {
             let (codec, stored) = codec::encode(&bytes, policy.as_ref(), keep)
                 .map_err(|error| failed(error.to_string()))?;
             let stored = stored.map_err(|_: Refused| failed("it cannot be encrypted".into()))?;
+            if codec != Codec::Zero {
+                caches
+                    .iter()
+                    .for_each(|cache| cache.keep_chunk(&digest, &bytes));
+            }
             Ok((codec, stored))
         });
         task.await.map_err(failed)?

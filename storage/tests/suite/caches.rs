@@ -13,6 +13,11 @@ fn image(version: u64) -> Image {
     Image::of(device)
 }
 
+/// As the job has it.
+fn bytes(image: &Image) -> u64 {
+    image.chunks().map(|chunk| chunk.len() as u64).sum()
+}
+
 fn in_memory(limit: u64) -> Arc<PackCache> {
     Arc::new(PackCache::in_memory(limit, Box::new(|_| true)))
 }
@@ -64,6 +69,59 @@ async fn what_was_written_is_read_here_from_the_nearest() {
     assert_eq!(Image::read(&job, &manifest).await.unwrap(), image(2));
     let job = cut_off(&store, 4, &[]).await;
     assert!(Image::read(&job, &manifest).await.is_err());
+}
+
+/// The image decoded, its packs in no cache: what is read is what was written, and counts as such.
+#[tokio::test]
+async fn an_image_that_has_room_is_kept_decoded() {
+    let (store, memory) = (Arc::new(InMemory::new()), in_memory(1 << 20));
+    let job = machine(&store, 1, &[&memory]).await;
+    let epoch = job.take_over("node", NOW).await.unwrap().epoch;
+    memory.plan_for(bytes(&image(1)));
+    let first = image(1).commit(&job, epoch).await.unwrap().manifest;
+    let manifest = image(2).commit(&job, epoch).await.unwrap().manifest;
+    for pack in first.packs.iter().chain(&manifest.packs) {
+        let key = format!("jobs/job/packs/{}", pack.id);
+        assert!(memory.read(&key, 0..8).is_none());
+    }
+
+    let job = cut_off(&store, 2, &[&memory]).await;
+    for (version, manifest) in [(1, &first), (2, &manifest)] {
+        let before = memory.served();
+        assert_eq!(Image::read(&job, manifest).await.unwrap(), image(version));
+        assert_eq!(memory.served() - before, bytes(&image(version)));
+    }
+    // One that has no room from then on is kept as it is stored, and what is there decoded is read.
+    memory.plan_for(2 << 20);
+    let job = machine(&store, 3, &[&memory]).await;
+    let third = image(3).commit(&job, epoch).await.unwrap().manifest;
+    let job = cut_off(&store, 4, &[&memory]).await;
+    assert_eq!(Image::read(&job, &third).await.unwrap(), image(3));
+    assert!(third.packs.iter().any(|pack| {
+        let key = format!("jobs/job/packs/{}", pack.id);
+        memory.read(&key, 0..8).is_some()
+    }));
+}
+
+/// Room for one image, and for less than what changes: the newest is whole.
+#[tokio::test]
+async fn of_images_that_change_the_newest_is_kept_decoded() {
+    let store = Arc::new(InMemory::new());
+    let memory = in_memory(bytes(&image(1)) + 1000);
+    let job = machine(&store, 1, &[&memory]).await;
+    let epoch = job.take_over("node", NOW).await.unwrap().epoch;
+    for version in 1..5 {
+        let image = image(version);
+        let writer = job.begin(epoch).await.unwrap();
+        writer.plan_for(bytes(&image));
+        let names: Vec<_> = (image.chunks().map(|chunk| job.naming().of(chunk))).collect();
+        writer.will_have(&names);
+        image.put(&writer).await.unwrap();
+        let body = image.body_in(&job.naming());
+        let manifest = writer.commit(body, NOW).await.unwrap().manifest;
+        let job = cut_off(&store, version, &[&memory]).await;
+        assert_eq!(Image::read(&job, &manifest).await.unwrap(), image);
+    }
 }
 
 #[tokio::test]

@@ -571,6 +571,8 @@ async fn take(
     given_up: bool,
 ) -> Option<std::result::Result<Commit, CommitError>> {
     let writer = job.begin(epoch).await.ok()?;
+    // Caches in memory keep every other image decoded.
+    writer.plan_for(tag % 2 * u64::MAX);
     if image.put(&writer).await.is_err() || given_up {
         if tag.is_multiple_of(2) {
             writer.abort(now).await;

@@ -181,8 +181,10 @@ impl Session<'_> {
             parts.insert("held_again".into(), ms(held));
             resumed.stop += held;
         }
-        drop(rest);
         let cpu_image = dumped.facts.image_bytes;
+        // Before the first chunk is encoded.
+        writer.plan_for(device_bytes + cpu_image);
+        drop(rest);
         note_times(&mut parts, &dumped.facts.times, resumed.attach_ns);
         let ready = dumped.ready;
         let rates = rates(gb_s(device_bytes, digest), ready);
