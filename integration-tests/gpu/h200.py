@@ -105,6 +105,47 @@ def correct():
         shutil.rmtree(WORK / "store", ignore_errors=True)
 
 
+def resumes():
+    """39 GB: from SIGKILL to the next step with the image in `--host-cache` and without, and from a store in memory on an empty machine."""
+    steps = int(os.environ.get("RESUMES_STEPS", "130"))
+    reference = Job("reference", steps).plain()
+    reference.end()
+    want = trace(reference.log)
+    job = Job("resumes", steps, store=f"file://{WORK}/store", flags=["--host-cache", "48GiB"]).start()
+    found = FIGURES["resumes"] = []
+
+    def again(what, lose):
+        resumes = job.resumes()
+        start = time.monotonic()
+        lose()
+        job.goes_on(resumes)
+        took = time.monotonic() - start
+        said = last_resumed(job)
+        found.append({"what": what, "seconds": took, "said": said})
+        row(what, "on again after %.2f s" % took)
+        row("of which", said.split(" seconds=")[1])
+        job.step(len(lines(job.log)) + 4)
+
+    try:
+        job.step(12)
+        taken = job.checkpoint()
+        row("checkpoint", "stop %.0f ms, stored after %.1f s" % (taken["stop_ms"], taken["seconds"]))
+        job.step(len(lines(job.log)) + 4)
+        again("kill -9, image in --host-cache", job.kill_job)
+        again("kill -9, the same again", job.kill_job)
+        job.lose_machine()
+        job.flags = []
+        again("node loss, store in memory", job.start)
+        again("kill -9, no --host-cache", job.kill_job)
+        job.end()
+        same_losses(want, job, FIGURES)
+    finally:
+        (OUT / "resumes.log").write_text(job.tail(4000))
+        job.clean()
+        reference.clean()
+        shutil.rmtree(WORK / "store", ignore_errors=True)
+
+
 def stops(job, n):
     found = []
     for _ in range(n):
@@ -1278,7 +1319,7 @@ def elsewhere():
         job.clean()
 
 
-STAGES = {"correct": correct, "stop39": stop39, "stop90": stop90, "idle": idle, "peer": peer, "ratio": ratio, "gate": gate,
+STAGES = {"correct": correct, "resumes": resumes, "stop39": stop39, "stop90": stop90, "idle": idle, "peer": peer, "ratio": ratio, "gate": gate,
           "compat": compat, "programs": programs, "demo": demo, "encoding": encoding, "encrypted": encrypted, "tiers": tiers,
           "many": many, "natives": natives, "full": full, "arrays": arrays, "profiler": profiler, "beside": beside,
           "user": user, "notice": notice}

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use phos_integration_tests::scenario::{
-    LIMIT, checkpoint, disturbed, finish, finished, kill_job_and_wait, last_step, wait_said,
-    wait_step,
+    LIMIT, checkpoint, disturbed, finish, finished, kill_job_and_wait, last_step, sidecar,
+    wait_said, wait_step,
 };
 use phos_integration_tests::{Event, JobSpec, PhosFt, World, kill_all, processes_with, wait_for};
 use rand::{RngExt, SeedableRng};
@@ -44,6 +44,41 @@ fn kill_9_of_the_trainer() -> Result<()> {
     disturbed(&world, &spec(), |world, phos| {
         checkpoint(world, phos)?;
         kill_job_and_wait(world, phos)
+    })
+}
+
+/// Processes are back and wait for their memory, and who was filling it is gone: another sidecar resumes the job.
+#[test]
+fn kill_9_of_the_sidecar_while_processes_wait_for_their_memory() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let hold = world.path("hold");
+    std::fs::write(&hold, "")?;
+    let point = format!("sidecar:before-filled=hold:{}", hold.display());
+    let spec = spec().with_env("PHOS_FAILPOINT", &point);
+    disturbed(&world, &spec, |world, phos| {
+        checkpoint(world, phos)?;
+        kill_job_and_wait(world, phos)?;
+        let reached = hold.with_extension("reached");
+        wait_for("the sidecar to hold", LIMIT, || {
+            reached.exists().then_some(())
+        })?;
+        let waiting = world.tree().job;
+        ensure!(
+            !waiting.is_empty() && phos.times(Event::Resumed) == 0,
+            "{}",
+            phos.tail()
+        );
+        kill_all(&[sidecar(world)?]);
+        std::fs::remove_file(&hold)?;
+        wait_said(phos, &["resumed checkpoint="])?;
+        let job = world.tree().job;
+        ensure!(
+            job.iter().all(|pid| !waiting.contains(pid)),
+            "{}",
+            phos.tail()
+        );
+        let step = last_step(world).unwrap_or(0);
+        wait_step(world, phos, step + 3)
     })
 }
 

@@ -4,7 +4,7 @@
 //! sidecar                                        agent
 //!  │ Hello ───────────────────────────────────────▶│
 //!  │◀──────────────────────────────── Welcome      │ state of the job
-//!  │ Start │ Restore ─────────────────────────────▶│ only when the job is not running
+//!  │ Start │ Restore │ Revive, Filled ────────────▶│ only when the job is not running
 //!  │◀──────────────────────── Started │ Restored   │
 //!  │                                               │
 //!  │ Quiesce(seq) ────────────────────────────────▶│ every shim quiesced
@@ -192,6 +192,15 @@ pub enum ToAgent {
         /// The waits that are meant.
         waits: Waits,
     },
+    /// As `Restore`, while the memory that was sent is still being filled: the processes come back meanwhile, and get their memory
+    /// after `Filled`. Only to an agent of the sidecar's own version.
+    Revive {
+        /// Old GPU → new GPU, complete for every GPU of the image; empty when nothing changes.
+        gpus: Vec<(GpuUuid, GpuUuid)>,
+    },
+    /// The memory of a `Revive` has its contents, or will not have them: then what came back is ended. Answered as `Restore` is, in
+    /// both cases.
+    Filled(Result<(), String>),
 }
 
 /// A process of the job that uses CUDA.

@@ -73,10 +73,12 @@ pub enum Point {
     SidecarBeforeHead,
     /// The checkpoint is visible.
     SidecarAfterHead,
+    /// Processes of a restore are being brought back, or are back, and their memory is not there.
+    SidecarBeforeFilled,
 }
 
 impl Point {
-    const ALL: [(&'static str, Point); 22] = [
+    const ALL: [(&'static str, Point); 23] = [
         ("agent:after-quiesce", Point::AgentAfterQuiesce),
         ("agent:after-detach", Point::AgentAfterDetach),
         ("agent:before-criu", Point::AgentBeforeCriu),
@@ -99,6 +101,7 @@ impl Point {
         ("sidecar:before-manifest", Point::SidecarBeforeManifest),
         ("sidecar:before-head", Point::SidecarBeforeHead),
         ("sidecar:after-head", Point::SidecarAfterHead),
+        ("sidecar:before-filled", Point::SidecarBeforeFilled),
     ];
 
     fn of(name: &str) -> Option<Point> {

@@ -404,8 +404,10 @@ pub struct SidecarArgs {
     /// including the last one before the job ends. [default: no limit]
     #[arg(long, help_heading = STORE, value_name = "SIZE", value_parser = upload_limit)]
     pub upload_limit: Option<u64>,
-    /// Most host memory for copies of what is stored, which a resume reads before any disk. It is the sidecar's own
-    /// memory and is given up when the machine runs short. [default: none are kept]
+    /// Most host memory for copies of what is stored, which a resume reads before any disk. With room for the whole image (the
+    /// job's GPU memory and its CPU image), it is kept decoded, and a resume takes a fraction of the time; twice as much keeps one
+    /// whole while the next is stored. It is the sidecar's own memory and is given up when the machine runs short.
+    /// [default: none are kept]
     #[arg(long, help_heading = STORE, value_name = "SIZE", value_parser = cache_size)]
     pub host_cache: Option<u64>,
     /// Most disk space, in the state directory, for copies of what goes to a remote store and what comes from there, which a resume

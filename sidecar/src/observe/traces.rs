@@ -193,7 +193,7 @@ impl Told {
                         span = span.with(name, *ms);
                     }
                 }
-                let last = ["criu", "control_restore", "attach"];
+                let last = ["criu", "control_restore", "wait", "attach"];
                 let whole: f64 = last.iter().filter_map(|name| took.get(*name)).sum();
                 span.follow(at - whole, &last, took);
                 Some(span)

@@ -11,7 +11,6 @@ use crate::support::{Agent, Checkpoint, Options, Sidecar, can_run, until};
 use phos_protocol::agent::{AttemptError, Exit, JobState, QuiesceTime, ToAgent, ToSidecar};
 use phos_protocol::types::Allocation;
 use rustix::fs::{Mode, OFlags};
-use rustix::process::Signal;
 
 fn built(name: &str) -> PathBuf {
     Path::new(env!("CARGO_BIN_EXE_phos-ft")).with_file_name(name)
@@ -143,12 +142,7 @@ impl World {
     }
 
     fn kill_job(&self, agent: &Agent) {
-        let pids = agent.find(self.log().to_str().unwrap());
-        rustix::process::kill_process(
-            rustix::process::Pid::from_raw(*pids.iter().min().unwrap() as i32).unwrap(),
-            Signal::KILL,
-        )
-        .unwrap();
+        agent.kill_root(self.log().to_str().unwrap());
     }
 
     /// Simulated device memory with this content.

@@ -70,14 +70,7 @@ fn grows(dir: &Path, by: usize) {
 
 /// Kills the job's main process from outside.
 fn kill_job(agent: &Agent, dir: &Path) {
-    let pids = agent.find(dir.join("log.txt").to_str().unwrap());
-    assert!(!pids.is_empty());
-    // The parent has the lower number.
-    rustix::process::kill_process(
-        rustix::process::Pid::from_raw(*pids.iter().min().unwrap() as i32).unwrap(),
-        Signal::KILL,
-    )
-    .unwrap();
+    agent.kill_root(dir.join("log.txt").to_str().unwrap());
 }
 
 #[test]
@@ -245,6 +238,76 @@ fn a_restore_replaces_a_job_that_runs() {
     sidecar.restore(&checkpoint, no_memory).unwrap();
     grows(dir.path(), 10);
     consecutive(&log(dir.path()));
+}
+
+/// The processes come back beside the last of a transfer: the job runs when that has ended, and is ended with what has failed.
+#[test]
+fn processes_that_are_back_wait_for_their_memory() {
+    if !can_run() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (agent, mut sidecar) = counter(dir.path());
+    sidecar.start();
+    grows(dir.path(), 5);
+    let checkpoint = sidecar.checkpoint(&dir.path().join("image"));
+    kill_job(&agent, dir.path());
+    sidecar.exited();
+    let file = dir.path().join("log.txt").display().to_string();
+    let gone = || {
+        until("the tree to be gone", || {
+            agent.find(&file).is_empty().then_some(())
+        });
+    };
+    let back = || {
+        until("the processes to be back", || {
+            (!agent.find(&file).is_empty()).then_some(())
+        });
+    };
+    gone();
+    // It fails while they are being brought back, and when they are there.
+    for wait in [false, true] {
+        sidecar.ask_revive(&checkpoint, no_memory);
+        if wait {
+            back();
+            assert!(sidecar.heard().is_none(), "nothing was filled yet");
+        }
+        sidecar.send(&ToAgent::Filled(Err("a pack is damaged".into())));
+        assert_eq!(sidecar.restored(), Err("a pack is damaged".into()));
+        gone();
+    }
+    // Nobody fills it any more.
+    for wait in [false, true] {
+        sidecar.ask_revive(&checkpoint, no_memory);
+        if wait {
+            back();
+        }
+        drop(sidecar);
+        // Answered when nothing of that is in its way any more.
+        sidecar = agent.sidecar();
+        gone();
+        assert!(
+            matches!(sidecar.job, JobState::Ended(_)),
+            "{:?}",
+            sidecar.job
+        );
+    }
+    // It is there before they are, and after them.
+    for wait in [false, true] {
+        sidecar.ask_revive(&checkpoint, no_memory);
+        if wait {
+            back();
+        }
+        sidecar.send(&ToAgent::Filled(Ok(())));
+        sidecar.restored().unwrap();
+        // Of no restore: nothing follows.
+        sidecar.send(&ToAgent::Filled(Err("late".into())));
+        grows(dir.path(), 5);
+        consecutive(&log(dir.path()));
+        kill_job(&agent, dir.path());
+        sidecar.exited();
+        gone();
+    }
 }
 
 #[test]

@@ -134,6 +134,8 @@ pub(super) struct Init {
     survey: Survey,
     checkpoint: Checkpoint,
     restore: Option<Restore>,
+    /// A sidecar has said hello during a restore that another one began.
+    welcome_is_due: bool,
     /// What the sidecar has brought for a restore.
     incoming: Incoming,
     /// Directories of images that the sidecar still reads.
@@ -251,6 +253,7 @@ impl Init {
             processes: BTreeMap::new(),
             checkpoint: Checkpoint::new(config.timeouts.clone()),
             restore: None,
+            welcome_is_due: false,
             worker: Worker::new().map_err(system("make an event descriptor"))?,
             images: BTreeMap::new(),
             incoming: Incoming::default(),

@@ -10,6 +10,7 @@ use phos_protocol::types::ProcessId;
 
 use super::Init;
 use super::hints::HintsTold;
+use super::restore::Contents;
 use crate::attempt::Input;
 use crate::channels::shims::{ConnectionId, CudaProcess};
 use crate::image::{ImageDirectory, Pages};
@@ -57,22 +58,12 @@ impl Init {
             ToAgent::Hello { version } => {
                 tracing::info!(version, "sidecar connected");
                 self.sidecar.greet();
-                let welcome = ToSidecar::Welcome {
-                    version: env!("CARGO_PKG_VERSION").into(),
-                    agent: self.id,
-                    job: self.job.state,
-                    restarts: self.job.restarts,
-                    command: told_command(&self.config.command),
-                    seq: self.last_seq,
-                    epoch: self.epoch,
-                };
-                if self.sidecar.send(&welcome, &[]) {
-                    // Until then nobody decides but the agent.
-                    self.decision.by = None;
-                    self.wait_for_decision();
+                // What it is told of the job it acts upon: a restore that another sidecar began is over before that.
+                if self.restore.is_some() {
+                    self.welcome_is_due = true;
+                } else {
+                    self.welcome_sidecar();
                 }
-                self.tell_unsupported(Tell::WhatIs);
-                self.tell_hints(HintsTold::Anew);
             }
             ToAgent::Start => {
                 if self.job.state == JobState::Running || self.restore.is_some() {
@@ -99,7 +90,9 @@ impl Init {
             }
             ToAgent::NewImageDirectory => self.new_incoming(),
             ToAgent::CheckFiles => self.check_files(),
-            ToAgent::Restore { gpus } => self.begin_restore(gpus),
+            ToAgent::Restore { gpus } => self.begin_restore(gpus, Contents::Here),
+            ToAgent::Revive { gpus } => self.begin_restore(gpus, Contents::Awaited),
+            ToAgent::Filled(outcome) => self.contents_are(outcome),
             ToAgent::Quiesce { seq, time, insist } => {
                 let urgency = if insist {
                     Urgency::Insisted
@@ -136,14 +129,47 @@ impl Init {
         }
     }
 
+    /// Tells a sidecar that has said hello how things are.
+    fn welcome_sidecar(&mut self) {
+        let welcome = ToSidecar::Welcome {
+            version: env!("CARGO_PKG_VERSION").into(),
+            agent: self.id,
+            job: self.job.state,
+            restarts: self.job.restarts,
+            command: told_command(&self.config.command),
+            seq: self.last_seq,
+            epoch: self.epoch,
+        };
+        if self.sidecar.send(&welcome, &[]) {
+            // Until then nobody decides but the agent.
+            self.decision.by = None;
+            self.wait_for_decision();
+        }
+        self.tell_unsupported(Tell::WhatIs);
+        self.tell_hints(HintsTold::Anew);
+    }
+
+    /// Tells the sidecar what its restore came to, or that a restore is over which another one began.
+    pub(super) fn tell_restored(&mut self, answer: &ToSidecar) {
+        if std::mem::take(&mut self.welcome_is_due) {
+            self.welcome_sidecar();
+        } else {
+            self.sidecar.send(answer, &[]);
+        }
+    }
+
     pub(super) fn on_sidecar_gone(&mut self) {
         tracing::info!("sidecar disconnected");
+        self.welcome_is_due = false;
         self.memory_released();
         self.images.clear();
         if self.restore.is_none() {
             self.incoming.directory = None;
             self.incoming.memory.clear();
         }
+        self.contents_are(Err(
+            "the sidecar, which was filling its memory, is gone".into()
+        ));
         self.end_credit();
         self.attempt(Input::Abandon { seq: None });
         self.end_watch();

@@ -1,8 +1,8 @@
 //! Brings the job back, as a state machine.
 //!
 //! ```text
-//! Clearing ──▶ Reviving ──▶ Attaching (──▶ Rejoining) ──▶ over: the job runs
-//!     └────────────┴─────────────┴──────────────┴──▶ failed: what was restored is killed, the job is as ended as before
+//! Clearing ──▶ Reviving (──▶ Waiting) ──▶ Attaching (──▶ Rejoining) ──▶ over: the job runs
+//!     └────────────┴────────────┴────────────┴──────────────┴──▶ failed: what was restored is killed, the job is as ended as before
 //! ```
 //!
 //! # Rules
@@ -12,7 +12,10 @@
 //! * A failure leaves the agent waiting, so that the sidecar can try an older checkpoint.
 //! * Every stage ends: one that hangs is killed, and a driver that hangs even then ends the agent, so that whoever
 //!   started it starts another.
-//! * The sidecar is not needed after `Restore`: if it vanishes, the restore continues.
+//! * The sidecar is not needed after `Restore`: if it vanishes, the restore continues. After `Revive` it is needed until it has said
+//!   `Filled`: no process sees memory before that.
+//! * A sidecar that connects meanwhile is answered when the restore is over: told that the job has ended, it would begin another.
+//! * A worker that is reviving processes is always waited for: another restore would take its result for its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
@@ -42,10 +45,23 @@ enum Stage {
     Clearing,
     /// A worker puts files back and runs CRIU.
     Reviving,
+    /// Processes are back, and the contents of their memory are not.
+    Waiting,
     /// Shims get their memory.
     Attaching,
     /// Shims make multicast objects anew.
     Rejoining,
+}
+
+/// What the memory has that the sidecar brought.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Contents {
+    /// All that it is to have.
+    Here,
+    /// They are being put there.
+    Awaited,
+    /// They do not come, for this reason.
+    Lost(String),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +92,7 @@ pub(super) struct Restore {
     gpus: Vec<(GpuUuid, GpuUuid)>,
     /// Old GPU → new GPU, as the driver is told.
     pairs: Vec<(GpuUuid, GpuUuid)>,
+    contents: Contents,
     members: BTreeMap<ProcessId, Phase>,
     /// Their multicast objects.
     rejoin: Rejoin,
@@ -123,8 +140,8 @@ enum Refused {
 type Checked = (Arc<ImageDirectory>, AgentImage, Vec<(GpuUuid, GpuUuid)>);
 
 impl Init {
-    /// Begins a restore at the sidecar's `Restore`, or answers why not.
-    pub(super) fn begin_restore(&mut self, gpus: Vec<(GpuUuid, GpuUuid)>) {
+    /// Begins a restore at the sidecar's `Restore` or `Revive`, or answers why not.
+    pub(super) fn begin_restore(&mut self, gpus: Vec<(GpuUuid, GpuUuid)>, contents: Contents) {
         match self.check_restore(&gpus) {
             Ok((directory, image, pairs)) => {
                 self.decide_by_nobody();
@@ -133,6 +150,7 @@ impl Init {
                     deadline: None,
                     stage: Stage::Clearing,
                     stage_began: Instant::now(),
+                    contents,
                     members: image
                         .processes
                         .iter()
@@ -306,7 +324,10 @@ impl Init {
 
     /// Takes in the result of the worker that put files back and ran CRIU.
     pub(super) fn revive_ended(&mut self, outcome: Result<(ProcessId, RestoreTimes), ReviveError>) {
-        let bound = self.config.timeouts.attach;
+        if let Some(Contents::Lost(reason)) = self.restore.as_ref().map(|r| r.contents.clone()) {
+            self.restore_failed(&reason);
+            return;
+        }
         let (root, times) = match outcome {
             Ok(done) => done,
             Err(e) if e.is_refusal() => {
@@ -338,9 +359,9 @@ impl Init {
             return;
         };
         restore.times = times;
-        restore.stage = Stage::Attaching;
-        restore.stage_began = Instant::now();
-        restore.deadline = Some(restore.stage_began + bound);
+        restore.stage = Stage::Waiting;
+        restore.deadline = None;
+        let contents = restore.contents.clone();
         self.job.root = Some(root);
         self.job.state = JobState::Running;
         self.job.restored = true;
@@ -348,6 +369,46 @@ impl Init {
             self.on_job_exit(exit);
             return;
         }
+        if contents == Contents::Here {
+            self.attach_restored();
+        }
+    }
+
+    /// The sidecar's `Filled`, or its end.
+    pub(super) fn contents_are(&mut self, outcome: Result<(), String>) {
+        let Some(restore) = &mut self.restore else {
+            return;
+        };
+        if restore.contents != Contents::Awaited {
+            return;
+        }
+        match outcome {
+            Ok(()) => {
+                restore.contents = Contents::Here;
+                if restore.stage == Stage::Waiting {
+                    self.attach_restored();
+                }
+            }
+            Err(reason) if restore.stage == Stage::Reviving => {
+                // The worker's result ends the restore.
+                restore.contents = Contents::Lost(reason);
+                restore.overdue = true;
+                restore.deadline = Some(Instant::now() + self.config.timeouts.reap);
+                self.kill_everything();
+            }
+            Err(reason) => self.restore_failed(&reason),
+        }
+    }
+
+    /// Processes are back, and what they had in memory as well.
+    fn attach_restored(&mut self) {
+        let bound = self.config.timeouts.attach;
+        let Some(restore) = &mut self.restore else {
+            return;
+        };
+        restore.stage = Stage::Attaching;
+        restore.stage_began = Instant::now();
+        restore.deadline = Some(restore.stage_began + bound);
         if let Err(e) = self.listen() {
             self.restore_failed(&e.to_string());
             return;
@@ -468,7 +529,8 @@ impl Init {
         let attaching = self
             .restore
             .as_ref()
-            .is_some_and(|r| r.stage == Stage::Attaching && r.members.contains_key(&pid));
+            .filter(|r| matches!(r.stage, Stage::Waiting | Stage::Attaching))
+            .is_some_and(|r| r.members.contains_key(&pid));
         if attaching || self.is_rejoining(pid) {
             self.restore_failed(&format!("process {pid} ended before it had its memory"));
         }
@@ -563,7 +625,7 @@ impl Init {
             attach_ms = times.attach_ns / 1_000_000,
             "the job was restored"
         );
-        self.sidecar.send(&ToSidecar::Restored(Ok(times)), &[]);
+        self.tell_restored(&ToSidecar::Restored(Ok(times)));
     }
 
     /// Gives up a restore that is under way, if one is.
@@ -593,7 +655,7 @@ impl Init {
             };
         }
         self.job.restored = false;
-        self.sidecar.send(&answer, &[]);
+        self.tell_restored(&answer);
         self.wait_for_decision();
     }
 }

@@ -1,5 +1,5 @@
-//! Makes the job's memory and the files of its CPU image, has both filled ([`transfer`](super::transfer)), and digests every chunk
-//! of device memory.
+//! Makes the job's memory and the files of its CPU image, has both filled ([`transfer`](super::transfer)), the files first, and digests
+//! every chunk of device memory.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -13,7 +13,7 @@ use phos_storage::{Manifest, Naming, Reader};
 use rustix::fs::{Mode, OFlags};
 
 use super::error::RestoreError;
-use super::transfer::{Place, blocking, transfer};
+use super::transfer::{Filling, Place, blocking, transfer};
 use crate::engine::image::{Image, Wanted};
 use crate::engine::memory::gpus::Gpus;
 use crate::engine::memory::registry::Held;
@@ -28,8 +28,19 @@ pub(super) struct Filled {
     pub(super) times: FillTimes,
 }
 
+impl Filled {
+    /// Memory that nobody wants any more.
+    pub(super) fn unread(held: &[Held]) -> Filled {
+        Filled {
+            held: held.to_vec(),
+            fetched: 0,
+            times: FillTimes::default(),
+        }
+    }
+}
+
 /// How long each part of it took, one after the other.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct FillTimes {
     /// Making device memory, and finding out what of the old one is right.
     pub(super) memory: Duration,
@@ -46,54 +57,50 @@ pub(super) struct Target<'a> {
     pub(super) gpus: &'a Gpus,
     /// The fd of the agent's directory for the CPU image.
     pub(super) directory: OwnedFd,
+    /// The size of the CPU image in bytes.
+    pub(super) files: u64,
     pub(super) progress: &'a Progress,
 }
 
-/// Makes the memory and the files, fills both, and checks the memory.
-pub(super) async fn fill(
+/// A checkpoint whose files are in place, and whose memory is there without its contents.
+pub(super) struct Prepared {
+    /// The job's device memory, mapped here.
+    pub(super) held: Vec<Held>,
+    /// Bytes of it that are missing.
+    pub(super) missing: u64,
+    /// Where each chunk of the table goes that is missing.
+    places: HashMap<u32, Vec<Place>>,
+    fetched: u64,
+    times: FillTimes,
+}
+
+/// Makes the memory and the files, and fills the files.
+pub(super) async fn prepare(
     reader: &Reader,
     manifest: &Manifest,
     image: &Image,
     reusable: HashMap<AllocationKey, Arc<dyn DeviceMemory>>,
-    target: Target<'_>,
-) -> Result<Filled, RestoreError> {
+    target: &Target<'_>,
+) -> Result<Prepared, RestoreError> {
     let Target {
         assigned,
         gpus,
         directory,
         progress,
+        ..
     } = target;
-    let (wanted, assigned) = (image.memory.clone(), assigned.clone());
+    let (wanted, assigned) = (image.memory.clone(), (*assigned).clone());
     let began = Instant::now();
     let made = {
-        let (gpus, naming) = (gpus.clone(), reader.naming());
+        let (gpus, naming) = ((*gpus).clone(), reader.naming());
         blocking(move || make(&wanted, &assigned, &reusable, &gpus, &naming)).await?
     };
     let Made { held, present } = made;
     let memory = began.elapsed();
 
-    // Where each chunk of the table goes.
+    // Where each chunk of the table goes: those of files first.
     let mut places: HashMap<u32, Vec<Place>> = HashMap::new();
-    let mut kept = 0;
-    for ((wanted, held), present) in image.memory.iter().zip(&held).zip(&present) {
-        for (chunk, present) in wanted.chunks.iter().zip(present) {
-            if *present {
-                kept += chunk.len;
-                continue;
-            }
-            let range = Range {
-                memory: Arc::clone(&held.memory),
-                offset: chunk.offset,
-                len: chunk.len,
-            };
-            places
-                .entry(chunk.index)
-                .or_default()
-                .push(Place::Device(range));
-        }
-    }
-    progress.add(kept);
-    let files = make_files(manifest, &directory).map_err(RestoreError::File)?;
+    let files = make_files(manifest, directory).map_err(RestoreError::File)?;
     for (number, file) in manifest.body.cpu_image.iter().enumerate() {
         for extent in manifest.extents(&file.chunks) {
             places
@@ -102,26 +109,79 @@ pub(super) async fn fill(
                 .push(Place::File(number, extent.offset));
         }
     }
+    let mut later: HashMap<u32, Vec<Place>> = HashMap::new();
+    let (mut kept, mut missing) = (0, 0);
+    for ((wanted, held), present) in image.memory.iter().zip(&held).zip(&present) {
+        for (chunk, present) in wanted.chunks.iter().zip(present) {
+            if *present {
+                kept += chunk.len;
+                continue;
+            }
+            let place = Place::Device(Range {
+                memory: Arc::clone(&held.memory),
+                offset: chunk.offset,
+                len: chunk.len,
+            });
+            // It comes once, for whatever it is.
+            if let Some(places) = places.get_mut(&chunk.index) {
+                places.push(place);
+                continue;
+            }
+            missing += chunk.len;
+            later.entry(chunk.index).or_default().push(place);
+        }
+    }
+    progress.add(kept);
     let began = Instant::now();
-    let fetched = transfer(reader, places, files, gpus, progress).await?;
-    let transfer = began.elapsed();
-
-    let began = Instant::now();
-    let check = {
-        let (gpus, wanted, held) = (gpus.clone(), image.memory.clone(), held.clone());
-        let naming = reader.naming();
-        move || verify(&wanted, &held, &gpus, &naming)
-    };
-    blocking(check).await?;
-    Ok(Filled {
+    let fetched = transfer(reader, places, files, gpus, progress, &Filling::new()).await?;
+    Ok(Prepared {
         held,
+        missing,
+        places: later,
         fetched,
         times: FillTimes {
             memory,
-            transfer,
-            verify: began.elapsed(),
+            transfer: began.elapsed(),
+            verify: Duration::ZERO,
         },
     })
+}
+
+impl Prepared {
+    /// Fills the memory, and checks all of it.
+    pub(super) async fn fill(
+        self,
+        reader: &Reader,
+        image: &Image,
+        target: &Target<'_>,
+        filling: &Filling,
+    ) -> Result<Filled, RestoreError> {
+        let Prepared {
+            held,
+            places,
+            fetched,
+            mut times,
+            ..
+        } = self;
+        let (gpus, progress) = (target.gpus, target.progress);
+        let began = Instant::now();
+        let more = transfer(reader, places, Vec::new(), gpus, progress, filling).await?;
+        times.transfer += began.elapsed();
+
+        let began = Instant::now();
+        let check = {
+            let (gpus, wanted, held) = (gpus.clone(), image.memory.clone(), held.clone());
+            let naming = reader.naming();
+            move || verify(&wanted, &held, &gpus, &naming)
+        };
+        blocking(check).await?;
+        times.verify = began.elapsed();
+        Ok(Filled {
+            held,
+            fetched: fetched + more,
+            times,
+        })
+    }
 }
 
 struct Made {

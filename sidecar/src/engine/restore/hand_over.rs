@@ -2,14 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
-use std::time::Duration;
+use std::pin::{Pin, pin};
+use std::time::{Duration, Instant};
 
 use phos_protocol::agent::{RestoreTimes, ToAgent, ToSidecar};
 use phos_protocol::channel::BATCH;
 use phos_protocol::types::GpuUuid;
+use phos_shared::failpoint::{self, Point};
 
 use super::checks::CheckError;
 use super::error::RestoreError;
+use super::fill::Filled;
+use super::transfer::Filling;
 use crate::engine::image::Extra;
 use crate::engine::memory::registry::Held;
 use crate::engine::session::Session;
@@ -34,12 +38,78 @@ impl Session<'_> {
         }
     }
 
-    /// Gives the memory to the agent and lets it bring the job back.
+    /// Gives memory that is filled to the agent and lets it bring the job back.
     pub(super) async fn hand_over(
         &mut self,
         held: &[Held],
         assigned: &BTreeMap<GpuUuid, GpuUuid>,
     ) -> Result<RestoreTimes, RestoreError> {
+        self.send_memory(held)?;
+        let gpus = moves(assigned);
+        self.link.send(&ToAgent::Restore { gpus })?;
+        self.answer(RESTORE, is_outcome).await?
+    }
+
+    /// Lets the agent bring the job back while its memory, which is given to it, is still being filled. Returns what both came to,
+    /// and how long the processes waited for their memory. When it returns, nobody fills it any more.
+    pub(super) async fn revive(
+        &mut self,
+        held: &[Held],
+        assigned: &BTreeMap<GpuUuid, GpuUuid>,
+        filling: &Filling,
+        mut filled: Pin<&mut impl Future<Output = Result<Filled, RestoreError>>>,
+    ) -> Result<(Filled, RestoreTimes, Duration), RestoreError> {
+        if let Err(e) = self.begin_revive(held, assigned) {
+            filling.give_up();
+            let _ = filled.await;
+            return Err(e);
+        }
+        let began = Instant::now();
+        let agent = self.link.sender();
+        let mut outcome = None;
+        let answer = {
+            let mut answer = pin!(self.answer(RESTORE, is_outcome));
+            loop {
+                tokio::select! {
+                    answer = &mut answer => break answer,
+                    ended = &mut filled, if outcome.is_none() => {
+                        failpoint::reach(Point::SidecarBeforeFilled);
+                        let told = ended.as_ref().map(drop).map_err(RestoreError::to_string);
+                        outcome = Some(ended);
+                        agent.send(&ToAgent::Filled(told))?;
+                    }
+                }
+            }
+        };
+        let filled = match outcome {
+            Some(Ok(filled)) => filled,
+            // The agent ended what it had brought back, as it was told.
+            Some(Err(e)) => return Err(answer.err().map_or(e, RestoreError::from)),
+            None => {
+                filling.give_up();
+                let _ = filled.await;
+                // If this is no failure, the job has ended before it wanted any memory.
+                Filled::unread(held)
+            }
+        };
+        let times = answer??;
+        let ns = times.files_ns + times.criu_ns + times.control_restore_ns + times.attach_ns;
+        let waited = began.elapsed().saturating_sub(Duration::from_nanos(ns));
+        Ok((filled, times, waited))
+    }
+
+    fn begin_revive(
+        &self,
+        held: &[Held],
+        assigned: &BTreeMap<GpuUuid, GpuUuid>,
+    ) -> Result<(), RestoreError> {
+        self.send_memory(held)?;
+        let gpus = moves(assigned);
+        self.link.send(&ToAgent::Revive { gpus })?;
+        Ok(())
+    }
+
+    fn send_memory(&self, held: &[Held]) -> Result<(), RestoreError> {
         for batch in held.chunks(BATCH) {
             let fds: Option<Vec<_>> = batch.iter().map(|h| h.memory.fd()).collect();
             let fds =
@@ -48,21 +118,29 @@ impl Session<'_> {
             self.link
                 .send_with(&ToAgent::RestoreMemory { allocations }, &fds)?;
         }
-        let moved = assigned.iter().any(|(old, new)| old != new);
-        let gpus = if moved {
-            assigned.iter().map(|(a, b)| (*a, *b)).collect()
-        } else {
-            Vec::new()
-        };
-        self.link.send(&ToAgent::Restore { gpus })?;
-        self.answer(RESTORE, |message, _| match message {
-            ToSidecar::Restored(outcome) => Ok(outcome.map_err(RestoreError::Agent)),
-            ToSidecar::NotRestorable { reason } => Ok(Err(RestoreError::Driver(reason))),
-            ToSidecar::Refused { reason } => Ok(Err(CheckError::Refused(reason).into())),
-            ToSidecar::CannotMove { reason } => Ok(Err(CheckError::Move(reason).into())),
-            other => Err(other),
-        })
-        .await?
+        Ok(())
+    }
+}
+
+/// Old GPU → new GPU; none if each stays.
+fn moves(assigned: &BTreeMap<GpuUuid, GpuUuid>) -> Vec<(GpuUuid, GpuUuid)> {
+    if assigned.iter().all(|(old, new)| old == new) {
+        return Vec::new();
+    }
+    assigned.iter().map(|(a, b)| (*a, *b)).collect()
+}
+
+/// What the agent's part came to, if this says so.
+fn is_outcome(
+    message: ToSidecar,
+    _fds: &mut Vec<OwnedFd>,
+) -> Result<Result<RestoreTimes, RestoreError>, ToSidecar> {
+    match message {
+        ToSidecar::Restored(outcome) => Ok(outcome.map_err(RestoreError::Agent)),
+        ToSidecar::NotRestorable { reason } => Ok(Err(RestoreError::Driver(reason))),
+        ToSidecar::Refused { reason } => Ok(Err(CheckError::Refused(reason).into())),
+        ToSidecar::CannotMove { reason } => Ok(Err(CheckError::Move(reason).into())),
+        other => Err(other),
     }
 }
 

@@ -4,9 +4,10 @@
 //!  newest restorable ─▶ checks (nothing changed yet) ─▶ image directory, allocations
 //!        ▲                                                │
 //!        │ damaged: quarantine                            ▼
-//!        └──────────── one stream of chunks: packs in order ─▶ files │ pinned slots ─H2D─▶ GPU
-//!                                                          │
-//!                                   digest of every chunk, on the GPU ─▶ RestoreMemory* ─▶ Restore
+//!        └──── chunks: packs in order ─▶ files ─▶ pinned slots ─H2D─▶ GPU ─▶ digest of every chunk there
+//!                                                     │ when the rest takes no longer      │
+//!                                                     ▼ than the processes                 ▼
+//!                                             RestoreMemory*, Revive ─────────────────▶ Filled
 //! ```
 //!
 //! * [`select`]: which checkpoint; [`checks`] and [`admit`]: whether this machine can take it; [`fill`]: its memory and files;
@@ -18,7 +19,8 @@
 //!   chunks are digested first, and what matches is not fetched.
 //! * Each chunk comes from the nearest place that has it: a checkpoint of the store is read from those on this machine as far as
 //!   they share chunks, and what a damaged one on this machine lacks is read from the store.
-//! * Every chunk of device memory is checked by digest on the GPU before the agent is told.
+//! * Every chunk of device memory is checked by digest on the GPU before the agent lets a process have it. The processes themselves
+//!   are brought back beside the last of the transfer ([`phos_policies::revive`]).
 //! * Processes that do not come back (killed meanwhile, say) are tried once more from the same checkpoint.
 //! * Processes that the driver cannot restore are tried twice as well, in case of doubt, but not over and over: the result would
 //!   be the same.
@@ -40,11 +42,13 @@ mod select;
 mod transfer;
 
 use std::collections::{BTreeMap, HashMap};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use phos_gpu::DeviceMemory;
 use phos_policies::restart::Decision;
+use phos_policies::revive;
 use phos_protocol::agent::RestoreTimes;
 use phos_protocol::shim::Newest;
 use phos_protocol::types::{AllocationKey, GpuUuid};
@@ -53,9 +57,10 @@ use phos_storage::{JobError, Manifest, PackCache, Reader, UnixMillis};
 use self::admit::{RECLAIM, host_room};
 use self::checks::CheckError;
 use self::error::{RestoreError, parse};
-use self::fill::{FillTimes, Target, fill};
+use self::fill::{FillTimes, Filled, Prepared, Target, prepare};
 use self::hand_over::aliases;
 use self::select::{Found, Order, has_moved, newest, note_damage};
+use self::transfer::Filling;
 use super::Tier;
 use super::image::{self, Image};
 use super::memory::registry::Held;
@@ -83,7 +88,9 @@ enum Pass {
 struct Restored {
     /// How long each step of the agent's part took.
     times: RestoreTimes,
-    /// How long it took before that to bring the image here.
+    /// How long processes that were back waited for their memory.
+    waited: Duration,
+    /// How long it took to bring the image here.
     filling: FillTimes,
     /// The job's device memory, as it was filled for the restore.
     held: Vec<Held>,
@@ -368,6 +375,7 @@ impl Session<'_> {
     ) {
         let Restored {
             times,
+            waited,
             filling,
             held,
             fetched,
@@ -387,6 +395,7 @@ impl Session<'_> {
             files_ms = times.files_ns / 1_000_000,
             criu_ms = times.criu_ns / 1_000_000,
             control_ms = times.control_restore_ns / 1_000_000,
+            wait_ms = waited.as_millis(),
             attach_ms = times.attach_ns / 1_000_000,
             "resumed"
         );
@@ -397,6 +406,7 @@ impl Session<'_> {
             ("files", times.files_ns as f64 / 1e6),
             ("criu", times.criu_ns as f64 / 1e6),
             ("control_restore", times.control_restore_ns as f64 / 1e6),
+            ("wait", waited.as_secs_f64() * 1e3),
             ("attach", times.attach_ns as f64 / 1e6),
         ];
         self.engine.happened(Event::JobResumed(Resumed {
@@ -460,13 +470,18 @@ impl Session<'_> {
         let total = manifest.image_bytes();
         let work = self.engine.status.begin(Kind::Resume, total, unix_millis());
         let progress = Progress::new("resuming", total, work);
+        let gpus = self.engine.gpus.clone();
         let target = Target {
             assigned: &assigned,
-            gpus: &self.engine.gpus,
+            gpus: &gpus,
             directory,
+            files: manifest.body.cpu_image.iter().map(|file| file.length).sum(),
             progress: &progress,
         };
-        let filled = fill(&reader, manifest, &image, reusable, target).await?;
+        let prepared = prepare(&reader, manifest, &image, reusable, &target).await?;
+        let (filled, times, waited) = self
+            .fill_and_revive(prepared, &reader, &image, &target)
+            .await?;
         progress.finish();
         let after = self.served(&reader);
         let (_, mended) = reader.read_elsewhere();
@@ -476,12 +491,12 @@ impl Session<'_> {
                 "what the damaged checkpoint lacked came from the store"
             );
         }
-        let times = self.hand_over(&filled.held, &assigned).await?;
         self.engine
             .gpus
             .set_aliases(aliases(&image.extra, &assigned));
         Ok(Restored {
             times,
+            waited,
             filling: filled.times,
             held: filled.held,
             fetched: filled.fetched,
@@ -491,6 +506,35 @@ impl Session<'_> {
             },
             total: manifest.image_bytes(),
         })
+    }
+
+    /// Fills the job's memory, and has its processes brought back beside the last of it; also returns how long these waited for it.
+    async fn fill_and_revive(
+        &mut self,
+        prepared: Prepared,
+        reader: &Reader,
+        image: &Image,
+        target: &Target<'_>,
+    ) -> Result<(Filled, RestoreTimes, Duration), RestoreError> {
+        let (held, total) = (prepared.held.clone(), prepared.missing);
+        let files = target.files;
+        let began = Instant::now();
+        let filling = Filling::new();
+        let mut filled = pin!(prepared.fill(reader, image, target, &filling));
+        let is_time = |filled: &u64| revive::is_time(*filled, total, began.elapsed(), files);
+        let ended = tokio::select! {
+            biased;
+            ended = &mut filled => Some(ended),
+            () = filling.until(is_time), if self.same_release && !held.is_empty() => None,
+        };
+        match ended {
+            None => self.revive(&held, target.assigned, &filling, filled).await,
+            Some(ended) => {
+                let ended = ended?;
+                let times = self.hand_over(&held, target.assigned).await?;
+                Ok((ended, times, Duration::ZERO))
+            }
+        }
     }
 
     /// Keeps the old job's memory that is the same allocation in the image; the rest is let go.

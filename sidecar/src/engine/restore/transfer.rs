@@ -7,8 +7,8 @@
 //! # Rules
 //!
 //! * No task waits for pinned memory while it holds some: another may wait for what it holds.
-//! * After a failure nothing more is fetched, and it is told when what is already being put in place is there: the memory is then
-//!   touched by nobody.
+//! * After a failure, or when it is given up ([`Filling::give_up`]), nothing more is fetched, and it is told when what is already being
+//!   put in place is there: the memory is then touched by nobody.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -71,6 +71,33 @@ struct Done {
     put: u64,
 }
 
+/// Memory that is being filled, for those who wait for it and may want it no longer.
+pub(super) struct Filling {
+    /// Bytes of device memory that are there.
+    filled: watch::Sender<u64>,
+    given_up: watch::Sender<bool>,
+}
+
+impl Filling {
+    pub(super) fn new() -> Filling {
+        Filling {
+            filled: watch::Sender::new(0),
+            given_up: watch::Sender::new(false),
+        }
+    }
+
+    /// Waits until `enough` of how many bytes are there.
+    pub(super) async fn until(&self, enough: impl FnMut(&u64) -> bool) {
+        // The sender is ours.
+        let _ = self.filled.subscribe().wait_for(enough).await;
+    }
+
+    /// Has the transfer end early, with an error.
+    pub(super) fn give_up(&self) {
+        self.given_up.send_replace(true);
+    }
+}
+
 /// Fetches what has a place and puts it there. The bytes fetched.
 pub(super) async fn transfer(
     reader: &Reader,
@@ -78,6 +105,7 @@ pub(super) async fn transfer(
     files: Vec<File>,
     gpus: &Gpus,
     progress: &Progress,
+    filling: &Filling,
 ) -> Result<u64, RestoreError> {
     if let Ok(host) = gpus.host() {
         host.prepare(places.values().flatten().map(Place::device_bytes).sum());
@@ -89,12 +117,12 @@ pub(super) async fn transfer(
         files,
         gpus: gpus.clone(),
     });
-    let (give_up, given_up) = watch::channel(false);
+    let given_up = filling.given_up.subscribe();
     let mut tasks = JoinSet::new();
     let mut total = Done::default();
     let mut failed = None;
     loop {
-        while failed.is_none() && tasks.len() < reader.width() {
+        while failed.is_none() && !*given_up.borrow() && tasks.len() < reader.width() {
             let Some(batch) = batches.next() else { break };
             let (target, mut given_up) = (Arc::clone(&target), given_up.clone());
             tasks.spawn(async move {
@@ -111,13 +139,14 @@ pub(super) async fn transfer(
         match ended.unwrap_or_else(|e| Err(RestoreError::Image(format!("a task ended: {e}")))) {
             Ok(done) => {
                 progress.add(done.put);
+                filling.filled.send_modify(|filled| *filled += done.put);
                 total.chunks += done.chunks;
                 total.fetched += done.fetched;
                 total.put += done.put;
             }
             Err(e) => {
                 failed.get_or_insert(e);
-                give_up.send_replace(true);
+                filling.give_up();
             }
         }
     }

@@ -75,6 +75,27 @@ pub(in crate::engine) struct Link {
     packets: mpsc::Receiver<Result<Packet, RecvError>>,
 }
 
+/// See [`Link::sender`].
+pub(in crate::engine) struct Sender(Arc<OwnedFd>);
+
+impl Sender {
+    /// As [`Link::send`].
+    pub(in crate::engine) fn send(&self, message: &ToAgent) -> Result<(), LinkError> {
+        send(&self.0, message, &[])
+    }
+}
+
+fn send(socket: &OwnedFd, message: &ToAgent, fds: &[BorrowedFd<'_>]) -> Result<(), LinkError> {
+    tracing::trace!(?message, fds = fds.len(), "to agent");
+    match tokio::task::block_in_place(|| channel::send(socket, message, fds)) {
+        Err(e) if e.peer_is_gone() => {
+            tracing::debug!(error = %e, "the agent is gone");
+            Ok(())
+        }
+        sent => Ok(sent?),
+    }
+}
+
 impl Link {
     /// Connects; does not wait.
     pub(in crate::engine) fn connect(path: &Path) -> Result<Link, ConnectError> {
@@ -131,14 +152,12 @@ impl Link {
         message: &ToAgent,
         fds: &[BorrowedFd<'_>],
     ) -> Result<(), LinkError> {
-        tracing::trace!(?message, fds = fds.len(), "to agent");
-        match tokio::task::block_in_place(|| channel::send(&self.socket, message, fds)) {
-            Err(e) if e.peer_is_gone() => {
-                tracing::debug!(error = %e, "the agent is gone");
-                Ok(())
-            }
-            sent => Ok(sent?),
-        }
+        send(&self.socket, message, fds)
+    }
+
+    /// Sends to the same agent, while somebody waits for what it says.
+    pub(in crate::engine) fn sender(&self) -> Sender {
+        Sender(Arc::clone(&self.socket))
     }
 
     /// Waits for the next message from the agent. Cancel safe.

@@ -127,6 +127,8 @@ pub(in crate::engine) struct Session<'e> {
     pub(in crate::engine) job_epoch: u64,
     /// Chosen by the agent when it started.
     pub(in crate::engine) agent: u64,
+    /// Whether it understands everything that this sidecar may say.
+    pub(in crate::engine) same_release: bool,
     /// The job ended, and that was not dealt with yet.
     pub(in crate::engine) ended: Option<Ended>,
     pub(in crate::engine) termination: Option<Termination>,
@@ -154,6 +156,7 @@ impl<'e> Session<'e> {
             attempt: Attempt::default(),
             job_epoch: 0,
             agent: 0,
+            same_release: false,
             ended: None,
             termination: None,
             running: false,
@@ -183,7 +186,8 @@ impl<'e> Session<'e> {
             return Ok(None);
         };
         tracing::info!(%version, agent = format!("{agent:016x}"), ?job, "connected to the agent");
-        if version != env!("CARGO_PKG_VERSION") {
+        session.same_release = version == env!("CARGO_PKG_VERSION");
+        if !session.same_release {
             tracing::warn!(
                 agent = version,
                 sidecar = env!("CARGO_PKG_VERSION"),

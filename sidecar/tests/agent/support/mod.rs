@@ -194,6 +194,29 @@ impl Agent {
         }
         found
     }
+
+    /// The one of these that none of the others has started. Numbers do not say it: they begin again at some point.
+    pub fn find_root(&self, text: &str) -> Option<u32> {
+        let found = self.find(text);
+        let parent = |pid: &u32| -> Option<u32> {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+            stat.rsplit_once(')')?
+                .1
+                .split_whitespace()
+                .nth(1)?
+                .parse()
+                .ok()
+        };
+        let is_root = |pid: &u32| parent(pid).is_some_and(|parent| !found.contains(&parent));
+        found.iter().copied().find(is_root)
+    }
+
+    /// Kills it from outside.
+    pub fn kill_root(&self, text: &str) {
+        let root = self.find_root(text).expect("a process to kill");
+        let root = rustix::process::Pid::from_raw(root as i32).unwrap();
+        rustix::process::kill_process(root, rustix::process::Signal::KILL).unwrap();
+    }
 }
 
 impl Drop for Agent {
@@ -430,6 +453,18 @@ impl Sidecar {
         from: &Checkpoint,
         bring: impl Fn(&Allocation, &[u8]) -> OwnedFd,
     ) {
+        self.bring(from, bring);
+        self.send(&ToAgent::Restore { gpus: vec![] });
+    }
+
+    /// Asks for the job to be brought back from a checkpoint whose memory is not filled yet.
+    pub fn ask_revive(&mut self, from: &Checkpoint, bring: impl Fn(&Allocation, &[u8]) -> OwnedFd) {
+        self.bring(from, bring);
+        self.send(&ToAgent::Revive { gpus: vec![] });
+    }
+
+    /// Brings all that a restore needs.
+    fn bring(&mut self, from: &Checkpoint, bring: impl Fn(&Allocation, &[u8]) -> OwnedFd) {
         self.send(&ToAgent::NewImageDirectory);
         let directory = match self.recv() {
             (ToSidecar::ImageDirectory(Ok(())), mut fds) => fds.pop().expect("the directory"),
@@ -445,7 +480,6 @@ impl Sidecar {
             let allocations = batch.iter().map(|(a, _)| *a).collect();
             self.send_fds(&ToAgent::RestoreMemory { allocations }, &borrowed);
         }
-        self.send(&ToAgent::Restore { gpus: vec![] });
     }
 
     /// Brings the job back from a checkpoint.
@@ -455,6 +489,11 @@ impl Sidecar {
         bring: impl Fn(&Allocation, &[u8]) -> OwnedFd,
     ) -> Result<RestoreTimes, String> {
         self.ask_restore(from, bring);
+        self.restored()
+    }
+
+    /// What a restore came to.
+    pub fn restored(&mut self) -> Result<RestoreTimes, String> {
         match self.recv().0 {
             ToSidecar::Restored(outcome) => {
                 eprintln!("restore: {outcome:?}");
