@@ -105,6 +105,16 @@ def correct():
         shutil.rmtree(WORK / "store", ignore_errors=True)
 
 
+def work_of_sidecar(job):
+    """Processor time and page faults of the sidecar, not of its supervisor: the last that was started."""
+    pids = sorted(pid for pid, line in job.pids("phos-ft") if " run " not in line)
+    if not pids:
+        return {"pid": None, "user_s": 0, "system_s": 0, "faults": 0}
+    stat = Path(f"/proc/{pids[-1]}/stat").read_text().rsplit(")", 1)[1].split()
+    ticks = os.sysconf("SC_CLK_TCK")
+    return {"pid": pids[-1], "user_s": int(stat[11]) / ticks, "system_s": int(stat[12]) / ticks, "faults": int(stat[7])}
+
+
 def resumes():
     """39 GB: from SIGKILL to the next step with the image in `--host-cache` and without, and from a store in memory on an empty machine."""
     steps = int(os.environ.get("RESUMES_STEPS", "130"))
@@ -115,15 +125,19 @@ def resumes():
     found = FIGURES["resumes"] = []
 
     def again(what, lose):
-        resumes = job.resumes()
+        resumes, before = job.resumes(), work_of_sidecar(job)
         start = time.monotonic()
         lose()
         job.goes_on(resumes)
         took = time.monotonic() - start
+        after = work_of_sidecar(job)
+        # Another sidecar began with nothing.
+        work = {name: after[name] - (before[name] if after["pid"] == before["pid"] else 0) for name in ("user_s", "system_s", "faults")}
         said = last_resumed(job)
-        found.append({"what": what, "seconds": took, "said": said})
+        found.append({"what": what, "seconds": took, "said": said, **work})
         row(what, "on again after %.2f s" % took)
         row("of which", said.split(" seconds=")[1])
+        row("the sidecar's", "%(user_s).1f s user, %(system_s).1f s system, %(faults)d page faults" % work)
         job.step(len(lines(job.log)) + 4)
 
     try:
