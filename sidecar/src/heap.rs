@@ -8,6 +8,15 @@
 /// As many arenas as there are kinds of work: what computes, and what waits for network and disk.
 const ARENAS: i32 = 2;
 
+/// Gives what was freed, and lies between what was not, back to the system.
+pub fn give_back() {
+    #[cfg(target_env = "gnu")]
+    {
+        // SAFETY: takes a number, and works on the allocator's own data under its locks.
+        unsafe { libc::malloc_trim(0) };
+    }
+}
+
 /// Bounds the heap of this process. Before it has threads; nothing depends on it but memory.
 pub fn bound() {
     #[cfg(target_env = "gnu")]

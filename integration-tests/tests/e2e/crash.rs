@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -14,6 +15,7 @@ use phos_integration_tests::scenario::{
 use phos_integration_tests::{Event, JobSpec, PhosFt, World, kill_all, processes_with, wait_for};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use rustix::process::{Pid, Signal, kill_process};
 
 fn spec() -> JobSpec {
     JobSpec {
@@ -47,27 +49,40 @@ fn kill_9_of_the_trainer() -> Result<()> {
     })
 }
 
-/// Processes are back and wait for their memory, and who was filling it is gone: another sidecar resumes the job.
-#[test]
-fn kill_9_of_the_sidecar_while_processes_wait_for_their_memory() -> Result<()> {
-    let world = World::simulated(1, 256)?;
+/// A job that has more than half of its GPU: there is no room for its memory twice. Its sidecar's restores hold where processes wait for their memory,
+/// until the file is removed.
+fn held_before_memory_is_filled(world: &World) -> Result<(JobSpec, PathBuf)> {
     let hold = world.path("hold");
     std::fs::write(&hold, "")?;
     let point = format!("sidecar:before-filled=hold:{}", hold.display());
-    let spec = spec().with_env("PHOS_FAILPOINT", &point);
+    let spec = with_trainer(&["--state-mib", "120"]).with_env("PHOS_FAILPOINT", &point);
+    Ok((spec, hold))
+}
+
+/// The job was killed, and its processes are back and wait.
+fn waits_for_its_memory(world: &World, phos: &PhosFt, hold: &Path) -> Result<Vec<i32>> {
+    checkpoint(world, phos)?;
+    kill_job_and_wait(world, phos)?;
+    let reached = hold.with_extension("reached");
+    wait_for("the sidecar to hold", LIMIT, || {
+        reached.exists().then_some(())
+    })?;
+    let waiting = world.tree().job;
+    ensure!(
+        !waiting.is_empty() && phos.times(Event::Resumed) == 0,
+        "{}",
+        phos.tail()
+    );
+    Ok(waiting)
+}
+
+/// Who was filling it is gone: another sidecar resumes the job.
+#[test]
+fn kill_9_of_the_sidecar_while_processes_wait_for_their_memory() -> Result<()> {
+    let world = World::simulated(1, 192)?;
+    let (spec, hold) = held_before_memory_is_filled(&world)?;
     disturbed(&world, &spec, |world, phos| {
-        checkpoint(world, phos)?;
-        kill_job_and_wait(world, phos)?;
-        let reached = hold.with_extension("reached");
-        wait_for("the sidecar to hold", LIMIT, || {
-            reached.exists().then_some(())
-        })?;
-        let waiting = world.tree().job;
-        ensure!(
-            !waiting.is_empty() && phos.times(Event::Resumed) == 0,
-            "{}",
-            phos.tail()
-        );
+        let waiting = waits_for_its_memory(world, phos, &hold)?;
         kill_all(&[sidecar(world)?]);
         std::fs::remove_file(&hold)?;
         wait_said(phos, &["resumed checkpoint="])?;
@@ -80,6 +95,44 @@ fn kill_9_of_the_sidecar_while_processes_wait_for_their_memory() -> Result<()> {
         let step = last_step(world).unwrap_or(0);
         wait_step(world, phos, step + 3)
     })
+}
+
+/// They are brought back once more, from the same checkpoint and in the same memory.
+#[test]
+fn kill_9_of_processes_that_wait_for_their_memory() -> Result<()> {
+    let world = World::simulated(1, 192)?;
+    let (spec, hold) = held_before_memory_is_filled(&world)?;
+    disturbed(&world, &spec, |world, phos| {
+        let waiting = waits_for_its_memory(world, phos, &hold)?;
+        kill_all(&waiting);
+        std::fs::remove_file(&hold)?;
+        wait_said(
+            phos,
+            &["trying the same checkpoint again", "resumed checkpoint="],
+        )?;
+        let step = last_step(world).unwrap_or(0);
+        wait_step(world, phos, step + 3)
+    })
+}
+
+/// There is nothing that a grace time would be of use for.
+#[test]
+fn sigterm_while_processes_wait_for_their_memory() -> Result<()> {
+    let world = World::simulated(1, 192)?;
+    let (spec, hold) = held_before_memory_is_filled(&world)?;
+    let spec = spec.with_phos(&["--grace", "300s"]);
+    let mut phos = world.start(&spec)?;
+    waits_for_its_memory(&world, &phos, &hold)?;
+    let agent = *world.tree().agent.first().context("no agent")?;
+    let agent = Pid::from_raw(agent).context("no agent")?;
+    kill_process(agent, Signal::TERM)?;
+    // The sidecar holds, and hears of nothing.
+    std::fs::remove_file(&hold)?;
+    let status = phos.wait(LIMIT)?;
+    ensure!(!status.success(), "{status}: {}", phos.tail());
+    let mut phos = world.start(&spec)?;
+    wait_said(&phos, &["resumed checkpoint="])?;
+    finished(&world, &mut phos, &spec)
 }
 
 /// Ten seeds a test, so that nextest may run them side by side.

@@ -160,6 +160,27 @@ fn a_damaged_pack_is_refused_and_the_one_before_used() -> Result<()> {
     falls_back("/packs/")
 }
 
+/// What is damaged comes last, when processes are back and wait for it; there is no room for the memory of both checkpoints.
+#[test]
+fn damage_that_shows_when_processes_are_back_leads_to_the_checkpoint_before() -> Result<()> {
+    let world = World::simulated(1, 192)?;
+    let spec = spec().with_trainer(&["--state-mib", "120"]);
+    let phos = world.start(&spec)?;
+    for _ in 0..2 {
+        checkpoint(&world, &phos)?;
+    }
+    world.lose_node()?;
+    // The newest: what comes first is as it was.
+    let packs = store_files(&world, "/packs/")?;
+    for pack in packs.iter().skip(packs.len() * 3 / 4) {
+        flip_a_byte(pack)?;
+    }
+    let phos = world.start(&spec)?;
+    wait_said(&phos, "the job was not restored")?;
+    wait_said(&phos, "resumed checkpoint=")?;
+    finish(&world, phos, &spec)
+}
+
 #[test]
 fn one_that_was_chosen_and_is_damaged_gives_way_to_an_older_one_and_not_to_a_newer() -> Result<()> {
     let (world, spec) = lost_after_three_checkpoints()?;

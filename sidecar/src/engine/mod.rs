@@ -95,6 +95,8 @@ struct Engine {
     ownership: Ownership,
     tiers: Tiers,
     caches: Caches,
+    /// The size of the last CPU image in bytes.
+    cpu_image: u64,
     gpus: Gpus,
     planning: Planning,
     buffer: Buffer,

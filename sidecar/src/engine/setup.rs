@@ -32,6 +32,7 @@ use super::tiers::local::LocalTier;
 use super::tiers::replicate::Replication;
 use super::tiers::{Tiers, Unused};
 use super::{Caches, Engine, JobRun, Preemption, Requests, ResumeOptions, no_local_tier};
+use crate::heap;
 use crate::known_history::{KnownHistory, Remembered};
 use crate::observe::{self, Observers};
 use crate::report::event::Event;
@@ -125,6 +126,7 @@ pub(super) async fn engine(config: Config) -> Result<Option<(Engine, Seen)>, Eng
             },
         },
         caches,
+        cpu_image: 0,
         gpus,
         planning: Planning::default(),
         buffer: Buffer::new(config.host_buffer),
@@ -301,10 +303,17 @@ fn host_cache(limit: u64) -> Arc<PackCache> {
             mib(memory.available)
         );
     }
-    let has_room = |bytes: u64| {
+    let look = |bytes: u64| {
         host_memory::now().is_none_or(|memory| {
             memory.available >= bytes.saturating_add(memory.total / HOST_SPARE)
         })
+    };
+    let has_room = move |bytes: u64| {
+        // What went from the cache is free in the heap, and the machine does not know.
+        look(bytes) || {
+            heap::give_back();
+            look(bytes)
+        }
     };
     Arc::new(PackCache::in_memory(limit, Box::new(has_room)))
 }

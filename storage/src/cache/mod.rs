@@ -138,7 +138,8 @@ impl PackCache {
             return;
         }
         let more = image_bytes.saturating_sub(self.pieces().bytes());
-        let fits = image_bytes <= self.limit && self.shelf.has_room(more);
+        // Nothing has always room, and that says nothing.
+        let fits = image_bytes <= self.limit && self.shelf.has_room(more.max(1));
         if self.decoded.swap(fits, Ordering::Relaxed) != fits {
             tracing::debug!(cache = ?self, image_bytes, decoded = fits, "the form of what is kept");
         }
@@ -259,11 +260,19 @@ impl PackCache {
                 pieces.promise(bytes);
                 return true;
             }
-            let Some((pack, start)) = pieces.oldest(limit) else {
-                return false;
-            };
-            pieces.remove(&pack, start);
-            self.shelf.remove(&pack, start);
+            // Where the shelf has no room, as much as one look at it is good for.
+            let some = if full { 1 } else { self.limit / AHEAD };
+            let enough = pieces.bytes().saturating_sub(some);
+            loop {
+                let Some((pack, start)) = pieces.oldest(limit) else {
+                    return false;
+                };
+                pieces.remove(&pack, start);
+                self.shelf.remove(&pack, start);
+                if pieces.bytes() <= enough {
+                    break;
+                }
+            }
         }
     }
 
@@ -278,6 +287,11 @@ impl PackCache {
             }
         }
         Since(since)
+    }
+
+    /// Whether part of a pack is here. It does not count as used.
+    pub(crate) fn has(&self, key: &str, range: Range<u64>) -> bool {
+        self.pieces().covering(&self.name(key), &range).is_some()
     }
 
     /// Part of a pack, if all of it is here.

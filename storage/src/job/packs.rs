@@ -9,12 +9,12 @@ use super::history::Walk;
 use super::log::Log;
 use super::{Job, JobError};
 use crate::backend::Listed;
-use crate::cache::Since;
+use crate::cache::{PackCache, Since};
 use crate::collection::ManifestRef;
 use crate::fault::StoreFault;
 use crate::head::{READS, RecordKind};
 use crate::index::{Index, PackSet};
-use crate::manifest::{Manifest, PackEntry};
+use crate::manifest::{ChunkEntry, Manifest, PackEntry};
 use crate::medium::Medium;
 use crate::names::PackId;
 use crate::pack::{self, PackError, PackIndex};
@@ -62,11 +62,16 @@ impl Job {
         self.key(&format!("packs/{pack}"))
     }
 
-    /// In each cache, these packs are of a checkpoint that is read or written now.
-    pub(crate) fn used_in_caches(&self, packs: &[PackEntry]) -> Vec<Since> {
+    /// In each cache, these packs and chunks are of a checkpoint that is read or written now. Takes a microsecond for each.
+    pub(crate) fn used_in_caches(&self, packs: &[PackEntry], chunks: &[ChunkEntry]) -> Vec<Since> {
         let caches = self.options().caches.iter();
         let keys = || packs.iter().map(|pack| self.pack_key(&pack.id));
-        caches.map(|cache| cache.used(keys())).collect()
+        let used = |cache: &Arc<PackCache>| {
+            let since = cache.used(keys());
+            cache.chunks_used(chunks.iter().map(|chunk| chunk.digest));
+            since
+        };
+        caches.map(used).collect()
     }
 
     /// Reads the index of a pack: the chunks that it says it holds.

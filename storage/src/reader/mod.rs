@@ -246,7 +246,8 @@ impl Reader {
             .boxed()
     }
 
-    /// The same chunks, a future for each range, for a caller that puts each batch where it belongs beside the others: a stream
+    /// The same chunks, what comes from far before what comes from near, and zeros last: how fast they come does not become less by that. A
+    /// future for each range, for a caller that puts each batch where it belongs beside the others: a stream
     /// whose consumer is busy asks for nothing. It drives [`width`](Self::width) of them at once; see the module's documentation
     /// on memory.
     ///
@@ -275,7 +276,7 @@ impl Reader {
             let reader = reader.clone();
             async move { reader.fetch_anywhere(span).await }.boxed()
         });
-        Ok(zeros.chain(kept).chain(fetched))
+        Ok(fetched.chain(kept).chain(zeros))
     }
 
     /// How many ranges are fetched at once.
@@ -356,8 +357,22 @@ impl Reader {
             }
             room = room.saturating_sub(u64::from(chunk.raw));
         }
-        let spans = self.spans(&stored)?;
+        let mut spans = self.spans(&stored)?;
+        spans.sort_by_key(|span| self.is_near(span));
         Ok(Plan { zeros, kept, spans })
+    }
+
+    /// Whether a span comes from this machine, as far as that is known before it is read.
+    fn is_near(&self, span: &Span) -> bool {
+        if self.places.is_nearer(span.place) {
+            return true;
+        }
+        let job = self.job_of(span);
+        let caches = job.options().caches.iter();
+        let key = job.pack_key(&span.pack);
+        caches
+            .into_iter()
+            .any(|cache| cache.has(&key, span.start..span.end))
     }
 
     /// Each of these chunks, none of them zeros, is at least at its own place: manifests are checked when they are read.

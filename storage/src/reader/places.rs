@@ -31,11 +31,11 @@ pub(super) struct Place {
 }
 
 impl Place {
-    fn new(job: Job, packs: &[PackEntry], chunks: HashMap<Digest, ChunkEntry>) -> Place {
+    fn new(job: Job, manifest: &Manifest, chunks: HashMap<Digest, ChunkEntry>) -> Place {
         Place {
-            since: job.used_in_caches(packs).into(),
+            since: job.used_in_caches(&manifest.packs, &manifest.chunks).into(),
             job,
-            packs: packs.into(),
+            packs: manifest.packs.as_slice().into(),
             chunks: Arc::new(chunks),
         }
     }
@@ -75,7 +75,7 @@ pub(super) struct Places {
 impl Places {
     pub(super) fn of(job: Job, manifest: &Manifest) -> Places {
         Places {
-            all: vec![Place::new(job, &manifest.packs, HashMap::new())],
+            all: vec![Place::new(job, manifest, HashMap::new())],
             own: 0,
             chunks: manifest.chunks.as_slice().into(),
         }
@@ -93,7 +93,7 @@ impl Places {
             .filter(|c| c.codec != Codec::Zero && wanted.contains(&c.digest))
             .map(|c| (c.digest, *c))
             .collect();
-        let place = Place::new(job.clone(), &manifest.packs, shared);
+        let place = Place::new(job.clone(), manifest, shared);
         match order {
             Order::Nearer => {
                 self.all.insert(self.own, place);

@@ -208,10 +208,7 @@ impl CheckpointWriter {
         if let Some(named) = written {
             job.index_committed(&manifest, named);
         }
-        job.used_in_caches(&manifest.packs);
-        for cache in &job.options().caches {
-            cache.chunks_used(manifest.chunks.iter().map(|chunk| chunk.digest));
-        }
+        job.used_in_caches(&manifest.packs, &manifest.chunks);
         let (reused_chunks, reused_bytes) = self.reused(&manifest);
         Ok(Commit {
             number: manifest.number,

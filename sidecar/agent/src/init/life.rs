@@ -256,7 +256,9 @@ impl Init {
                 "the job ended right after it was restored (code {})",
                 exit.shell_code()
             ));
-            return;
+            if !self.is_stopping() {
+                return;
+            }
         }
         self.attempt(Input::JobEnded);
         // Ended by who asked it to: as it would have ended alone.

@@ -153,7 +153,8 @@ impl Init {
     pub(super) fn tell_restored(&mut self, answer: &ToSidecar) {
         if std::mem::take(&mut self.welcome_is_due) {
             self.welcome_sidecar();
-        } else {
+        } else if self.sidecar.is_connected() {
+            // One that has not said hello did not begin it.
             self.sidecar.send(answer, &[]);
         }
     }

@@ -20,7 +20,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use phos_protocol::agent::{JobState, RestoreTimes, ToSidecar};
 use phos_protocol::shim::{HeldMulticast, Refusal, Sequence, ToShim};
@@ -38,6 +39,10 @@ use crate::image::{AgentImage, ImageDirectory};
 use crate::job::spawn::InstalledShim;
 use crate::restore::gpus::{MoveError, complete, moved};
 use crate::restore::{ReviveError, RevivePlan, revive};
+use crate::tree;
+
+/// How long processes that are back may wait for the rest of their memory. The sidecar expects seconds (`phos_policies::revive`).
+const FILL: Duration = Duration::from_secs(900);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
@@ -93,6 +98,8 @@ pub(super) struct Restore {
     /// Old GPU → new GPU, as the driver is told.
     pairs: Vec<(GpuUuid, GpuUuid)>,
     contents: Contents,
+    /// What is being brought back will be ended: there is no need to go on with it.
+    unwanted: Arc<AtomicBool>,
     members: BTreeMap<ProcessId, Phase>,
     /// Their multicast objects.
     rejoin: Rejoin,
@@ -117,6 +124,16 @@ impl Restore {
     /// Whether the job's main process died under CRIU's hands: CRIU would wait for it for ever.
     pub(super) fn is_hopeless_without(&self, pid: ProcessId) -> bool {
         self.stage == Stage::Reviving && pid == self.image.root_pid
+    }
+
+    /// Whether a worker is bringing processes back, and its result will end the restore or go on with it.
+    pub(super) fn is_reviving(&self) -> bool {
+        self.stage == Stage::Reviving
+    }
+
+    /// Whether processes are there, and their memory is not.
+    pub(super) fn waits_for_memory(&self) -> bool {
+        self.stage == Stage::Waiting
     }
 
     /// Whether the old tree is being ended for it.
@@ -151,6 +168,7 @@ impl Init {
                     stage: Stage::Clearing,
                     stage_began: Instant::now(),
                     contents,
+                    unwanted: Arc::default(),
                     members: image
                         .processes
                         .iter()
@@ -272,6 +290,7 @@ impl Init {
         let directory = Arc::clone(&restore.directory);
         let gpus = restore.gpus.clone();
         let pairs = restore.pairs.clone();
+        let unwanted = Arc::clone(&restore.unwanted);
         self.shims.stop_listening();
         self.forget_job();
         let requested: BTreeMap<_, _> = image
@@ -312,6 +331,7 @@ impl Init {
             ends,
             pids: Arc::clone(&self.tools.pids),
             user: self.tools.user.clone().filter(|user| user.is_another()),
+            unwanted,
             job_dir: self.config.job_dir(),
         };
         self.worker
@@ -325,6 +345,7 @@ impl Init {
     /// Takes in the result of the worker that put files back and ran CRIU.
     pub(super) fn revive_ended(&mut self, outcome: Result<(ProcessId, RestoreTimes), ReviveError>) {
         if let Some(Contents::Lost(reason)) = self.restore.as_ref().map(|r| r.contents.clone()) {
+            // Whatever came of it.
             self.restore_failed(&reason);
             return;
         }
@@ -360,7 +381,8 @@ impl Init {
         };
         restore.times = times;
         restore.stage = Stage::Waiting;
-        restore.deadline = None;
+        restore.stage_began = Instant::now();
+        restore.deadline = Some(restore.stage_began + FILL);
         let contents = restore.contents.clone();
         self.job.root = Some(root);
         self.job.state = JobState::Running;
@@ -390,10 +412,9 @@ impl Init {
                 }
             }
             Err(reason) if restore.stage == Stage::Reviving => {
-                // The worker's result ends the restore.
+                // The worker's result ends the restore. What it is at may be before CRIU: then there is nothing to kill yet.
                 restore.contents = Contents::Lost(reason);
-                restore.overdue = true;
-                restore.deadline = Some(Instant::now() + self.config.timeouts.reap);
+                restore.unwanted.store(true, Ordering::Release);
                 self.kill_everything();
             }
             Err(reason) => self.restore_failed(&reason),
@@ -406,6 +427,12 @@ impl Init {
         let Some(restore) = &mut self.restore else {
             return;
         };
+        // None of them had a connection that could have ended.
+        let gone = restore.members.keys().find(|pid| !tree::is_alive(**pid));
+        if let Some(pid) = gone.copied() {
+            self.restore_failed(&format!("process {pid} ended before it had its memory"));
+            return;
+        }
         restore.stage = Stage::Attaching;
         restore.stage_began = Instant::now();
         restore.deadline = Some(restore.stage_began + bound);
@@ -529,8 +556,7 @@ impl Init {
         let attaching = self
             .restore
             .as_ref()
-            .filter(|r| matches!(r.stage, Stage::Waiting | Stage::Attaching))
-            .is_some_and(|r| r.members.contains_key(&pid));
+            .is_some_and(|r| r.stage == Stage::Attaching && r.members.contains_key(&pid));
         if attaching || self.is_rejoining(pid) {
             self.restore_failed(&format!("process {pid} ended before it had its memory"));
         }
@@ -557,6 +583,9 @@ impl Init {
                 self.kill_everything();
             }
             Some(restore) if restore.stage == Stage::Reviving => self.give_up_on_driver(),
+            Some(restore) if restore.stage == Stage::Waiting => {
+                self.restore_failed("the memory of its processes did not come in time");
+            }
             _ => self.restore_failed("processes of the image did not attach in time"),
         }
     }
@@ -643,6 +672,9 @@ impl Init {
         if restore.stage != Stage::Clearing {
             self.job.root = None;
             self.kill_everything();
+            // Nobody has it mapped, and the next try needs the room.
+            self.vault.clear();
+            self.multicasts.clear();
         }
         if self.job.root.is_none() {
             self.job.state = match (restore.before, self.job.state) {

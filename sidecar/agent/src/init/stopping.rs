@@ -6,6 +6,7 @@ use phos_protocol::agent::{JobState, ToSidecar};
 use rustix::process::Signal;
 
 use super::Init;
+use super::restore::Restore;
 use crate::AgentError;
 use crate::attempt::Input;
 use crate::init::fence;
@@ -83,9 +84,15 @@ impl Init {
             self.ending.exit = Some(self.code_without_job(Signal::TERM));
             return;
         }
+        if self.restore.as_ref().is_some_and(Restore::waits_for_memory) {
+            // They can neither have a checkpoint nor do anything of use with the grace time; the checkpoint that they are of is there.
+            self.ending.exit = Some(128 + Signal::TERM.as_raw());
+            return;
+        }
         let now = Instant::now();
         let share = self.config.grace * 4 / 5;
-        let ask = self.sidecar.is_connected() && self.job.root.is_some();
+        let is_told = self.sidecar.is_connected() && !self.welcome_is_due;
+        let ask = is_told && self.job.root.is_some();
         self.ending.stopping = Some(Stopping {
             sidecar_until: ask.then_some(now + share),
             kill_at: now + self.config.grace,

@@ -8,6 +8,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use super::Init;
 use super::requests::Tell;
+use super::restore::Restore;
 use super::stopping::Stopping;
 use crate::AgentError;
 use crate::attempt::Input;
@@ -115,7 +116,10 @@ impl Init {
         if self.kill.until.is_some_and(|until| now >= until) {
             self.kill.until = None;
             tracing::error!("processes of the job do not end after SIGKILL (stuck in the kernel)");
-            self.restore_failed("processes of the old tree do not end after SIGKILL: they are stuck in the kernel; restart the machine or container");
+            // A worker's result is waited for, which has a deadline of its own.
+            if !self.restore.as_ref().is_some_and(Restore::is_reviving) {
+                self.restore_failed("processes of the old tree do not end after SIGKILL: they are stuck in the kernel; restart the machine or container");
+            }
         }
         if self.lost.missing.as_ref().is_some_and(|m| now >= m.at) {
             self.rank_is_missing();

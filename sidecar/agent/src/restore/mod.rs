@@ -11,6 +11,7 @@ use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use phos_gpu::control::ControlError;
@@ -58,6 +59,8 @@ pub struct RevivePlan {
     pub user: Option<JobUser>,
     /// Log of a failed restore goes here.
     pub job_dir: PathBuf,
+    /// Set when nobody wants the processes any more.
+    pub unwanted: Arc<AtomicBool>,
 }
 
 /// Why the middle of a restore failed.
@@ -109,6 +112,9 @@ pub enum ReviveError {
     /// A pipe cannot be made.
     #[error("cannot make a pipe: {0}")]
     Pipe(std::io::Error),
+    /// See [`RevivePlan::unwanted`].
+    #[error("nobody wants the processes any more")]
+    Unwanted,
 }
 
 impl ReviveError {
@@ -186,6 +192,9 @@ pub fn revive(plan: RevivePlan) -> Result<(ProcessId, RestoreTimes), ReviveError
     }
     times.files_ns = ns(began);
     failpoint::reach(Point::AgentMidRestore);
+    if plan.unwanted.load(Ordering::Acquire) {
+        return Err(ReviveError::Unwanted);
+    }
 
     let began = Instant::now();
     let inherited = inherit(image, plan.ends)?;
@@ -233,6 +242,9 @@ pub fn revive(plan: RevivePlan) -> Result<(ProcessId, RestoreTimes), ReviveError
     }
     times.criu_ns = ns(began);
     failpoint::reach(Point::AgentAfterRestore);
+    if plan.unwanted.load(Ordering::Acquire) {
+        return Err(ReviveError::Unwanted);
+    }
 
     let began = Instant::now();
     if let Some(driver) = driver {

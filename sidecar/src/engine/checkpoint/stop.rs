@@ -13,7 +13,7 @@ use phos_policies::schedule::Trigger;
 use phos_protocol::agent::{AttemptError, DumpFacts, DumpTimes, Process, ToAgent, ToSidecar};
 use phos_protocol::types::GpuUuid;
 use phos_shared::failpoint::{self, Point};
-use phos_storage::{CheckpointWriter, UnixMillis};
+use phos_storage::{CheckpointWriter, Digest, UnixMillis};
 
 use super::drain::{Beside, Drains, Ready, plan};
 use super::name::Named;
@@ -22,6 +22,7 @@ use super::pipeline::{self, Control, Works};
 use super::quiesce::{AtStep, Insist};
 use super::running;
 use super::store::Work;
+use crate::engine::image::Described;
 use crate::engine::memory::registry::Table;
 use crate::engine::session::{Session, WaitError};
 use crate::engine::{CopyBeside, Tier, unix_millis};
@@ -138,6 +139,7 @@ impl Session<'_> {
         }
         // Begun before the pipeline, which would take the first chunk without it, and before the drains, which may end it.
         let rest = (!is_urgent).then(|| control.rest());
+        self.plan_caches(&writer, &memory, device_bytes);
         let (sink, puts) = pipeline::start(writer.clone(), Arc::clone(control), concurrency);
         let may = self.engine.copy_beside == CopyBeside::Auto && self.attempt.takes_credit;
         // Several processes would be let go on as far as each other, which nobody has tried.
@@ -181,10 +183,9 @@ impl Session<'_> {
             parts.insert("held_again".into(), ms(held));
             resumed.stop += held;
         }
-        let cpu_image = dumped.facts.image_bytes;
-        // Before the first chunk is encoded.
-        writer.plan_for(device_bytes + cpu_image);
         drop(rest);
+        let cpu_image = dumped.facts.image_bytes;
+        self.engine.cpu_image = cpu_image;
         note_times(&mut parts, &dumped.facts.times, resumed.attach_ns);
         let ready = dumped.ready;
         let rates = rates(gb_s(device_bytes, digest), ready);
@@ -228,6 +229,18 @@ impl Session<'_> {
             tier,
             newest: self.engine.tiers.newest,
         })
+    }
+
+    /// Tells the caches what is to come: before anything is encoded, and beside what the stop waits for.
+    fn plan_caches(&self, writer: &CheckpointWriter, memory: &[Described], device_bytes: u64) {
+        // How large the image of the processes is shows in the dump.
+        writer.plan_for(device_bytes + self.engine.cpu_image);
+        let names: Vec<Digest> = memory
+            .iter()
+            .flat_map(|m| m.digests.iter().copied())
+            .collect();
+        let writer = writer.clone();
+        tokio::task::spawn_blocking(move || writer.will_have(&names));
     }
 
     /// Shows from now on how far this checkpoint is, of which so many bytes are to leave the GPUs.

@@ -114,15 +114,7 @@ impl Work {
             newest,
         } = self;
         control.add_to_store(facts.image_bytes);
-        let names = memory.iter().flat_map(|m| m.digests.iter().copied());
-        let device = names.collect();
-        let cpu = chunk_beside(
-            directory,
-            device,
-            writer.clone(),
-            sink,
-            Arc::clone(&control),
-        );
+        let cpu = chunk_beside(directory, writer.clone(), sink, Arc::clone(&control));
         let cpu_image = gather(&control, puts, drains, cpu, &mut parts).await?;
         failpoint::reach(Point::SidecarBeforeManifest);
         let body = image::body(Parts {
@@ -183,21 +175,20 @@ impl Work {
 /// The files of a CPU image with the names of their chunks.
 type CpuImage = Vec<ImageFile<Vec<Digest>>>;
 
-/// Cuts the CPU image beside what else is stored, and hands on what is not stored yet. What device memory has in common with
-/// checkpoints before stays in the caches, where there is not room for all.
+/// Cuts the CPU image beside what else is stored, and hands on what is not stored yet.
 fn chunk_beside(
     directory: OwnedFd,
-    device: Vec<Digest>,
     known: CheckpointWriter,
     sink: Sink,
     control: Arc<Control>,
 ) -> JoinHandle<Result<CpuImage, cpu_image::ImageError>> {
     tokio::task::spawn_blocking(move || {
-        known.will_have(&device);
         let naming = known.naming();
         let files = cpu_image::list(directory.as_fd())?;
         cpu_image::chunk_files(directory.as_fd(), &files, &naming, |digest, bytes| {
             if known.contains(&digest) {
+                // What it has in common with those before stays in the caches.
+                known.will_have(&[digest]);
                 control.add_stored(bytes.len() as u64);
                 return true;
             }

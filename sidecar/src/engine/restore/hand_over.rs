@@ -16,10 +16,12 @@ use super::fill::Filled;
 use super::transfer::Filling;
 use crate::engine::image::Extra;
 use crate::engine::memory::registry::Held;
-use crate::engine::session::Session;
+use crate::engine::session::{Session, WaitError, at};
 
 /// The agent's part: CRIU, control state, attach.
 const RESTORE: Duration = Duration::from_secs(900);
+/// A transfer of the rest of the memory, which somebody is waiting for, however long it takes.
+const TRANSFER: Duration = Duration::from_secs(30 * 24 * 3600);
 
 impl Session<'_> {
     /// An empty directory of the agent's for the CPU image.
@@ -67,32 +69,39 @@ impl Session<'_> {
         let began = Instant::now();
         let agent = self.link.sender();
         let mut outcome = None;
+        // What a transfer takes has no bound; what the agent takes after it has.
+        let mut until = None;
         let answer = {
-            let mut answer = pin!(self.answer(RESTORE, is_outcome));
+            let mut answer = pin!(self.answer(TRANSFER, is_outcome));
             loop {
                 tokio::select! {
                     answer = &mut answer => break answer,
                     ended = &mut filled, if outcome.is_none() => {
                         failpoint::reach(Point::SidecarBeforeFilled);
-                        let told = ended.as_ref().map(drop).map_err(RestoreError::to_string);
+                        let told = ended.as_ref().map(drop).map_err(in_short);
                         outcome = Some(ended);
-                        agent.send(&ToAgent::Filled(told))?;
+                        until = Some(Instant::now() + RESTORE);
+                        if let Err(lost) = agent.send(&ToAgent::Filled(told)) {
+                            break Err(lost.into());
+                        }
                     }
+                    () = at(until) => break Err(WaitError::Timeout(RESTORE)),
                 }
             }
         };
-        let filled = match outcome {
-            Some(Ok(filled)) => filled,
+        if outcome.is_none() {
+            filling.give_up();
+            let _ = filled.await;
+        }
+        let (times, filled) = match (answer, outcome) {
+            (Err(lost), _) => return Err(lost.into()),
+            (Ok(Ok(times)), Some(Ok(filled))) => (times, filled),
+            // The job has ended before it wanted any memory.
+            (Ok(Ok(times)), _) => (times, Filled::unread(held)),
             // The agent ended what it had brought back, as it was told.
-            Some(Err(e)) => return Err(answer.err().map_or(e, RestoreError::from)),
-            None => {
-                filling.give_up();
-                let _ = filled.await;
-                // If this is no failure, the job has ended before it wanted any memory.
-                Filled::unread(held)
-            }
+            (Ok(Err(_)), Some(Err(e))) => return Err(e),
+            (Ok(Err(e)), _) => return Err(e),
         };
-        let times = answer??;
         let ns = times.files_ns + times.criu_ns + times.control_restore_ns + times.attach_ns;
         let waited = began.elapsed().saturating_sub(Duration::from_nanos(ns));
         Ok((filled, times, waited))
@@ -120,6 +129,11 @@ impl Session<'_> {
         }
         Ok(())
     }
+}
+
+/// For a message: a packet holds no text of any length.
+fn in_short(e: &RestoreError) -> String {
+    e.to_string().chars().take(4096).collect()
 }
 
 /// Old GPU → new GPU; none if each stays.

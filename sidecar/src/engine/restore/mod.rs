@@ -48,7 +48,7 @@ use std::time::{Duration, Instant};
 
 use phos_gpu::DeviceMemory;
 use phos_policies::restart::Decision;
-use phos_policies::revive;
+use phos_policies::revive::Revive;
 use phos_protocol::agent::RestoreTimes;
 use phos_protocol::shim::Newest;
 use phos_protocol::types::{AllocationKey, GpuUuid};
@@ -107,7 +107,7 @@ struct Restored {
 struct Served {
     /// Bytes that were read from copies on this machine.
     here: u64,
-    /// Bytes of those that were read from its memory.
+    /// Bytes of those that were read from its memory, where they may be decoded.
     in_memory: u64,
 }
 
@@ -479,9 +479,16 @@ impl Session<'_> {
             progress: &progress,
         };
         let prepared = prepare(&reader, manifest, &image, reusable, &target).await?;
-        let (filled, times, waited) = self
-            .fill_and_revive(prepared, &reader, &image, &target)
-            .await?;
+        let held = prepared.held.clone();
+        let revived = self.fill_and_revive(prepared, &reader, &image, &target);
+        let (filled, times, waited) = match revived.await {
+            Ok(revived) => revived,
+            Err(e) => {
+                // For the next try: there may be no room for it twice, and what is right of it need not be fetched again.
+                self.registry.replace(held);
+                return Err(e);
+            }
+        };
         progress.finish();
         let after = self.served(&reader);
         let (_, mended) = reader.read_elsewhere();
@@ -521,7 +528,8 @@ impl Session<'_> {
         let began = Instant::now();
         let filling = Filling::new();
         let mut filled = pin!(prepared.fill(reader, image, target, &filling));
-        let is_time = |filled: &u64| revive::is_time(*filled, total, began.elapsed(), files);
+        let mut revive = Revive::new(total, files);
+        let is_time = move |filled: &u64| revive.is_time(*filled, began.elapsed());
         let ended = tokio::select! {
             biased;
             ended = &mut filled => Some(ended),
