@@ -26,6 +26,9 @@ pub struct Config {
     pub name: String,
     /// `PHOS_SIM_LATE_IMPORTS`: a checkpoint with imports alive passes, and its restore fails and loses the process.
     pub late_imports: bool,
+    /// `PHOS_SIM_FLIP`: when this file is there, a byte of the next copy to a device of 4 KiB or more is not what was sent, and the
+    /// file is removed.
+    pub flip: Option<PathBuf>,
     /// `PHOS_SIM_POISON`: new device memory holds 0xA5 instead of zeroes.
     pub poison: bool,
     /// `PHOS_SIM_SPARSE`: device memory is taken when it is touched: more of it can be allocated than there is.
@@ -92,6 +95,7 @@ impl Config {
             name: std::env::var("PHOS_SIM_NAME")
                 .unwrap_or_else(|_| "phos simulated GPU".to_owned()),
             late_imports: flag("PHOS_SIM_LATE_IMPORTS"),
+            flip: std::env::var_os("PHOS_SIM_FLIP").map(PathBuf::from),
             poison: flag("PHOS_SIM_POISON"),
             sparse: flag("PHOS_SIM_SPARSE"),
             no_vmm: flag("PHOS_SIM_NO_VMM"),

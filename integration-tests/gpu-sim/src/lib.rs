@@ -34,6 +34,7 @@
 //! | `PHOS_SIM_HANG` | `restore=FILE`: that checkpoint call hangs once, when FILE is there, until its process ends; `restore!=FILE`: for ever |
 //! | `PHOS_SIM_FAIL` | `restore=FILE`: that checkpoint call fails while FILE is there, with 304; a `lock` with 801 |
 //! | `PHOS_SIM_NO_VMM` | 1: the devices say that they have no virtual memory management |
+//! | `PHOS_SIM_FLIP` | a file: when it is there, a byte of the next copy to a device of 4 KiB or more arrives as another; it is removed |
 //! | `PHOS_SIM_POISON` | 1: new device memory holds 0xA5, not zeroes |
 //! | `PHOS_SIM_SPARSE` | 1: device memory is taken when it is touched, so that more can be allocated than there is |
 //! | `PHOS_SIM_IMPORT_US` | least duration of every import (0) |

@@ -160,6 +160,35 @@ fn a_damaged_pack_is_refused_and_the_one_before_used() -> Result<()> {
     falls_back("/packs/")
 }
 
+/// On its way to the GPU: what is there is digested, and what is wrong is read again.
+#[test]
+fn memory_that_arrives_on_the_gpu_as_something_else_is_read_again() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let flip = world.path("flip");
+    let spec = spec().with_env("PHOS_SIM_FLIP", &flip.display().to_string());
+    let mut phos = world.start(&spec)?;
+    checkpoint(&world, &phos)?;
+    for lives in 0..2 {
+        if lives == 0 {
+            world.lose_node()?;
+            fs::write(&flip, "")?;
+            phos = world.start(&spec)?;
+        } else {
+            checkpoint(&world, &phos)?;
+            fs::write(&flip, "")?;
+            kill_job_and_wait(&world, &phos)?;
+        }
+        wait_said(&phos, "device memory is not what was read")?;
+        wait_said(&phos, "resumed checkpoint=")?;
+        ensure!(
+            !flip.exists() && !phos.said().contains("could not be restored"),
+            "{}",
+            phos.tail()
+        );
+    }
+    finish(&world, phos, &spec)
+}
+
 /// What is damaged comes last, when processes are back and wait for it; there is no room for the memory of both checkpoints.
 #[test]
 fn damage_that_shows_when_processes_are_back_leads_to_the_checkpoint_before() -> Result<()> {

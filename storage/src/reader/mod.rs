@@ -144,6 +144,8 @@ pub struct Reader {
     checkpoint: CheckpointNumber,
     places: Arc<Places>,
     elsewhere: Arc<Elsewhere>,
+    /// Whether chunks that caches keep decoded are checked.
+    checks_kept: bool,
 }
 
 /// Where chunks are, none of them twice.
@@ -191,6 +193,7 @@ impl Reader {
             checkpoint: manifest.number,
             places: Arc::new(Places::of(job, manifest)),
             elsewhere: Arc::default(),
+            checks_kept: true,
         }
     }
 
@@ -206,6 +209,14 @@ impl Reader {
     #[must_use]
     pub fn further(mut self, job: &Job, manifest: &Manifest) -> Self {
         Arc::make_mut(&mut self.places).add(job, manifest, Order::Further);
+        self
+    }
+
+    /// Chunks that caches of this process keep decoded are handed out as they are: for a caller that checks them all where they are put,
+    /// and reads again what is wrong. To check them takes as long as to copy them.
+    #[must_use]
+    pub fn trusting_memory(mut self) -> Self {
+        self.checks_kept = false;
         self
     }
 
@@ -387,11 +398,12 @@ impl Reader {
     /// Chunks that caches keep decoded; from elsewhere what they do not have any more, or not as it was.
     async fn fetch_kept(&self, wanted: Vec<(u32, ChunkEntry)>) -> Result<Batch, ReadError> {
         let (caches, crypt) = (self.places.caches(), self.places.job().crypt().clone());
+        let check = self.checks_kept;
         let options = self.places.job().options();
         let indices: Vec<u32> = wanted.iter().map(|(index, _)| *index).collect();
         let looked = options.compute.run(move || {
             let found = |(index, chunk): &(u32, ChunkEntry)| {
-                let bytes = kept_chunk(&caches, &crypt, chunk);
+                let bytes = kept_chunk(&caches, check.then_some(&crypt), chunk);
                 bytes.map(|bytes| (*index, bytes)).ok_or(*index)
             };
             wanted.iter().map(found).collect::<Vec<Result<_, u32>>>()
@@ -559,10 +571,17 @@ impl Reader {
     }
 }
 
-/// A chunk from the first cache that keeps it decoded, and has it right.
-fn kept_chunk(caches: &[Arc<PackCache>], crypt: &Crypt, chunk: &ChunkEntry) -> Option<Bytes> {
+/// A chunk from the first cache that keeps it decoded, and has it right if that is to be checked.
+fn kept_chunk(
+    caches: &[Arc<PackCache>],
+    check: Option<&Crypt>,
+    chunk: &ChunkEntry,
+) -> Option<Bytes> {
     caches.iter().find_map(|cache| {
         let bytes = cache.read_chunk(&chunk.digest, chunk.raw)?;
+        let Some(crypt) = check else {
+            return Some(bytes);
+        };
         let found = crypt.name(&bytes);
         if found == chunk.digest {
             return Some(bytes);
@@ -626,4 +645,34 @@ fn zeros_of(
             digest: chunk.digest,
             reason,
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kept_chunk_that_is_damaged_is_forgotten_by_who_checks_it() {
+        let (right, wrong) = (Bytes::from(vec![1; 100]), Bytes::from(vec![2; 100]));
+        let chunk = ChunkEntry {
+            digest: Digest::of(&right),
+            pack: 0,
+            offset: 8,
+            stored: 20,
+            raw: 100,
+            codec: Codec::Zstd,
+        };
+        let cache = Arc::new(PackCache::in_memory(1000, Box::new(|_| true)));
+        cache.plan_for(100);
+        let caches = [Arc::clone(&cache)];
+        cache.keep_chunk(&chunk.digest, &wrong);
+        assert_eq!(kept_chunk(&caches, None, &chunk), Some(wrong));
+        assert_eq!(kept_chunk(&caches, Some(&Crypt::PLAIN), &chunk), None);
+        assert!(!cache.has_chunk(&chunk.digest, 100));
+        cache.keep_chunk(&chunk.digest, &right);
+        assert_eq!(
+            kept_chunk(&caches, Some(&Crypt::PLAIN), &chunk),
+            Some(right)
+        );
+    }
 }

@@ -205,6 +205,15 @@ fn row(driver: &'static Driver, context: &Context, to: u64, from: u64, width: u6
         let (target, source) = (side(to + done, true)?, side(from + done, false)?);
         // SAFETY: device sides were resolved for `piece` bytes while the table is held; host sides are the caller's.
         unsafe { std::ptr::copy(source, target, piece as usize) };
+        let flip = driver
+            .config
+            .flip
+            .as_ref()
+            .filter(|_| crosses && in_window(to) && piece >= 4096);
+        if flip.is_some_and(|file| std::fs::remove_file(file).is_ok()) {
+            // SAFETY: just written, `piece` bytes, and held as above.
+            unsafe { *target.add(piece as usize / 2) ^= 0x10 };
+        }
         if let Some((object, offset)) = in_window(to).then(|| tables.multicast(to + done)).flatten()
         {
             // SAFETY: just written, `piece` bytes, and held as above.

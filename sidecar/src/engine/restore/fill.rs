@@ -165,16 +165,31 @@ impl Prepared {
         } = self;
         let (gpus, progress) = (target.gpus, target.progress);
         let began = Instant::now();
-        let more = transfer(reader, places, Vec::new(), gpus, progress, filling).await?;
+        // All of it is checked where it is put.
+        let trusting = reader.clone().trusting_memory();
+        let mut more = transfer(&trusting, places, Vec::new(), gpus, progress, filling).await?;
         times.transfer += began.elapsed();
 
         let began = Instant::now();
-        let check = {
+        let check = || {
             let (gpus, wanted, held) = (gpus.clone(), image.memory.clone(), held.clone());
             let naming = reader.naming();
-            move || verify(&wanted, &held, &gpus, &naming)
+            blocking(move || wrong(&wanted, &held, &gpus, &naming))
         };
-        blocking(check).await?;
+        let again = check().await?;
+        if !again.is_empty() {
+            // Memory of this machine, the way to the GPU, or the GPU itself.
+            tracing::warn!(
+                chunks = again.len(),
+                "device memory is not what was read, and is read again"
+            );
+            more += transfer(reader, again, Vec::new(), gpus, progress, filling).await?;
+            if let Some(range) = check().await?.into_values().flatten().next() {
+                return Err(RestoreError::Image(format!(
+                    "device memory is not what was stored, twice: {range}; the GPU or its link is faulty (see nvidia-smi -q -d ECC)"
+                )));
+            }
+        }
         times.verify = began.elapsed();
         Ok(Filled {
             held,
@@ -241,32 +256,28 @@ fn make(
     Ok(Made { held, present })
 }
 
-/// Digests everything on the GPUs and compares.
-fn verify(
+/// Digests everything on the GPUs: what is not as it should be, by the number of its chunk in the manifest's table.
+fn wrong(
     image: &[Wanted],
     held: &[Held],
     gpus: &Gpus,
     naming: &Naming,
-) -> Result<(), RestoreError> {
+) -> Result<HashMap<u32, Vec<Place>>, RestoreError> {
     let all: Vec<Range> = image
         .iter()
         .zip(held)
         .flat_map(|(w, h)| ranges(w, &h.memory))
         .collect();
     let digests = gpus.digest(&all, naming)?;
-    let named = image
-        .iter()
-        .flat_map(|w| w.chunks.iter().map(move |c| (w, c)));
-    for ((wanted, chunk), digest) in named.zip(digests) {
+    let mut wrong: HashMap<u32, Vec<Place>> = HashMap::new();
+    let chunks = image.iter().flat_map(|w| &w.chunks);
+    for ((chunk, range), digest) in chunks.zip(all).zip(digests) {
         if digest != chunk.digest.0 {
-            return Err(RestoreError::Image(format!(
-                "device memory is not what was stored: allocation {:?} at byte {}; the GPU or its link \
-                 is faulty (see nvidia-smi -q -d ECC)",
-                wanted.allocation.key, chunk.offset
-            )));
+            let places = wrong.entry(chunk.index).or_default();
+            places.push(Place::Device(range));
         }
     }
-    Ok(())
+    Ok(wrong)
 }
 
 /// Makes the image's files, empty and of their length.

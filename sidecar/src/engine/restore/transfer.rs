@@ -45,6 +45,21 @@ impl Place {
     }
 }
 
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Device(range) => write!(
+                f,
+                "{} bytes at byte {} of an allocation of GPU {}",
+                range.len,
+                range.offset,
+                range.memory.gpu()
+            ),
+            Self::File(number, offset) => write!(f, "file {number} of the image, byte {offset}"),
+        }
+    }
+}
+
 /// A chunk for one of its places: its number in the manifest's table, which of its places, its bytes.
 type Piece = (u32, usize, Bytes);
 
