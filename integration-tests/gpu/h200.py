@@ -59,9 +59,12 @@ def same_losses(want, job, figures):
 
 
 def last_resumed(job):
-    """What the log says of the last resume: where the bytes came from, and how long each phase took."""
-    log = (job.dir / "phos.log").read_text(errors="replace").splitlines()
-    return [l for l in log if "resumed checkpoint=" in l][-1].split("resumed ")[1]
+    """What the log says of the last resume: where the bytes came from, and how long each phase took. The job may make a step before it says so."""
+    def said():
+        log = (job.dir / "phos.log").read_text(errors="replace").splitlines()
+        found = [l for l in log if "resumed checkpoint=" in l]
+        return found[-1].split("resumed ")[1] if len(found) >= job.resumes() else None
+    return wait_for("the sidecar to say that it has resumed the job", 30, said)
 
 
 def correct():

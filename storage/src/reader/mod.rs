@@ -1,5 +1,5 @@
 //! Reading a checkpoint's chunks: in the order of their packs, neighbours in one request, several requests at once, and
-//! every chunk checked against its name before the caller sees it.
+//! every chunk checked against its name before the caller sees it, unless the caller [does that itself](Reader::unchecked).
 //!
 //! # Memory
 //!
@@ -144,8 +144,15 @@ pub struct Reader {
     checkpoint: CheckpointNumber,
     places: Arc<Places>,
     elsewhere: Arc<Elsewhere>,
-    /// Whether chunks that caches keep decoded are checked.
-    checks_kept: bool,
+    names: Names,
+}
+
+/// Whether chunks are compared with their names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Names {
+    Checked,
+    /// The caller does it.
+    Unchecked,
 }
 
 /// Where chunks are, none of them twice.
@@ -193,7 +200,7 @@ impl Reader {
             checkpoint: manifest.number,
             places: Arc::new(Places::of(job, manifest)),
             elsewhere: Arc::default(),
-            checks_kept: true,
+            names: Names::Checked,
         }
     }
 
@@ -212,11 +219,11 @@ impl Reader {
         self
     }
 
-    /// Chunks that caches of this process keep decoded are handed out as they are: for a caller that checks them all where they are put,
-    /// and reads again what is wrong. To check them takes as long as to copy them.
+    /// Chunks are not compared with their names: for a caller that does so where it puts them, and reads again, by a reader that compares,
+    /// what is wrong there. For a chunk that is kept decoded that takes as long as to copy it.
     #[must_use]
-    pub fn trusting_memory(mut self) -> Self {
-        self.checks_kept = false;
+    pub fn unchecked(mut self) -> Self {
+        self.names = Names::Unchecked;
         self
     }
 
@@ -398,12 +405,12 @@ impl Reader {
     /// Chunks that caches keep decoded; from elsewhere what they do not have any more, or not as it was.
     async fn fetch_kept(&self, wanted: Vec<(u32, ChunkEntry)>) -> Result<Batch, ReadError> {
         let (caches, crypt) = (self.places.caches(), self.places.job().crypt().clone());
-        let check = self.checks_kept;
+        let names = self.names;
         let options = self.places.job().options();
         let indices: Vec<u32> = wanted.iter().map(|(index, _)| *index).collect();
         let looked = options.compute.run(move || {
             let found = |(index, chunk): &(u32, ChunkEntry)| {
-                let bytes = kept_chunk(&caches, check.then_some(&crypt), chunk);
+                let bytes = kept_chunk(&caches, &crypt, chunk, names);
                 bytes.map(|bytes| (*index, bytes)).ok_or(*index)
             };
             wanted.iter().map(found).collect::<Vec<Result<_, u32>>>()
@@ -518,11 +525,11 @@ impl Reader {
         }
         let (caches, span) = (options.caches.clone(), span.clone());
         let (checkpoint, key) = (self.checkpoint, job.pack_key(&span.pack));
-        let crypt = job.crypt().clone();
+        let (crypt, names) = (job.crypt().clone(), self.names);
         let looked = options.compute.run(move || {
             caches.iter().find_map(|cache| {
                 let bytes = cache.read(&key, span.start..span.end)?;
-                match decode_span(&crypt, checkpoint, &span, &bytes) {
+                match decode_span(&crypt, checkpoint, &span, &bytes, names) {
                     Ok(chunks) => Some(chunks),
                     Err(error) => {
                         tracing::warn!(%error, ?cache, "only its copy on this machine: it is read elsewhere");
@@ -552,11 +559,11 @@ impl Reader {
                 },
                 _ => ReadError::Store { checkpoint, source },
             })?;
-        let (task_span, crypt) = (span.clone(), job.crypt().clone());
+        let (task_span, crypt, names) = (span.clone(), job.crypt().clone(), self.names);
         let (task_key, caches) = (key.clone(), job.options().caches.clone());
         let since = (self.places.get(span.place)).map(|place| Arc::clone(&place.since));
         let decoding = job.options().compute.run(move || {
-            let decoded = decode_span(&crypt, checkpoint, &task_span, &bytes)?;
+            let decoded = decode_span(&crypt, checkpoint, &task_span, &bytes, names)?;
             // The next restore finds it nearer.
             for (cache, since) in caches.iter().zip(since.iter().flat_map(|all| all.iter())) {
                 cache.keep_read(&task_key, task_span.start, &bytes, *since);
@@ -574,14 +581,15 @@ impl Reader {
 /// A chunk from the first cache that keeps it decoded, and has it right if that is to be checked.
 fn kept_chunk(
     caches: &[Arc<PackCache>],
-    check: Option<&Crypt>,
+    crypt: &Crypt,
     chunk: &ChunkEntry,
+    names: Names,
 ) -> Option<Bytes> {
     caches.iter().find_map(|cache| {
         let bytes = cache.read_chunk(&chunk.digest, chunk.raw)?;
-        let Some(crypt) = check else {
+        if names == Names::Unchecked {
             return Some(bytes);
-        };
+        }
         let found = crypt.name(&bytes);
         if found == chunk.digest {
             return Some(bytes);
@@ -598,6 +606,7 @@ fn decode_span(
     checkpoint: CheckpointNumber,
     span: &Span,
     bytes: &Bytes,
+    names: Names,
 ) -> Result<Batch, ReadError> {
     let mut decoded = Vec::with_capacity(span.chunks.len());
     for &(index, chunk) in &span.chunks {
@@ -617,9 +626,11 @@ fn decode_span(
             .open_chunk(&chunk.digest, chunk.codec, chunk.raw, bytes.slice(from..to))
             .and_then(|encoded| codec::decode(chunk.codec, encoded, chunk.raw))
             .map_err(damaged)?;
-        let found = crypt.name(&raw);
-        if found != chunk.digest {
-            return Err(damaged(format!("its bytes have digest {found}")));
+        if names == Names::Checked {
+            let found = crypt.name(&raw);
+            if found != chunk.digest {
+                return Err(damaged(format!("its bytes have digest {found}")));
+            }
         }
         decoded.push((index, raw));
     }
@@ -666,13 +677,11 @@ mod tests {
         cache.plan_for(100);
         let caches = [Arc::clone(&cache)];
         cache.keep_chunk(&chunk.digest, &wrong);
-        assert_eq!(kept_chunk(&caches, None, &chunk), Some(wrong));
-        assert_eq!(kept_chunk(&caches, Some(&Crypt::PLAIN), &chunk), None);
+        let kept = |names| kept_chunk(&caches, &Crypt::PLAIN, &chunk, names);
+        assert_eq!(kept(Names::Unchecked), Some(wrong));
+        assert_eq!(kept(Names::Checked), None);
         assert!(!cache.has_chunk(&chunk.digest, 100));
         cache.keep_chunk(&chunk.digest, &right);
-        assert_eq!(
-            kept_chunk(&caches, Some(&Crypt::PLAIN), &chunk),
-            Some(right)
-        );
+        assert_eq!(kept(Names::Checked), Some(right));
     }
 }

@@ -283,6 +283,8 @@ impl Init {
         };
         restore.stage = Stage::Reviving;
         restore.stage_began = Instant::now();
+        // Those of the old tree, which may have had the numbers that are given again now.
+        self.early_exits.clear();
         // Files and processes are each as much as the image at most.
         let work = criu::patience(self.config.timeouts.criu, restore.directory.used_bytes());
         restore.deadline = Some(restore.stage_began + 2 * work + self.config.timeouts.driver);

@@ -166,8 +166,8 @@ impl Prepared {
         let (gpus, progress) = (target.gpus, target.progress);
         let began = Instant::now();
         // All of it is checked where it is put.
-        let trusting = reader.clone().trusting_memory();
-        let mut more = transfer(&trusting, places, Vec::new(), gpus, progress, filling).await?;
+        let unchecked = reader.clone().unchecked();
+        let mut more = transfer(&unchecked, places, Vec::new(), gpus, progress, filling).await?;
         times.transfer += began.elapsed();
 
         let began = Instant::now();
@@ -178,7 +178,7 @@ impl Prepared {
         };
         let again = check().await?;
         if !again.is_empty() {
-            // Memory of this machine, the way to the GPU, or the GPU itself.
+            // The store, memory of this machine, the way to the GPU, or the GPU itself: checked by the way, that shows.
             tracing::warn!(
                 chunks = again.len(),
                 "device memory is not what was read, and is read again"
