@@ -115,6 +115,28 @@ fn kill_9_of_processes_that_wait_for_their_memory() -> Result<()> {
     })
 }
 
+/// The new sidecar knows nothing of the job's memory, of which there is no room for two.
+#[test]
+fn a_crash_soon_after_the_sidecar_was_restarted() -> Result<()> {
+    let world = World::simulated(1, 192)?;
+    let spec = JobSpec {
+        interval: "never".into(),
+        ..with_trainer(&["--state-mib", "120"])
+    };
+    disturbed(&world, &spec, |world, phos| {
+        checkpoint(world, phos)?;
+        let old = sidecar(world)?;
+        kill_all(&[old]);
+        wait_for("another sidecar", LIMIT, || {
+            let connected = phos.said().matches("connected to the agent").count() == 2;
+            (connected && sidecar(world).is_ok_and(|new| new != old)).then_some(())
+        })
+        .map_err(|e| e.context(phos.tail()))?;
+        kill_job_and_wait(world, phos)?;
+        wait_said(phos, &["resumed checkpoint="])
+    })
+}
+
 /// There is nothing that a grace time would be of use for.
 #[test]
 fn sigterm_while_processes_wait_for_their_memory() -> Result<()> {
@@ -127,9 +149,19 @@ fn sigterm_while_processes_wait_for_their_memory() -> Result<()> {
     let agent = Pid::from_raw(agent).context("no agent")?;
     kill_process(agent, Signal::TERM)?;
     // The sidecar holds, and hears of nothing.
+    wait_for("the agent to end", LIMIT, || {
+        world.tree().agent.is_empty().then_some(())
+    })
+    .map_err(|e| e.context(phos.tail()))?;
     std::fs::remove_file(&hold)?;
     let status = phos.wait(LIMIT)?;
     ensure!(!status.success(), "{status}: {}", phos.tail());
+    let resumed = phos.times(Event::Resumed);
+    ensure!(
+        resumed == 0 && !phos.said().contains("the job was restored"),
+        "{}",
+        phos.tail()
+    );
     let mut phos = world.start(&spec)?;
     wait_said(&phos, &["resumed checkpoint="])?;
     finished(&world, &mut phos, &spec)

@@ -11,7 +11,7 @@ use phos_integration_tests::scenario::{
     stops, wait_step,
 };
 use phos_integration_tests::{
-    COSTLY, JobSpec, PhosFt, World, kill_all, processes_with, wait_every, wait_for,
+    COSTLY, Event, JobSpec, PhosFt, World, kill_all, processes_with, wait_every, wait_for,
 };
 
 fn spec() -> JobSpec {
@@ -168,20 +168,25 @@ fn memory_that_arrives_on_the_gpu_as_something_else_is_read_again() -> Result<()
     let spec = spec().with_env("PHOS_SIM_FLIP", &flip.display().to_string());
     let mut phos = world.start(&spec)?;
     checkpoint(&world, &phos)?;
-    for lives in 0..2 {
-        if lives == 0 {
+    for life in 0..2 {
+        if life == 0 {
             world.lose_node()?;
             fs::write(&flip, "")?;
             phos = world.start(&spec)?;
         } else {
             checkpoint(&world, &phos)?;
+            // Whatever the job copies, it is no more.
+            kill_all(&world.tree().job);
             fs::write(&flip, "")?;
-            kill_job_and_wait(&world, &phos)?;
         }
-        wait_said(&phos, "device memory is not what was read")?;
-        wait_said(&phos, "resumed checkpoint=")?;
+        wait_for("the job to be resumed again", LIMIT, || {
+            (phos.times(Event::Resumed) == life + 1).then_some(())
+        })
+        .map_err(|e| e.context(phos.tail()))?;
+        let said = phos.said();
+        let seen = said.matches("device memory is not what was read").count();
         ensure!(
-            !flip.exists() && !phos.said().contains("could not be restored"),
+            seen == life + 1 && !flip.exists() && !said.contains("could not be restored"),
             "{}",
             phos.tail()
         );

@@ -1,7 +1,7 @@
 //! Opens what the sidecar needs when it starts: the store, the tier and the caches on this machine, the GPUs, the control socket.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use phos_policies::restart::Restarts;
@@ -291,6 +291,9 @@ fn serve_control(
         .map_err(|source| EngineError::RunDir { path, source })
 }
 
+/// The heap is given back once in that time at most.
+const GIVE_BACK: Duration = Duration::from_secs(1);
+
 /// The cache in memory. It leaves a twentieth of what there is to others, and gives way when they take more.
 fn host_cache(limit: u64) -> Arc<PackCache> {
     if let Some(memory) = host_memory::now()
@@ -308,12 +311,19 @@ fn host_cache(limit: u64) -> Arc<PackCache> {
             memory.available >= bytes.saturating_add(memory.total / HOST_SPARE)
         })
     };
+    let given_back = Mutex::new(None::<Instant>);
     let has_room = move |bytes: u64| {
-        // What went from the cache is free in the heap, and the machine does not know.
-        look(bytes) || {
-            heap::give_back();
-            look(bytes)
+        if look(bytes) {
+            return true;
         }
+        // What went from the cache is free in the heap, and the machine does not know. That takes a while: not each time.
+        let mut given_back = given_back.lock().unwrap_or_else(PoisonError::into_inner);
+        if given_back.is_some_and(|at| at.elapsed() < GIVE_BACK) {
+            return false;
+        }
+        *given_back = Some(Instant::now());
+        heap::give_back();
+        look(bytes)
     };
     Arc::new(PackCache::in_memory(limit, Box::new(has_room)))
 }

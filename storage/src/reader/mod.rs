@@ -376,7 +376,7 @@ impl Reader {
             room = room.saturating_sub(u64::from(chunk.raw));
         }
         let mut spans = self.spans(&stored)?;
-        spans.sort_by_key(|span| self.is_near(span));
+        spans.sort_by_cached_key(|span| self.is_near(span));
         Ok(Plan { zeros, kept, spans })
     }
 

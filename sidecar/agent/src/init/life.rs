@@ -238,6 +238,11 @@ impl Init {
             // It was killed to make room.
             return;
         }
+        // Ended by who asked it to: as it would have ended alone.
+        let interrupted = self
+            .ending
+            .interrupted
+            .is_some_and(|at| at.elapsed() <= self.config.grace);
         let unread =
             (self.job.streams.as_ref()).is_some_and(|s| s.ended_for_want_of_a_reader(exit));
         if unread {
@@ -248,6 +253,9 @@ impl Init {
             );
         }
         self.job.state = JobState::Ended(exit);
+        // What of it may be of use to a restore the sidecar holds itself. The rest would only take the room of that.
+        self.vault.clear();
+        self.multicasts.clear();
         if exit.is_success() || unread {
             // Restored so near its end that it was there before the restore was over.
             self.restore_is_over();
@@ -256,16 +264,11 @@ impl Init {
                 "the job ended right after it was restored (code {})",
                 exit.shell_code()
             ));
-            if !self.is_stopping() {
+            if !self.is_stopping() && !interrupted {
                 return;
             }
         }
         self.attempt(Input::JobEnded);
-        // Ended by who asked it to: as it would have ended alone.
-        let interrupted = self
-            .ending
-            .interrupted
-            .is_some_and(|at| at.elapsed() <= self.config.grace);
         let stopping = self.ending.stopping.is_some() || interrupted || unread;
         self.sidecar
             .send(&ToSidecar::JobExited { exit, stopping }, &[]);

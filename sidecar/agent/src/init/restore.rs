@@ -395,6 +395,8 @@ impl Init {
         }
         if contents == Contents::Here {
             self.attach_restored();
+        } else if self.is_stopping() {
+            self.end_without_memory();
         }
     }
 

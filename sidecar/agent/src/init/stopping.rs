@@ -85,8 +85,7 @@ impl Init {
             return;
         }
         if self.restore.as_ref().is_some_and(Restore::waits_for_memory) {
-            // They can neither have a checkpoint nor do anything of use with the grace time; the checkpoint that they are of is there.
-            self.ending.exit = Some(128 + Signal::TERM.as_raw());
+            self.end_without_memory();
             return;
         }
         let now = Instant::now();
@@ -103,6 +102,12 @@ impl Init {
         if !(ask && self.sidecar.send(&ToSidecar::Terminating { grace_ms }, &[])) {
             self.signal_job();
         }
+    }
+
+    /// Ends while processes wait for their memory. They can neither have a checkpoint nor do anything of use with the grace time; the
+    /// checkpoint that they are of is there.
+    pub(super) fn end_without_memory(&mut self) {
+        self.ending.exit = Some(128 + Signal::TERM.as_raw());
     }
 
     /// SIGTERM to the job's main process.

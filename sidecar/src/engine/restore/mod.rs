@@ -302,7 +302,7 @@ impl Session<'_> {
             let began = Instant::now();
             tries += 1;
             match self
-                .restore(&found.manifest, reader.clone(), occasion)
+                .restore(&found.manifest, reader.clone(), occasion, tries)
                 .await
             {
                 Ok(restored) => {
@@ -446,6 +446,7 @@ impl Session<'_> {
         manifest: &Manifest,
         reader: Reader,
         occasion: Occasion,
+        nth: u32,
     ) -> Result<Restored, RestoreError> {
         let image = parse(manifest)?;
         // All checks first: they change nothing.
@@ -480,7 +481,7 @@ impl Session<'_> {
         };
         let prepared = prepare(&reader, manifest, &image, reusable, &target).await?;
         let held = prepared.held.clone();
-        let revived = self.fill_and_revive(prepared, &reader, &image, &target);
+        let revived = self.fill_and_revive(prepared, &reader, &image, &target, nth);
         let (filled, times, waited) = match revived.await {
             Ok(revived) => revived,
             Err(e) => {
@@ -490,6 +491,7 @@ impl Session<'_> {
             }
         };
         progress.finish();
+        self.engine.cpu_image = target.files;
         let after = self.served(&reader);
         let (_, mended) = reader.read_elsewhere();
         if mended > 0 {
@@ -515,13 +517,15 @@ impl Session<'_> {
         })
     }
 
-    /// Fills the job's memory, and has its processes brought back beside the last of it; also returns how long these waited for it.
+    /// Fills the job's memory, and has its processes brought back beside the last of it, if this is the first try; also returns how long
+    /// these waited for it.
     async fn fill_and_revive(
         &mut self,
         prepared: Prepared,
         reader: &Reader,
         image: &Image,
         target: &Target<'_>,
+        nth: u32,
     ) -> Result<(Filled, RestoreTimes, Duration), RestoreError> {
         let (held, total) = (prepared.held.clone(), prepared.missing);
         let files = target.files;
@@ -529,11 +533,13 @@ impl Session<'_> {
         let filling = Filling::new();
         let mut filled = pin!(prepared.fill(reader, image, target, &filling));
         let mut revive = Revive::new(total, files);
+        // Once that came to nothing, for whatever reason, they do not wait again.
+        let may_wait = self.same_release && !held.is_empty() && nth == 1;
         let is_time = move |filled: &u64| revive.is_time(*filled, began.elapsed());
         let ended = tokio::select! {
             biased;
             ended = &mut filled => Some(ended),
-            () = filling.until(is_time), if self.same_release && !held.is_empty() => None,
+            () = filling.until(is_time), if may_wait => None,
         };
         match ended {
             None => self.revive(&held, target.assigned, &filling, filled).await,
@@ -557,7 +563,7 @@ impl Session<'_> {
             .map(|w| (w.allocation.key, w.allocation.bytes))
             .collect();
         self.registry.retain(&keys);
-        let reusable = image
+        let reusable: HashMap<AllocationKey, Arc<dyn DeviceMemory>> = image
             .memory
             .iter()
             .filter_map(|w| {
@@ -569,7 +575,9 @@ impl Session<'_> {
                 same.then(|| (w.allocation.key, Arc::clone(&held.memory)))
             })
             .collect();
-        self.registry.clear();
+        // It stays there until other memory takes its place: a try that fails leaves it to the next.
+        let keys = reusable.keys().map(|key| (*key, 0)).collect();
+        self.registry.retain(&keys);
         reusable
     }
 
