@@ -108,8 +108,12 @@ fn a_checkpoint_a_crash_and_a_resume() -> Result<()> {
         kill_job_and_wait(world, phos)?;
         checkpoint(world, phos)?;
 
-        let metrics = get(address, "/metrics")?;
         let stored = r#"phos_checkpoints_total{result="stored",reason="on-demand"}"#;
+        // Who asked is answered before it is written down, and figures follow from that.
+        let metrics = wait_for("the figures of both checkpoints", LIMIT, || {
+            let metrics = get(address, "/metrics").ok()?;
+            (value(&metrics, stored).ok()? == 2.0).then_some(metrics)
+        })?;
         for (name, expected) in [
             (stored, 2.0),
             (r#"phos_restarts_total{reason="crash"}"#, 1.0),
