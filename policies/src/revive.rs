@@ -26,7 +26,7 @@ const OF_LATE: Duration = Duration::from_millis(500);
 
 /// How long it takes to bring back processes whose CPU image has so many bytes.
 #[must_use]
-pub fn takes(cpu_image: u64) -> Duration {
+fn takes(cpu_image: u64) -> Duration {
     LEAST + Duration::from_secs_f64(cpu_image as f64 / RATE as f64)
 }
 
@@ -35,7 +35,7 @@ pub fn takes(cpu_image: u64) -> Duration {
 pub struct Revive {
     total: u64,
     cpu_image: u64,
-    /// Bytes that were there at two moments, of which the later one is [`OF_LATE`] ago at least, once there is one.
+    /// Bytes that were there at two moments, [`OF_LATE`] apart at least; both are the beginning at first.
     marks: [(Duration, u64); 2],
 }
 
@@ -63,7 +63,7 @@ impl Revive {
         if filled == 0 || filled < self.total / BEGUN {
             return false;
         }
-        // The earlier mark: between OF_LATE and twice that, and a pause, ago.
+        // The earlier mark is OF_LATE ago at least, once there was so much time.
         let of_late = (filled.saturating_sub(before.1)) as f64
             / elapsed.saturating_sub(before.0).as_secs_f64();
         let ever = filled as f64 / elapsed.as_secs_f64();

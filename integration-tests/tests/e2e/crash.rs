@@ -76,6 +76,11 @@ fn waits_for_its_memory(world: &World, phos: &PhosFt, hold: &Path) -> Result<Vec
     Ok(waiting)
 }
 
+fn goes_on(world: &World, phos: &PhosFt) -> Result<()> {
+    let step = last_step(world).unwrap_or(0);
+    wait_step(world, phos, step + 3)
+}
+
 /// Who was filling it is gone: another sidecar resumes the job.
 #[test]
 fn kill_9_of_the_sidecar_while_processes_wait_for_their_memory() -> Result<()> {
@@ -92,8 +97,7 @@ fn kill_9_of_the_sidecar_while_processes_wait_for_their_memory() -> Result<()> {
             "{}",
             phos.tail()
         );
-        let step = last_step(world).unwrap_or(0);
-        wait_step(world, phos, step + 3)
+        goes_on(world, phos)
     })
 }
 
@@ -110,8 +114,7 @@ fn kill_9_of_processes_that_wait_for_their_memory() -> Result<()> {
             phos,
             &["trying the same checkpoint again", "resumed checkpoint="],
         )?;
-        let step = last_step(world).unwrap_or(0);
-        wait_step(world, phos, step + 3)
+        goes_on(world, phos)
     })
 }
 
@@ -137,17 +140,15 @@ fn a_crash_soon_after_the_sidecar_was_restarted() -> Result<()> {
     })
 }
 
-/// There is nothing that a grace time would be of use for.
-#[test]
-fn sigterm_while_processes_wait_for_their_memory() -> Result<()> {
+/// The agent is told to end while processes wait for their memory, and does not wait with them.
+fn ends_while_processes_wait(signal: Signal) -> Result<()> {
     let world = World::simulated(1, 192)?;
     let (spec, hold) = held_before_memory_is_filled(&world)?;
     let spec = spec.with_phos(&["--grace", "300s"]);
     let mut phos = world.start(&spec)?;
     waits_for_its_memory(&world, &phos, &hold)?;
     let agent = *world.tree().agent.first().context("no agent")?;
-    let agent = Pid::from_raw(agent).context("no agent")?;
-    kill_process(agent, Signal::TERM)?;
+    kill_process(Pid::from_raw(agent).context("no agent")?, signal)?;
     // The sidecar holds, and hears of nothing.
     wait_for("the agent to end", LIMIT, || {
         world.tree().agent.is_empty().then_some(())
@@ -165,6 +166,18 @@ fn sigterm_while_processes_wait_for_their_memory() -> Result<()> {
     let mut phos = world.start(&spec)?;
     wait_said(&phos, &["resumed checkpoint="])?;
     finished(&world, &mut phos, &spec)
+}
+
+/// There is nothing that a grace time would be of use for.
+#[test]
+fn sigterm_while_processes_wait_for_their_memory() -> Result<()> {
+    ends_while_processes_wait(Signal::TERM)
+}
+
+/// The job, whose main process dies of it, is not brought back.
+#[test]
+fn sigint_while_processes_wait_for_their_memory() -> Result<()> {
+    ends_while_processes_wait(Signal::INT)
 }
 
 /// Ten seeds a test, so that nextest may run them side by side.

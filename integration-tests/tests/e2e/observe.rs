@@ -149,6 +149,8 @@ fn a_checkpoint_a_crash_and_a_resume() -> Result<()> {
         ];
         ensure!(names(&told) == expected, "{told:?}");
         ensure!(told[4]["how"] == "crashed", "{told:?}");
+        let waited = &told[5]["phases_ms"]["wait"];
+        ensure!(waited.is_number(), "{told:?}");
 
         // The next sidecar goes on with the same numbers.
         replace(world, sidecar(world)?)?;

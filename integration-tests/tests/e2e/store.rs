@@ -7,12 +7,14 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use phos_integration_tests::s3::{Cable, packs_on, with_s3, with_s3_and};
 use phos_integration_tests::scenario::{
-    LIMIT, checkpoint, disturbed, figure, finish, in_memory, kill_job_and_wait, last_step, number,
-    stops, wait_step,
+    LIMIT, checkpoint, disturbed, figure, finish, finished, in_memory, kill_job_and_wait,
+    last_step, number, sidecar, stops, wait_step,
 };
 use phos_integration_tests::{
-    COSTLY, Event, JobSpec, PhosFt, World, kill_all, processes_with, wait_every, wait_for,
+    COSTLY, Event, JobSpec, PhosFt, World, kill_all, processes_with, stop_process, wait_every,
+    wait_for,
 };
+use rustix::process::{Signal, kill_process};
 
 fn spec() -> JobSpec {
     JobSpec {
@@ -175,9 +177,11 @@ fn memory_that_arrives_on_the_gpu_as_something_else_is_read_again() -> Result<()
             phos = world.start(&spec)?;
         } else {
             checkpoint(&world, &phos)?;
-            // Whatever the job copies, it is no more.
+            // Neither the job nor a restore that has begun gets it.
+            let sidecar = stop_process(sidecar(&world)?)?;
             kill_all(&world.tree().job);
             fs::write(&flip, "")?;
+            kill_process(sidecar, Signal::CONT)?;
         }
         wait_for("the job to be resumed again", LIMIT, || {
             (phos.times(Event::Resumed) == life + 1).then_some(())
@@ -192,6 +196,57 @@ fn memory_that_arrives_on_the_gpu_as_something_else_is_read_again() -> Result<()
         );
     }
     finish(&world, phos, &spec)
+}
+
+/// The image is in host memory as a resume needs it: all of it is read there, none of it encoded.
+#[test]
+fn a_resume_with_room_in_host_memory_decodes_nothing() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let spec = spec().with_phos(&["--host-cache", "1GiB"]);
+    let mut phos = world.start(&spec)?;
+    // The first knows how large processes are when it has dumped them.
+    for _ in 0..2 {
+        checkpoint(&world, &phos)?;
+    }
+    kill_job_and_wait(&world, &phos)?;
+    wait_said(&phos, "resumed checkpoint=")?;
+    let (fetched, in_memory) = (figure(&phos, "fetched")?, figure(&phos, "in_memory")?);
+    // Of zeros nothing is kept, and each length of them counts once.
+    ensure!(
+        in_memory <= fetched && fetched - in_memory <= 4 << 20,
+        "{in_memory} of {fetched}: {}",
+        phos.tail()
+    );
+    finished(&world, &mut phos, &spec)
+}
+
+/// Files of the CPU image are read first, while the memory of the job that has ended is there; there is no room for it twice.
+#[test]
+fn damage_of_the_cpu_image_leads_to_the_checkpoint_before() -> Result<()> {
+    let world = World::simulated(1, 192)?;
+    let spec = JobSpec {
+        interval: "never".into(),
+        ..spec()
+    }
+    .with_trainer(&["--state-mib", "120"]);
+    let mut phos = world.start(&spec)?;
+    checkpoint(&world, &phos)?;
+    let before = store_files(&world, "/packs/")?;
+    checkpoint(&world, &phos)?;
+    for pack in store_files(&world, "/packs/")? {
+        if !before.contains(&pack) {
+            let mut bytes = fs::read(&pack)?;
+            bytes
+                .iter_mut()
+                .step_by(1024)
+                .for_each(|byte| *byte ^= 0x40);
+            fs::write(&pack, bytes)?;
+        }
+    }
+    kill_job_and_wait(&world, &phos)?;
+    wait_said(&phos, "could not be restored; trying the one before")?;
+    wait_said(&phos, "resumed checkpoint=")?;
+    finished(&world, &mut phos, &spec)
 }
 
 /// What is damaged comes last, when processes are back and wait for it; there is no room for the memory of both checkpoints.

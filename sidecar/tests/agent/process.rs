@@ -4,7 +4,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::support::{Agent, Options, Sidecar, can_run, no_memory, numbers, until};
+use crate::support::{Agent, Checkpoint, Options, Sidecar, can_run, no_memory, numbers, until};
 use phos_protocol::agent::{AttemptError, Exit, JobState, QuiesceTime, ToAgent, ToSidecar};
 use phos_protocol::shim::WatchTime;
 use rustix::process::Signal;
@@ -46,6 +46,15 @@ fn counter(dir: &Path) -> (Agent, Sidecar) {
     );
     let sidecar = agent.sidecar();
     (agent, sidecar)
+}
+
+/// One that runs, and a checkpoint of it.
+fn checkpointed(dir: &Path) -> (Agent, Sidecar, Checkpoint) {
+    let (agent, mut sidecar) = counter(dir);
+    sidecar.start();
+    grows(dir, 5);
+    let checkpoint = sidecar.checkpoint(&dir.join("image"));
+    (agent, sidecar, checkpoint)
 }
 
 fn log(dir: &Path) -> Vec<u64> {
@@ -230,10 +239,7 @@ fn a_restore_replaces_a_job_that_runs() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    let (_agent, mut sidecar) = counter(dir.path());
-    sidecar.start();
-    grows(dir.path(), 5);
-    let checkpoint = sidecar.checkpoint(&dir.path().join("image"));
+    let (_agent, mut sidecar, checkpoint) = checkpointed(dir.path());
     grows(dir.path(), 10);
     sidecar.restore(&checkpoint, no_memory).unwrap();
     grows(dir.path(), 10);
@@ -247,10 +253,7 @@ fn processes_that_are_back_wait_for_their_memory() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    let (agent, mut sidecar) = counter(dir.path());
-    sidecar.start();
-    grows(dir.path(), 5);
-    let checkpoint = sidecar.checkpoint(&dir.path().join("image"));
+    let (agent, mut sidecar, checkpoint) = checkpointed(dir.path());
     kill_job(&agent, dir.path());
     sidecar.exited();
     let file = dir.path().join("log.txt").display().to_string();
@@ -793,10 +796,7 @@ fn the_agent_dying_at_any_step_ends_the_job_and_the_image_before_works() {
         "agent:before-attach",
     ] {
         let dir = tempfile::tempdir().unwrap();
-        let (agent, mut sidecar) = counter(dir.path());
-        sidecar.start();
-        grows(dir.path(), 5);
-        let checkpoint = sidecar.checkpoint(&dir.path().join("image"));
+        let (agent, sidecar, checkpoint) = checkpointed(dir.path());
         drop((agent, sidecar));
         let log_file = dir.path().join("log.txt");
         let options = Options {

@@ -386,11 +386,9 @@ impl Reader {
             return true;
         }
         let job = self.job_of(span);
-        let caches = job.options().caches.iter();
         let key = job.pack_key(&span.pack);
-        caches
-            .into_iter()
-            .any(|cache| cache.has(&key, span.start..span.end))
+        let mut caches = job.options().caches.iter();
+        caches.any(|cache| cache.has(&key, span.start..span.end))
     }
 
     /// Each of these chunks, none of them zeros, is at least at its own place: manifests are checked when they are read.
