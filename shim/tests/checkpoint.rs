@@ -1299,6 +1299,21 @@ fn take_shared(link: &mut Link) -> (phos_protocol::types::Allocation, std::os::f
     (allocation, fd)
 }
 
+/// The agent has it already, and is told that handles of it are given out.
+fn shared_as_known(link: &mut Link, id: u64, fd: &std::os::fd::OwnedFd) {
+    let (message, fds) = link.receive();
+    let ToAgent::Share {
+        allocation,
+        with_fd: false,
+    } = message
+    else {
+        panic!("{message:?}")
+    };
+    assert_eq!((allocation.key.id, fds.len()), (id, 0));
+    let shared = ToShim::Shared(Ok(()));
+    phos_protocol::channel::send(&link.socket, &shared, &[std::os::fd::AsFd::as_fd(fd)]).unwrap();
+}
+
 #[test]
 fn shared_events_say_what_the_host_knows_and_stand_in_no_checkpoints_way() {
     let world = World::new(&[128]);
@@ -1349,7 +1364,10 @@ fn legacy_ipc_goes_through_the_vault_and_survives_a_checkpoint() {
         handles.push((handle, allocation));
     }
     // What the agent has is not exported again, and the owner cannot open its own.
-    assert_eq!(owner.ok("ipcget c"), handles[1].0);
+    owner.send("ipcget c");
+    let known = handles[1].1.key;
+    shared_as_known(&mut first, known.id, &vault[&known]);
+    assert_eq!(owner.answer(), format!("ok {}", handles[1].0));
     assert_eq!(owner.ask(&format!("ipcopen x {}", handles[1].0)), "err 201");
     for (name, (handle, allocation)) in ["b", "c"].iter().zip(&handles) {
         user.send(&format!("ipcopen {name} {handle}"));
@@ -1435,6 +1453,18 @@ fn legacy_ipc_goes_through_the_vault_and_survives_a_checkpoint() {
     assert!(matches!(link.receive().0, ToAgent::Fetch { .. }));
     link.send(&ToShim::Identified(None));
     assert_eq!(user.answer(), "err 205");
+    // What the agent has from a checkpoint it is told of once handles are given out.
+    owner.ok("alloc d 3000000");
+    let link = links.iter_mut().find(|l| l.pid == owner.pid()).unwrap();
+    let (_, table, _) = link.quiesce(2, 5000).unwrap();
+    link.send(&ToShim::Resume { seq: 2 });
+    let new: Vec<u64> = (table.iter().filter(|e| e.with_fd))
+        .map(|e| e.allocation.key.id)
+        .collect();
+    assert_eq!(new.len(), 1, "{table:?}");
+    owner.send("ipcget d");
+    shared_as_known(link, new[0], &vault[&known]);
+    assert!(owner.answer().starts_with("ok"));
     let _ = agent;
 }
 

@@ -32,6 +32,8 @@ fn is_unsupported(error: &cuda::CudaError) -> bool {
 pub(crate) struct Shared {
     peer: Companion,
     buffers: Vec<Buffer>,
+    /// Memory whose handles nobody has yet: checkpoints come between.
+    next: Vec<Buffer>,
     result: Buffer,
     /// Where there are such events: attribute IPC_EVENT_SUPPORTED.
     event: Option<CUevent>,
@@ -52,10 +54,12 @@ impl Shared {
         let mut shared = Self {
             peer,
             buffers: Vec::new(),
+            next: Vec::new(),
             result: alloc(8)?,
             event: None,
         };
         shared.allocate(gpu, 0, stream)?;
+        shared.hand_out()?;
         shared.event = shared.share_event()?;
         let how = if shared.event.is_some() { "an" } else { "no" };
         eprintln!("phos-trainer: memory is shared, with {how} event");
@@ -66,11 +70,19 @@ impl Shared {
         for size in SIZES {
             let buffer = alloc(size)?;
             pattern(gpu, buffer, mix(seed), stream)?;
+            self.next.push(buffer);
+        }
+        Ok(())
+    }
+
+    /// Shares what was allocated.
+    fn hand_out(&mut self) -> Result<()> {
+        for buffer in std::mem::take(&mut self.next) {
             let mut handle = CUipcMemHandle { reserved: [0; 64] };
             cu!(cuIpcGetMemHandle(&mut handle, buffer.ptr))?;
             self.peer.ask(Request {
                 what: OPEN,
-                number: size as u64,
+                number: buffer.bytes as u64,
                 handle: words(handle.reserved),
             })?;
             self.buffers.push(buffer);
@@ -104,6 +116,8 @@ impl Shared {
             for buffer in std::mem::take(&mut self.buffers) {
                 free(buffer)?;
             }
+            self.hand_out()?;
+        } else if step % 13 == 5 {
             self.allocate(gpu, step, stream)?;
         } else if step % 5 == 4 {
             // By the handles of before, also when a checkpoint lies in between.
@@ -128,7 +142,7 @@ impl Shared {
     pub(crate) fn finish(mut self, gpu: &Gpu) -> Result<()> {
         gpu.select()?;
         self.peer.ask(Request::plain(CLOSE, 0))?;
-        for buffer in self.buffers {
+        for buffer in self.buffers.into_iter().chain(self.next) {
             free(buffer)?;
         }
         free(self.result)?;

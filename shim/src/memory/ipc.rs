@@ -126,22 +126,25 @@ pub fn make(pointer: u64) -> Option<Result<IpcHandle, u32>> {
             let handle = physical.real.filter(|_| physical.exportable);
             (place, allocation, physical.held, handle)
         };
-        if held {
-            return Some(Ok(place.handle()));
-        }
-        let Some(handle) = handle else {
-            unsupported::set(Reason::LostMemory, true);
-            return Some(Err(abi::NOT_SUPPORTED));
-        };
         let line = link::hold();
-        let fd = match export(handle) {
-            Ok(fd) => fd,
-            Err(result) => return Some(Err(result)),
+        // What the vault has from a checkpoint it does not know to be shared: a handle opens nothing else.
+        let fd = match (held, handle) {
+            (true, _) => None,
+            (false, Some(handle)) => match export(handle) {
+                Ok(fd) => Some(fd),
+                Err(result) => return Some(Err(result)),
+            },
+            (false, None) => {
+                unsupported::set(Reason::LostMemory, true);
+                return Some(Err(abi::NOT_SUPPORTED));
+            }
         };
-        instances::learn(allocation.device, fd.as_fd());
+        if let Some(fd) = &fd {
+            instances::learn(allocation.device, fd.as_fd());
+        }
         drop(inside);
         // What comes back is the same memory, and not needed here.
-        let shared = link::share(allocation, Some(fd.as_fd())).map(drop);
+        let shared = link::share(allocation, fd.as_ref().map(AsFd::as_fd)).map(drop);
         drop((fd, line));
         match shared {
             Ok(()) => {
