@@ -26,6 +26,7 @@ pub use device::DeviceNode;
 pub use events::Event;
 pub use gpu::{Gpu, SimGpu};
 pub use processes::{Tree, kill_all, processes_with, stop_process};
+pub use reference::APART;
 pub use rewrite::rewrite_newest;
 pub use trace::LossTrace;
 pub use world::{COSTLY, Checkpoint, JobSpec, PhosFt, World, bin_dir, wait_every, wait_for};

@@ -17,6 +17,27 @@ pub struct Tree {
     pub agent: Vec<i32>,
     /// The sidecar and its supervisor.
     pub sidecar: Vec<i32>,
+    /// `phos-ft checkpoint` and others that ask.
+    pub commands: Vec<i32>,
+}
+
+impl Tree {
+    /// Where a process of phos-ft's with this command line belongs. The agent's subcommand may come after flags, those that ask come first, and the
+    /// sidecar has none.
+    pub(crate) fn of_phos_ft(&mut self, line: &str) -> &mut Vec<i32> {
+        let mut words = line.split_whitespace();
+        let subcommand = words
+            .find(|word| word.ends_with("phos-ft"))
+            .and_then(|_| words.next())
+            .filter(|word| !word.starts_with('-'));
+        if line.contains(" run ") {
+            &mut self.agent
+        } else if subcommand.is_some() {
+            &mut self.commands
+        } else {
+            &mut self.sidecar
+        }
+    }
 }
 
 /// All processes but this one and zombies: PID and command line, the oldest first, which is not the order of PIDs once those have begun
@@ -95,6 +116,23 @@ pub fn stop_process(pid: i32) -> Result<Pid> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_asks_is_not_taken_for_the_sidecar() {
+        let mut tree = Tree::default();
+        let lines = [
+            "/x/phos-ft --interval 1s --run-dir /run/x -- train",
+            "/x/phos-ft --job j --run-dir /run/x",
+            "/x/phos-ft --job j --run-dir /run/x run --grace 10s -- train",
+            "/x/phos-ft checkpoint --run-dir /run/x",
+            "/x/phos-ft",
+        ];
+        for (pid, line) in lines.iter().enumerate() {
+            tree.of_phos_ft(line).push(pid as i32);
+        }
+        assert_eq!(tree.sidecar, [0, 1, 4]);
+        assert_eq!((tree.agent, tree.commands), (vec![2], vec![3]));
+    }
 
     #[test]
     fn the_start_is_read_behind_any_name() {

@@ -2,8 +2,8 @@
 //!
 //! The trainer is deterministic, and what it logs up to a step does not depend on how many follow. So one run stands for every test
 //! that asks for the same program with the same arguments, in the same environment, on the same simulated GPU, and as many steps or
-//! fewer. The logs lie beside the programs, under a hash of all that and of when the programs were built. Only one process trains the
-//! same at a time; a log appears there complete.
+//! fewer. What a program does besides its training ([`APART`]) is left out, so that most tests ask for the same. The logs lie beside the programs,
+//! under a hash of all that and of when the programs were built. Only one process trains the same at a time; a log appears there complete.
 
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -14,19 +14,89 @@ use anyhow::{Context, Result};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::trace::LossTrace;
-use crate::world::bin_dir;
+use crate::world::{JobSpec, bin_dir};
 
 /// The programs on which a run's result depends.
 const PROGRAMS: [&str; 3] = ["phos-trainer", "libphos_gpu_sim.so", "libphos_nccl_sim.so"];
 
-/// The first `steps` steps of the run that `what` describes. `train` makes its log at the path that it is given.
+/// Arguments of the trainer that have no part in its losses, and whether a value follows. `tests/e2e/undisturbed.rs` shows it of each of them that has no
+/// need of somebody outside.
+pub const APART: [(&str, bool); 38] = [
+    ("--allocations", true),
+    ("--array-mib", true),
+    ("--ballast-mib", true),
+    ("--churn-mib", true),
+    ("--communicator", true),
+    ("--connect", true),
+    ("--counting-thread", false),
+    ("--expandable", false),
+    ("--follow", true),
+    ("--fork-every", true),
+    ("--graph", false),
+    ("--handle-sigterm", false),
+    ("--hints", false),
+    ("--hold", true),
+    ("--hold-while", true),
+    ("--large", true),
+    ("--large-every", true),
+    ("--late-ms", true),
+    ("--memories", false),
+    ("--noise-thread", false),
+    ("--polling-thread", false),
+    ("--pool-mib", true),
+    ("--profile-at", true),
+    ("--scratch", false),
+    ("--semaphores", true),
+    ("--spin", false),
+    ("--state-anywhere", false),
+    ("--state-calls", true),
+    ("--state-early-at", true),
+    ("--state-mib", true),
+    ("--state-waits", true),
+    ("--step-ms", true),
+    ("--strange-name", false),
+    ("--surge-at", true),
+    ("--surge-mib", true),
+    ("--tcp", false),
+    ("--tcp-address", true),
+    ("--verify-every", true),
+];
+
+/// How the names of variables begin that may have a part in them.
+const VARIABLES: [&str; 4] = ["CUDA_", "LD_", "NCCL_", "SIM_NCCL_"];
+
+/// What the losses of a job depend on.
+pub(crate) fn essential(spec: &JobSpec) -> JobSpec {
+    let mut essential = JobSpec {
+        trainer: Vec::new(),
+        ..spec.clone()
+    };
+    let mut trainer = spec.trainer.iter();
+    while let Some(argument) = trainer.next() {
+        match APART.iter().find(|(name, _)| name == argument) {
+            Some((_, true)) => drop(trainer.next()),
+            Some((_, false)) => {}
+            None => essential.trainer.push(argument.clone()),
+        }
+    }
+    let has_part = |name: &str| VARIABLES.iter().any(|start| name.starts_with(start));
+    essential.env.retain(|(name, _)| has_part(name));
+    essential
+}
+
+/// How many steps are trained for somebody who asks for `steps`: so many more that others, who ask for a few more, need not train all of them again.
+fn trained(steps: u64) -> u64 {
+    steps.max(128).next_power_of_two()
+}
+
+/// The first `steps` steps of the run that `what` describes. `train` makes the log of as many steps as it is told at the path that it is given.
 ///
 /// # Errors
 /// Those of `train` and of files; when the run has fewer steps.
 pub(crate) fn shared(
     what: &impl Hash,
     steps: u64,
-    train: impl FnOnce(&Path) -> Result<()>,
+    train: impl FnOnce(u64, &Path) -> Result<()>,
 ) -> Result<LossTrace> {
     let mut key = DefaultHasher::new();
     what.hash(&mut key);
@@ -50,10 +120,10 @@ pub(crate) fn shared(
     let unfinished = dir.join(format!("{name}.new"));
     // What a test left that was killed here.
     let _ = fs::remove_file(&unfinished);
-    train(&unfinished)?;
+    train(trained(steps), &unfinished)?;
     let trace = LossTrace::read(&unfinished)?;
     fs::rename(&unfinished, &log)?;
-    Ok(trace)
+    Ok(trace.first(steps))
 }
 
 #[cfg(test)]
@@ -66,19 +136,43 @@ mod tests {
     fn a_run_is_made_once_and_again_for_more_steps() -> Result<()> {
         let mut runs = 0;
         let mut ask = |steps: u64| {
-            shared(&("a test", std::process::id()), steps, |log| {
+            shared(&("a test", std::process::id()), steps, |trained, log| {
                 runs += 1;
-                let text = (0..steps).fold(String::new(), |mut text, step| {
+                let text = (0..trained).fold(String::new(), |mut text, step| {
                     let _ = writeln!(text, "{step} {:08x} 0", step * 3);
                     text
                 });
                 Ok(fs::write(log, text)?)
             })
         };
-        let (five, three, seven) = (ask(5)?, ask(3)?, ask(7)?);
-        assert_eq!((five.len(), three.len(), seven.len()), (5, 3, 7));
-        assert_eq!(three.first_difference(&seven), Some(3));
-        assert_eq!(runs, 2);
+        let (five, three, many) = (ask(5)?, ask(3)?, ask(150)?);
+        assert_eq!((five.len(), three.len(), many.len()), (5, 3, 150));
+        assert_eq!(three.first_difference(&many), Some(3));
+        let more = ask(256)?;
+        assert_eq!((more.len(), runs), (256, 2));
         Ok(())
+    }
+
+    #[test]
+    fn what_is_apart_is_left_out_with_its_value() {
+        let arguments = [
+            "--devices",
+            "2",
+            "--scratch",
+            "--state-mib",
+            "150",
+            "--workers",
+            "1",
+        ];
+        let spec = JobSpec {
+            trainer: Vec::new(),
+            ..JobSpec::default()
+        }
+        .with_trainer(&arguments)
+        .with_env("PHOS_LOG", "debug")
+        .with_env("NCCL_NVLS_ENABLE", "0");
+        let essential = essential(&spec);
+        assert_eq!(essential.trainer, ["--devices", "2", "--workers", "1"]);
+        assert_eq!(essential.env, [("NCCL_NVLS_ENABLE".into(), "0".into())]);
     }
 }

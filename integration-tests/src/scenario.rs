@@ -39,8 +39,7 @@ pub fn disturbed(
 /// When phos-ft fails or the traces differ.
 pub fn finished(world: &World, phos: &mut PhosFt, spec: &JobSpec) -> Result<()> {
     let trace = ended(world, phos)?;
-    // Runs of about as many steps share one.
-    let reference = world.reference(spec, (trace.len() as u64).next_multiple_of(100))?;
+    let reference = world.reference(spec, trace.len() as u64)?;
     same(&trace, &reference, phos)
 }
 
@@ -135,7 +134,7 @@ pub fn checkpoint(world: &World, phos: &PhosFt) -> Result<u64> {
 
 /// The last step in the job's log.
 pub fn last_step(world: &World) -> Option<u64> {
-    LossTrace::read(&world.log()).ok()?.last_step()
+    LossTrace::last_step_of(&world.log()).ok()?
 }
 
 /// Waits until the job has logged `step`.

@@ -1,9 +1,14 @@
 //! The loss trace of a run: what "bit for bit" is measured by.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+
+/// More bytes than two lines of the trainer's log have.
+const LINES: u64 = 512;
 
 /// Loss per step, as the trainer printed its bits.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -35,6 +40,28 @@ impl LossTrace {
             }
         }
         Ok(LossTrace { losses })
+    }
+
+    /// The last step in the trainer's log, whose end alone is looked at: tests that wait for a step look often, at logs that grow.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or its last line does not parse.
+    pub fn last_step_of(path: &Path) -> Result<Option<u64>> {
+        let mut file = File::open(path)?;
+        let length = file.seek(SeekFrom::End(0))?;
+        file.seek(SeekFrom::Start(length.saturating_sub(LINES)))?;
+        let mut end = Vec::new();
+        file.read_to_end(&mut end)?;
+        let end = String::from_utf8_lossy(&end);
+        let Some((complete, _)) = end.rsplit_once('\n') else {
+            return Ok(None);
+        };
+        let line = complete.rsplit('\n').next().unwrap_or_default();
+        let step = line.split_whitespace().next().unwrap_or_default();
+        let parsed = step
+            .parse()
+            .with_context(|| format!("{}: {line:?}", path.display()))?;
+        Ok(Some(parsed))
     }
 
     /// How many steps it holds.
@@ -89,6 +116,32 @@ mod tests {
         assert_eq!(a.first_difference(&b), Some(1));
         let c = trace("0 3f800000 1.0\n")?;
         assert_eq!(a.first_difference(&c), Some(1));
+        Ok(())
+    }
+
+    #[test]
+    fn the_last_step_is_that_of_the_last_whole_line() -> anyhow::Result<()> {
+        let file = tempfile::NamedTempFile::new()?;
+        let mut text = String::new();
+        for (more, last) in [
+            ("", None),
+            ("0 3f80", None),
+            ("0000 1.0\n", Some(0)),
+            ("1 3f000000 0.5\n", Some(1)),
+            ("2", Some(1)),
+        ] {
+            text.push_str(more);
+            std::fs::write(file.path(), &text)?;
+            assert_eq!(LossTrace::last_step_of(file.path())?, last, "{text:?}");
+        }
+        text.clear();
+        for step in 0..1000 {
+            text.push_str(&format!("{step} 3f800000 1.000000\n"));
+        }
+        std::fs::write(file.path(), &text)?;
+        assert_eq!(LossTrace::last_step_of(file.path())?, Some(999));
+        std::fs::write(file.path(), "no step\n")?;
+        assert!(LossTrace::last_step_of(file.path()).is_err());
         Ok(())
     }
 

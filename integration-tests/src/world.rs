@@ -50,13 +50,15 @@ pub fn wait_every<T>(
 ) -> Result<T> {
     let start = Instant::now();
     loop {
+        let look = Instant::now();
         if let Some(value) = condition() {
             return Ok(value);
         }
         if start.elapsed() > limit {
             bail!("gave up after {:.0?} waiting for {what}", start.elapsed());
         }
-        std::thread::sleep(pause);
+        // Looks at all processes of a busy machine, or at a long log, would take the time that those need who are waited for.
+        std::thread::sleep(pause.max((look.elapsed() * 10).min(COSTLY)));
     }
 }
 
@@ -137,33 +139,6 @@ impl Default for JobSpec {
             env: Vec::new(),
         }
     }
-}
-
-/// What makes a run slow and has no part in its result: arguments of the trainer, each with a value, and variables.
-const PACE: [&str; 5] = [
-    "--step-ms",
-    "--late-ms",
-    "PHOS_SIM_KERNEL_US",
-    "PHOS_SIM_LINK_MBPS",
-    "PHOS_LOG",
-];
-
-/// The same without that.
-fn unpaced(spec: &JobSpec) -> JobSpec {
-    let mut unpaced = spec.clone();
-    let mut trainer = spec.trainer.iter();
-    unpaced.trainer.clear();
-    while let Some(argument) = trainer.next() {
-        if PACE.contains(&argument.as_str()) {
-            trainer.next();
-        } else {
-            unpaced.trainer.push(argument.clone());
-        }
-    }
-    unpaced
-        .env
-        .retain(|(name, _)| !PACE.contains(&name.as_str()));
-    unpaced
 }
 
 /// One machine.
@@ -309,17 +284,17 @@ impl World {
         args
     }
 
-    /// What the first `steps` steps of a run without phos-ft log: what every other run must equal. It is trained once for all tests that ask for the same
+    /// What the first `steps` steps of a run without phos-ft log: what every other run must equal. It is trained once for all tests that need the same
     /// ([`crate::reference`]).
     ///
     /// # Errors
     /// When the trainer fails; its standard error is quoted.
     pub fn reference(&self, spec: &JobSpec, steps: u64) -> Result<LossTrace> {
-        let spec = &unpaced(spec);
+        let spec = &reference::essential(spec);
         match &self.gpu {
             Gpu::Sim(sim) => {
-                let what = (&spec.trainer, &spec.env, &self.env, sim.devices());
-                reference::shared(&what, steps, |log| self.train(spec, steps, log))
+                let what = (&spec.trainer, &spec.env, sim.devices());
+                reference::shared(&what, steps, |steps, log| self.train(spec, steps, log))
             }
             Gpu::Real => {
                 let log = self.path("work/reference.log");
@@ -327,6 +302,16 @@ impl World {
                 LossTrace::read(&log)
             }
         }
+    }
+
+    /// The same trained by this test, with everything that the program does besides.
+    ///
+    /// # Errors
+    /// As [`Self::reference`].
+    pub fn alone(&self, spec: &JobSpec, steps: u64) -> Result<LossTrace> {
+        let log = self.path("work/alone.log");
+        self.train(spec, steps, &log)?;
+        LossTrace::read(&log)
     }
 
     fn train(&self, spec: &JobSpec, steps: u64, log: &Path) -> Result<()> {
@@ -540,10 +525,8 @@ impl World {
         let mut tree = Tree::default();
         for (pid, line) in processes() {
             if line.contains("phos-ft") {
-                match (line.contains(&run_dir), line.contains(" run ")) {
-                    (true, true) => tree.agent.push(pid),
-                    (true, false) => tree.sidecar.push(pid),
-                    (false, _) => {}
+                if line.contains(&run_dir) {
+                    tree.of_phos_ft(&line).push(pid);
                 }
             } else if line.contains("phos-trainer") && line.contains(&log) {
                 tree.job.push(pid);
@@ -585,6 +568,7 @@ impl World {
             kill_all(&tree.sidecar);
             kill_all(&tree.agent);
             kill_all(&tree.job);
+            kill_all(&tree.commands);
             (tree == Tree::default()).then_some(())
         })
     }

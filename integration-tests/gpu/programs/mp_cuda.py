@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """torch.multiprocessing with CUDA tensors at full speed: two processes share weights and gradients in GPU memory (legacy IPC),
-each computes the gradients of half of a batch, the first one makes the step."""
+each computes the gradients of half of a batch, the first one makes the step. Now and then it shares memory that it has had for long, with checkpoints
+between."""
 import os
 
 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
@@ -8,6 +9,8 @@ import torch
 import torch.multiprocessing as mp
 
 WIDTH = 512
+# Tensors that are allocated at the beginning, each by itself (PyTorch puts together what is smaller than 10 MiB), and shared one after the other.
+LATE, LATE_FLOATS, LATE_EVERY = 16, 4 << 20, 200
 
 
 def gradient(weights, half, step):
@@ -22,12 +25,17 @@ def gradient(weights, half, step):
 def second(asked, answers):
     torch.use_deterministic_algorithms(True)
     weights, shared = asked.get()
+    late = []
     while True:
         step = asked.get()
         if step is None:
             # Before the process that the memory belongs to.
-            del weights, shared
+            del weights, shared, late
             return
+        if isinstance(step, torch.Tensor):
+            late.append(step.mul_(2))
+            answers.put(step.sum().item())
+            continue
         loss, grad = gradient(weights, 1, step)
         shared.copy_(grad)
         if shared.is_cuda:
@@ -50,7 +58,13 @@ def main():
         weights.share_memory_(), shared.share_memory_()
     asked.put((weights, shared))
     momentum, record, step = torch.zeros_like(weights), Record(), 0
+    late = [torch.full((LATE_FLOATS,), float(n), device=DEVICE) for n in range(LATE)]
     while True:
+        if step % LATE_EVERY == LATE_EVERY - 1 and step // LATE_EVERY < LATE:
+            number = step // LATE_EVERY
+            asked.put(late[number])
+            answer, here = answers.get(), late[number].sum().item()
+            assert answer == here == 2.0 * number * LATE_FLOATS, (answer, here)
         asked.put(step)
         loss, grad = gradient(weights, 0, step)
         loss += answers.get()

@@ -175,11 +175,10 @@ fn no_more_is_left_to_leave_beside_the_job_than_its_link_moves_in_time() -> Resu
         part(&first, "hold_drain") > 6000.0,
         "its link is faster: {first}"
     );
-    let mut besides = 0;
-    wait_for("copies beside the job", LIMIT, || {
+    // Were it too much, the first one would fail.
+    wait_for("a copy beside the job", LIMIT, || {
         let answer = world.json(&["checkpoint"]).ok()?;
-        besides += usize::from(part(&answer, "beside") > 0.0);
-        (besides == 2).then_some(())
+        (part(&answer, "beside") > 0.0).then_some(())
     })
     .map_err(|e| e.context(phos.tail()))?;
     let said = phos.said();

@@ -32,3 +32,4 @@ mod soak;
 mod store;
 mod strange_shims;
 mod tiers;
+mod undisturbed;

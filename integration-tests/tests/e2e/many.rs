@@ -40,8 +40,7 @@ fn finish(world: &World, mut phos: PhosFt, spec: &JobSpec) -> Result<()> {
     let status = phos.wait(LIMIT)?;
     ensure!(status.success(), "it ended with {status}:\n{}", phos.tail());
     let trace = LossTrace::read(&world.log())?;
-    let plain = spec.with_trainer(&["--allocations", "0"]);
-    let reference = world.reference(&plain, trace.len() as u64)?;
+    let reference = world.reference(spec, trace.len() as u64)?;
     let difference = trace.first_difference(&reference);
     ensure!(difference.is_none(), "it differs at step {difference:?}");
     Ok(())
