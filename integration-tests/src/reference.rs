@@ -63,21 +63,36 @@ pub const APART: [(&str, bool); 38] = [
 ];
 
 /// How the names of variables begin that may have a part in them.
-const VARIABLES: [&str; 4] = ["CUDA_", "LD_", "NCCL_", "SIM_NCCL_"];
+const VARIABLES: [&str; 2] = ["CUDA_", "LD_"];
 
-/// What the losses of a job depend on.
+/// What the losses of rank 0 depend on. On the simulated GPU it alone is trained: it computes what the others would reduce with it, and without NCCL no
+/// rank hears of another.
 pub(crate) fn essential(spec: &JobSpec) -> JobSpec {
     let mut essential = JobSpec {
         trainer: Vec::new(),
         ..spec.clone()
     };
+    let (mut others, mut reduce) = (None, false);
     let mut trainer = spec.trainer.iter();
     while let Some(argument) = trainer.next() {
         match APART.iter().find(|(name, _)| name == argument) {
             Some((_, true)) => drop(trainer.next()),
             Some((_, false)) => {}
+            None if argument == "--rank-processes" => {
+                others = trainer.next().and_then(|number| number.parse::<u32>().ok());
+            }
+            None if argument == "--nccl" => {
+                trainer.next();
+                reduce = true;
+            }
             None => essential.trainer.push(argument.clone()),
         }
+    }
+    if reduce {
+        let ranks = others.unwrap_or(0) + 1;
+        essential
+            .trainer
+            .extend(["--ranks-alone".to_owned(), ranks.to_string()]);
     }
     let has_part = |name: &str| VARIABLES.iter().any(|start| name.starts_with(start));
     essential.env.retain(|(name, _)| has_part(name));
@@ -86,7 +101,7 @@ pub(crate) fn essential(spec: &JobSpec) -> JobSpec {
 
 /// How many steps are trained for somebody who asks for `steps`: so many more that others, who ask for a few more, need not train all of them again.
 fn trained(steps: u64) -> u64 {
-    steps.max(128).next_power_of_two()
+    (steps + steps / 4).next_multiple_of(128)
 }
 
 /// The first `steps` steps of the run that `what` describes. `train` makes the log of as many steps as it is told at the path that it is given.
@@ -150,6 +165,7 @@ mod tests {
         assert_eq!(three.first_difference(&many), Some(3));
         let more = ask(256)?;
         assert_eq!((more.len(), runs), (256, 2));
+        assert_eq!((trained(1), trained(103), trained(104)), (128, 128, 256));
         Ok(())
     }
 
@@ -170,9 +186,19 @@ mod tests {
         }
         .with_trainer(&arguments)
         .with_env("PHOS_LOG", "debug")
-        .with_env("NCCL_NVLS_ENABLE", "0");
+        .with_env("CUDA_VISIBLE_DEVICES", "1,0");
+        let ranks = spec.with_trainer(&["--rank-processes", "3"]);
         let essential = essential(&spec);
         assert_eq!(essential.trainer, ["--devices", "2", "--workers", "1"]);
-        assert_eq!(essential.env, [("NCCL_NVLS_ENABLE".into(), "0".into())]);
+        assert_eq!(
+            essential.env,
+            [("CUDA_VISIBLE_DEVICES".into(), "1,0".into())]
+        );
+        assert_eq!(super::essential(&ranks).trainer, essential.trainer);
+        let meet = super::essential(&ranks.with_trainer(&["--nccl", "/x/nccl.so"])).trainer;
+        assert_eq!(
+            meet,
+            ["--devices", "2", "--workers", "1", "--ranks-alone", "4"]
+        );
     }
 }

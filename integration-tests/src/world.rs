@@ -290,25 +290,22 @@ impl World {
     /// # Errors
     /// When the trainer fails; its standard error is quoted.
     pub fn reference(&self, spec: &JobSpec, steps: u64) -> Result<LossTrace> {
-        let spec = &reference::essential(spec);
         match &self.gpu {
             Gpu::Sim(sim) => {
+                let spec = &reference::essential(spec);
                 let what = (&spec.trainer, &spec.env, sim.devices());
                 reference::shared(&what, steps, |steps, log| self.train(spec, steps, log))
             }
-            Gpu::Real => {
-                let log = self.path("work/reference.log");
-                self.train(spec, steps, &log)?;
-                LossTrace::read(&log)
-            }
+            Gpu::Real => self.alone(spec, steps),
         }
     }
 
-    /// The same trained by this test, with everything that the program does besides.
+    /// The same trained for this world, with all that the program does besides, but its pauses.
     ///
     /// # Errors
     /// As [`Self::reference`].
     pub fn alone(&self, spec: &JobSpec, steps: u64) -> Result<LossTrace> {
+        let spec = &spec.with_trainer(&["--step-ms", "0"]);
         let log = self.path("work/alone.log");
         self.train(spec, steps, &log)?;
         LossTrace::read(&log)
@@ -550,10 +547,7 @@ impl World {
         }
         fs::create_dir(self.path("tmp"))?;
         for entry in fs::read_dir(self.path("work"))? {
-            let path = entry?.path();
-            if !path.ends_with("reference.log") {
-                fs::remove_file(path)?;
-            }
+            fs::remove_file(entry?.path())?;
         }
         Ok(())
     }

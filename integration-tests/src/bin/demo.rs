@@ -128,7 +128,7 @@ fn main() -> Result<()> {
         start,
         "4. an undisturbed run of as many steps, for comparison",
     );
-    let reference = world.reference(&spec, trace.len() as u64)?;
+    let reference = world.alone(&spec, trace.len() as u64)?;
     let checkpoints = world.checkpoints()?;
 
     print_checkpoints(&world, &checkpoints)?;

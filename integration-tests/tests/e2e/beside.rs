@@ -10,21 +10,29 @@ use phos_integration_tests::scenario::{
 use phos_integration_tests::{JobSpec, PhosFt, World, wait_for};
 use serde_json::Value;
 
+/// MiB of a device, and of what is written anew in each step: more than a transfer must have to tell how fast the link is.
+const DEVICE: u64 = 112;
+const STATE_MIB: u64 = 72;
+/// The same in MB.
+const STATE: f64 = 75.5;
 /// MB/s over the link of its device, at first.
-const RATE: f64 = 100.0;
-/// Of a device, most of which is written anew in each step, in MB.
-const STATE: f64 = 157.0;
+const RATE: f64 = 50.0;
 
 /// Most of a device is written anew at the end of each step, and leaves slowly: in a second and a half, or more (see [`slower_than_dumps`]). A step has
 /// waits at which most of that is left alone for long, and others.
 fn full() -> Result<(World, JobSpec)> {
-    let world = World::simulated(1, 192)?;
+    let world = World::simulated(1, DEVICE)?;
     let early = world.path("early").display().to_string();
     let spec = JobSpec {
         env: vec![("PHOS_SIM_LINK_MBPS".into(), RATE.to_string())],
         ..plain()
     }
-    .with_trainer(&["--state-mib", "150", "--state-early-at", &early]);
+    .with_trainer(&[
+        "--state-mib",
+        &STATE_MIB.to_string(),
+        "--state-early-at",
+        &early,
+    ]);
     Ok((world, spec))
 }
 
@@ -166,8 +174,8 @@ fn with_copy_beside_never_nothing_leaves_while_the_job_runs() -> Result<()> {
 #[test]
 fn no_more_is_left_to_leave_beside_the_job_than_its_link_moves_in_time() -> Result<()> {
     let (world, spec) = full()?;
-    // Ten seconds.
-    world.sim()?.set_link_mbps(0, 16.0)?;
+    // Seven seconds.
+    world.sim()?.set_link_mbps(0, STATE / 7.0)?;
     let mut phos = world.start(&spec)?;
     wait_step(&world, &phos, 5)?;
     let first = world.json(&["checkpoint"])?;

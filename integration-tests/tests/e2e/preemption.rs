@@ -14,7 +14,7 @@ use phos_integration_tests::scenario::{
 use phos_integration_tests::{JobSpec, PhosFt, World, wait_for};
 
 /// How long before its end the machine learns of it: enough for both checkpoints on a slow machine.
-const GRACE: Duration = Duration::from_secs(30);
+const GRACE: Duration = Duration::from_secs(45);
 
 /// A metadata service as the clouds have it: what it answers for a path, if the request has the header that guards it.
 #[derive(Clone)]

@@ -1,7 +1,7 @@
 //! What runs without phos-ft, which all others are compared with.
 
 use anyhow::{Context as _, Result, ensure};
-use phos_integration_tests::{APART, JobSpec, World};
+use phos_integration_tests::{APART, JobSpec, World, bin_dir};
 
 /// Values that each of them takes here. Who needs somebody outside, or a checkpoint to stand in the way of, is left to the tests that have that.
 const VALUES: [(&str, &str); 19] = [
@@ -64,5 +64,23 @@ fn what_has_no_part_in_the_losses_changes_none() -> Result<()> {
     // What has a part is not left out.
     let other = world.reference(&all.with_trainer(&["--seed", "2"]), steps)?;
     ensure!(with_all.first_difference(&other) == Some(0));
+    Ok(())
+}
+
+/// The others are only computed there: that is what comes of them.
+#[test]
+fn a_rank_that_computes_what_the_others_would_reduce() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    let nccl = bin_dir().join("libphos_nccl_sim.so").display().to_string();
+    for (others, steps) in [("1", 30), ("4", 60)] {
+        let ranks = JobSpec::default()
+            .with_trainer(&["--rank-processes", others, "--nccl", &nccl])
+            .with_trainer(&["--layers", "16,16,4"]);
+        let together = world.alone(&ranks, steps)?;
+        ensure!(together.len() as u64 == steps, "{together:?}");
+        let difference = together.first_difference(&world.reference(&ranks, steps)?);
+        ensure!(difference.is_none(), "{others}: step {difference:?}");
+        std::fs::remove_file(world.path("work/alone.log"))?;
+    }
     Ok(())
 }

@@ -80,6 +80,80 @@ fn check(what: &str, result: c_int) -> Result<()> {
     Ok(())
 }
 
+/// What all ranks reduce, in one process and without NCCL: all words of a buffer are the same, so one stands for them. It is what the others are compared
+/// with where the GPU and NCCL are the simulated ones, which add in the order of the ranks.
+pub(crate) struct Alone(Vec<Words>);
+
+/// A rank's buffers.
+#[derive(Clone, Copy)]
+struct Words {
+    mine: f32,
+    sum: f32,
+    neighbour: f32,
+}
+
+impl Alone {
+    pub(crate) fn new(ranks: u32) -> Self {
+        let words = |rank| {
+            let value = first(rank);
+            Words {
+                mine: value,
+                sum: value,
+                neighbour: value,
+            }
+        };
+        Self((0..ranks).map(words).collect())
+    }
+
+    /// As [`Collective::step`] answers rank 0.
+    pub(crate) fn step(&mut self, step: u64) -> u64 {
+        let ranks = self.0.len();
+        let all = self.0.iter().map(|words| words.mine).sum::<f32>();
+        for words in &mut self.0 {
+            words.sum = all;
+            words.mine = (words.mine + words.sum) * (0.5 / (ranks as f32 + 1.0));
+            words.mine = (words.mine + own(step)) * 1.0;
+        }
+        for rank in 0..ranks {
+            self.0[rank].neighbour = self.0[(rank + ranks - 1) % ranks].sum;
+        }
+        if step.is_multiple_of(3) {
+            self.reduce_halves(|words| &mut words.sum);
+            for words in &mut self.0 {
+                words.mine = (words.mine + words.sum) * (0.1 / ranks as f32);
+            }
+        }
+        self.reduce_halves(|words| &mut words.neighbour);
+        for words in &mut self.0 {
+            words.mine = (words.mine + words.neighbour) * (0.1 / ranks as f32);
+        }
+        match step.is_multiple_of(LOOK) {
+            true => mix(u64::from(self.0[0].mine.to_bits())),
+            false => 0,
+        }
+    }
+
+    fn reduce_halves(&mut self, word: fn(&mut Words) -> &mut f32) {
+        for half in 0..2 {
+            let members = self.0.iter_mut().skip(half).step_by(2);
+            let sum = members.map(|words| *word(words)).sum::<f32>();
+            for words in self.0.iter_mut().skip(half).step_by(2) {
+                *word(words) = sum;
+            }
+        }
+    }
+}
+
+/// What a rank begins with.
+fn first(rank: u32) -> f32 {
+    1.0 + rank as f32 / 8.0
+}
+
+/// What a step adds.
+fn own(step: u64) -> f32 {
+    (mix(step) % 1000) as f32 / 1000.0
+}
+
 /// This rank's part of it.
 pub(crate) struct Collective {
     nccl: Library,
@@ -120,7 +194,7 @@ impl Collective {
         let stream = cuda::stream()?;
         let [mine, sum, neighbour, own] = [(); 4].map(|()| cuda::alloc(FLOATS * 4));
         let [mine, sum, neighbour, own] = [mine?, sum?, neighbour?, own?];
-        let value = 1.0 + rank as f32 / 8.0;
+        let value = first(rank);
         for buffer in [mine, sum, neighbour, own] {
             let arguments = [
                 Arg::Ptr(buffer.ptr),
@@ -219,11 +293,10 @@ impl Collective {
         // Each step adds something of its own, and the sums are scaled down so that all of it stays finite.
         let ranks = self.ranks as f32;
         scale(self.sum, self.mine, 0.5 / (ranks + 1.0))?;
-        let value = (mix(step) % 1000) as f32 / 1000.0;
         let arguments = [
             Arg::Ptr(self.own.ptr),
             Arg::U32(FLOATS as u32),
-            Arg::F32(value),
+            Arg::F32(own(step)),
         ];
         cuda::launch_each(gpu.kernels.fill, FLOATS as u32, self.stream, &arguments)?;
         scale(self.own, self.mine, 1.0)?;

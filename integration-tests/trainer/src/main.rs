@@ -233,6 +233,9 @@ pub(crate) struct Args {
     /// With --nccl, have the last rank be late by this at each step
     #[arg(long, value_name = "MS", default_value_t = 0)]
     pub late_ms: u64,
+    /// Compute in this process, as rank 0, what so many ranks would reduce with --nccl on the simulated GPU
+    #[arg(long, value_name = "N", conflicts_with_all = ["nccl", "rank_processes"], value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub ranks_alone: Option<u32>,
     /// How many ranks there are: for the trainer that starts the others
     #[arg(long, hide = true, default_value_t = 1)]
     pub ranks: u32,

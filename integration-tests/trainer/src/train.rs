@@ -11,7 +11,7 @@ use cudarc::driver::sys;
 use crate::Args;
 use crate::arrays::Arrays;
 use crate::beside::{self, Beside};
-use crate::collective::Collective;
+use crate::collective::{Alone, Collective};
 use crate::companion::{Companion, Part, Request};
 use crate::cuda::{self, CudaUnavailable, Gpu, cu};
 use crate::data::Loader;
@@ -173,6 +173,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             Collective::join(&replicas[0].gpu, library, rank, ranks)
         })
         .transpose()?;
+    let mut alone = args.ranks_alone.map(Alone::new);
     let sizes = Sizes {
         count: args.allocations,
         large_every: args.large_every,
@@ -248,6 +249,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
                 std::thread::sleep(Duration::from_millis(args.late_ms));
             }
             random ^= collective.step(&replicas[0].gpu, step)?;
+        }
+        if let Some(alone) = &mut alone {
+            random ^= alone.step(step);
         }
         let parameters = step_parameters(step, args.learning_rate, random);
         for replica in &mut replicas {
