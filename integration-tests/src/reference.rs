@@ -101,7 +101,7 @@ pub(crate) fn essential(spec: &JobSpec) -> JobSpec {
 
 /// How many steps are trained for somebody who asks for `steps`: so many more that others, who ask for a few more, need not train all of them again.
 fn trained(steps: u64) -> u64 {
-    (steps + steps / 4).next_multiple_of(128)
+    steps.max(256).next_power_of_two()
 }
 
 /// The first `steps` steps of the run that `what` describes. `train` makes the log of as many steps as it is told at the path that it is given.
@@ -160,12 +160,11 @@ mod tests {
                 Ok(fs::write(log, text)?)
             })
         };
-        let (five, three, many) = (ask(5)?, ask(3)?, ask(150)?);
-        assert_eq!((five.len(), three.len(), many.len()), (5, 3, 150));
+        let (five, three, many) = (ask(5)?, ask(3)?, ask(300)?);
+        assert_eq!((five.len(), three.len(), many.len()), (5, 3, 300));
         assert_eq!(three.first_difference(&many), Some(3));
-        let more = ask(256)?;
-        assert_eq!((more.len(), runs), (256, 2));
-        assert_eq!((trained(1), trained(103), trained(104)), (128, 128, 256));
+        let more = ask(512)?;
+        assert_eq!((more.len(), runs), (512, 2));
         Ok(())
     }
 

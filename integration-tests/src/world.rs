@@ -267,6 +267,10 @@ impl World {
         if matches!(self.gpu, Gpu::Sim(_)) {
             // What is looked at does not depend on how long a processor multiplies.
             args.extend(["--batch".to_owned(), "16".to_owned()]);
+            // Given twice, it would be both.
+            if !spec.trainer.iter().any(|argument| argument == "--layers") {
+                args.extend(["--layers".to_owned(), "64,128,128,16".to_owned()]);
+            }
         }
         args.extend(spec.trainer.iter().cloned());
         args
@@ -293,7 +297,8 @@ impl World {
         match &self.gpu {
             Gpu::Sim(sim) => {
                 let spec = &reference::essential(spec);
-                let what = (&spec.trainer, &spec.env, sim.devices());
+                let arguments = self.trainer_args(spec, 0, Path::new(""));
+                let what = (arguments, &spec.env, sim.devices());
                 reference::shared(&what, steps, |steps, log| self.train(spec, steps, log))
             }
             Gpu::Real => self.alone(spec, steps),

@@ -218,7 +218,8 @@ fn ranks_that_tell_their_steps() -> Result<()> {
         ..JobSpec::default()
     }
     .with_trainer(&["--hints", "--rank-processes", "2", "--layers", "16,16,4"])
-    .with_trainer(&["--batch", "16", "--nccl", &library.display().to_string()]);
+    .with_trainer(&["--batch", "16", "--nccl", &library.display().to_string()])
+    .with_trainer(&["--step-ms", "5"]);
     disturbed(&world, &spec, |world, phos| {
         for _ in 0..5 {
             checkpoint(world, phos)?;

@@ -30,6 +30,11 @@ fn of(ranks: usize) -> JobSpec {
     }
 }
 
+/// The same with a pause in each step, where the job's speed is not what matters: processors are few.
+fn paced(ranks: usize) -> JobSpec {
+    of(ranks).with_trainer(&["--step-ms", "5"])
+}
+
 /// Checkpoints one after another, without a pause; none fails. The ranks are connected, too.
 #[test]
 fn twenty_checkpoints_of_ranks_that_never_pause() -> Result<()> {
@@ -87,7 +92,7 @@ const LAUNCHER: &str = r#"
 
 /// Three ranks under a launcher, which is a script of bash's with their number and the trainer's command line as arguments.
 fn launched(world: &World, launcher: &str, flags: &[&str]) -> Result<(JobSpec, PhosFt)> {
-    let spec = of(3).with_phos(flags);
+    let spec = paced(3).with_phos(flags);
     // Its ranks are told how many there are, where those of `spec` are started by the first.
     let mut alone = spec.clone();
     alone.trainer.drain(..2);
@@ -242,7 +247,7 @@ fn a_rank_that_is_a_hundred_times_slower() -> Result<()> {
 #[test]
 fn a_rank_that_hangs_for_ever() -> Result<()> {
     let world = World::simulated(1, 256)?;
-    let spec = ranks().with_phos(&["--quiesce-timeout", "500ms"]);
+    let spec = paced(4).with_phos(&["--quiesce-timeout", "500ms"]);
     disturbed(&world, &spec, |world, phos| {
         checkpoint(world, phos)?;
         let job = world.tree().job;
