@@ -28,6 +28,11 @@ fn training(log: &str, more: &[&str]) -> Services {
         &steps,
         "--step-ms",
         "100",
+        // Small: what is looked at does not depend on how long a processor multiplies.
+        "--batch",
+        "16",
+        "--layers",
+        "64,128,128,16",
         "--log",
         log,
     ];

@@ -21,6 +21,8 @@ fn main() -> Result<()> {
             STEPS,
             "--step-ms",
             "20",
+            "--batch",
+            "16",
             "--ballast-mib",
             "32",
             "--workers",
