@@ -89,7 +89,7 @@ unit: programs ## unit and property tests, kernels on the host
 	scripts/kernel-test.sh
 	scripts/in-memory.sh scripts/with-s3.sh $(CARGO) nextest run --workspace --locked
 
-slow: programs ## 10,000 seeds of the storage simulation, 300 SIGKILLs against the S3 server, more kills of jobs (as root): an eighth of them is in `make test`
+slow: programs ## 10,000 seeds of the storage simulation, 300 SIGKILLs against the S3 server, more kills of jobs (as root): a part of them is in `make test`
 	scripts/in-memory.sh scripts/with-s3.sh $(CARGO) nextest run --workspace --locked --profile slow
 
 e2e: programs ## end-to-end tests with CRIU on the simulated GPU (as root)

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
-/// More bytes than two lines of the trainer's log have.
-const LINES: u64 = 512;
+/// Bytes at the end of the trainer's log that are looked at for its last step: a line has 40 at most, and one may be incomplete.
+const END: u64 = 512;
 
 /// Loss per step, as the trainer printed its bits.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -49,7 +49,7 @@ impl LossTrace {
     pub fn last_step_of(path: &Path) -> Result<Option<u64>> {
         let mut file = File::open(path)?;
         let length = file.seek(SeekFrom::End(0))?;
-        file.seek(SeekFrom::Start(length.saturating_sub(LINES)))?;
+        file.seek(SeekFrom::Start(length.saturating_sub(END)))?;
         let mut end = Vec::new();
         file.read_to_end(&mut end)?;
         let end = String::from_utf8_lossy(&end);

@@ -57,7 +57,7 @@ pub fn wait_every<T>(
         if start.elapsed() > limit {
             bail!("gave up after {:.0?} waiting for {what}", start.elapsed());
         }
-        // Looks at all processes of a busy machine, or at a long log, would take the time that those need who are waited for.
+        // A look at all processes of a busy machine takes the time that those need who are waited for: most of it is left to them.
         std::thread::sleep(pause.max((look.elapsed() * 10).min(COSTLY)));
     }
 }

@@ -4,12 +4,13 @@
 mod support;
 
 use std::collections::BTreeMap;
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use phos_protocol::shim::{
     Calls, Count, Place, Refusal, ShimState, ToAgent, ToShim, Waits, WatchTime,
 };
-use phos_protocol::types::{AllocationKind, MemberId};
+use phos_protocol::types::{Allocation, AllocationKind, MemberId};
 use support::{Agent, Link, MIB, Puppet, World, library, pattern, until, user_of_nccl};
 
 #[test]
@@ -1283,35 +1284,35 @@ fn two_threads_that_import_one_descriptor_have_one_allocation() {
     let _ = (agent, owner);
 }
 
-/// Answers a `Share` with the fd that it brings, which the test keeps.
-fn take_shared(link: &mut Link) -> (phos_protocol::types::Allocation, std::os::fd::OwnedFd) {
+/// Answers a `Share`, with the fd that it brings or else with `known`. The allocation, and what was brought.
+fn answer_share(link: &mut Link, known: Option<&OwnedFd>) -> (Allocation, Option<OwnedFd>) {
     let (message, fds) = link.receive();
     let ToAgent::Share {
         allocation,
-        with_fd: true,
+        with_fd,
     } = message
     else {
         panic!("{message:?}")
     };
-    let fd = fds.into_iter().next().unwrap();
+    assert_eq!(usize::from(with_fd), fds.len());
+    let brought = fds.into_iter().next();
+    let answer = brought.as_ref().or(known).unwrap();
     let shared = ToShim::Shared(Ok(()));
-    phos_protocol::channel::send(&link.socket, &shared, &[std::os::fd::AsFd::as_fd(&fd)]).unwrap();
-    (allocation, fd)
+    phos_protocol::channel::send(&link.socket, &shared, &[answer.as_fd()]).unwrap();
+    (allocation, brought)
 }
 
-/// The agent has it already, and is told that handles of it are given out.
-fn shared_as_known(link: &mut Link, id: u64, fd: &std::os::fd::OwnedFd) {
-    let (message, fds) = link.receive();
-    let ToAgent::Share {
-        allocation,
-        with_fd: false,
-    } = message
-    else {
-        panic!("{message:?}")
-    };
-    assert_eq!((allocation.key.id, fds.len()), (id, 0));
-    let shared = ToShim::Shared(Ok(()));
-    phos_protocol::channel::send(&link.socket, &shared, &[std::os::fd::AsFd::as_fd(fd)]).unwrap();
+/// One that brings its fd, which the test keeps.
+fn take_shared(link: &mut Link) -> (Allocation, OwnedFd) {
+    let (allocation, fd) = answer_share(link, None);
+    (allocation, fd.unwrap())
+}
+
+/// One of memory that the agent has already, by this fd: it is told that handles of it are given out. The number of the allocation.
+fn shared_as_known(link: &mut Link, fd: &OwnedFd) -> u64 {
+    let (allocation, brought) = answer_share(link, Some(fd));
+    assert!(brought.is_none());
+    allocation.key.id
 }
 
 #[test]
@@ -1366,7 +1367,7 @@ fn legacy_ipc_goes_through_the_vault_and_survives_a_checkpoint() {
     // What the agent has is not exported again, and the owner cannot open its own.
     owner.send("ipcget c");
     let known = handles[1].1.key;
-    shared_as_known(&mut first, known.id, &vault[&known]);
+    assert_eq!(shared_as_known(&mut first, &vault[&known]), known.id);
     assert_eq!(owner.answer(), format!("ok {}", handles[1].0));
     assert_eq!(owner.ask(&format!("ipcopen x {}", handles[1].0)), "err 201");
     for (name, (handle, allocation)) in ["b", "c"].iter().zip(&handles) {
@@ -1461,9 +1462,8 @@ fn legacy_ipc_goes_through_the_vault_and_survives_a_checkpoint() {
     let new: Vec<u64> = (table.iter().filter(|e| e.with_fd))
         .map(|e| e.allocation.key.id)
         .collect();
-    assert_eq!(new.len(), 1, "{table:?}");
     owner.send("ipcget d");
-    shared_as_known(link, new[0], &vault[&known]);
+    assert_eq!([shared_as_known(link, &vault[&known])], new[..]);
     assert!(owner.answer().starts_with("ok"));
     let _ = agent;
 }

@@ -173,10 +173,7 @@ fn mib(bytes: u64) -> String {
 }
 
 fn last_step(log: &Path) -> u64 {
-    LossTrace::read(log)
-        .ok()
-        .and_then(|t| t.last_step())
-        .unwrap_or(0)
+    LossTrace::last_step_of(log).ok().flatten().unwrap_or(0)
 }
 
 /// Waits for processes of the job other than `old`, and for the log to go on; returns the first
@@ -185,7 +182,7 @@ fn wait_resumed(world: &World, old: &[i32], at: u64) -> Result<u64> {
     let resumed = wait_for("the job to come back", LIMIT, || {
         let job = world.tree().job;
         (!job.is_empty() && job.iter().all(|pid| !old.contains(pid)))
-            .then(|| LossTrace::read(&world.log()).ok()?.last_step())
+            .then(|| LossTrace::last_step_of(&world.log()).ok()?)
             .flatten()
     })?;
     wait_for("the resumed job to go on", LIMIT, || {

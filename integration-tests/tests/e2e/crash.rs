@@ -222,12 +222,21 @@ mod in_full {
     fn kill_9_at_random_times_seeds_20_to_29() -> Result<()> {
         kill_9_at_random_times(20..30)
     }
+
+    #[test]
+    fn more_checkpoints_beside_a_job_that_is_killed_again_and_again() -> Result<()> {
+        checkpoints_beside_kills(15)
+    }
+}
+
+#[test]
+fn checkpoints_beside_a_job_that_is_killed_again_and_again() -> Result<()> {
+    checkpoints_beside_kills(6)
 }
 
 /// Two jobs on one machine keep their TCP connections, in one network: what one does when it was killed, and is resumed, leaves alone what
-/// holds back the other one's connections while that is dumped.
-#[test]
-fn checkpoints_beside_a_job_that_is_killed_again_and_again() -> Result<()> {
+/// holds back the other one's connections while that is dumped. So many times.
+fn checkpoints_beside_kills(checkpoints: u32) -> Result<()> {
     let (world, beside) = (World::simulated(1, 256)?, World::simulated(1, 256)?);
     let spec = JobSpec {
         interval: "never".into(),
@@ -247,7 +256,7 @@ fn checkpoints_beside_a_job_that_is_killed_again_and_again() -> Result<()> {
                 Ok(())
             });
             // None of them fails.
-            let taken = (0..6).try_for_each(|_| world.json(&["checkpoint"]).map(drop));
+            let taken = (0..checkpoints).try_for_each(|_| world.json(&["checkpoint"]).map(drop));
             done.store(true, Ordering::Release);
             kills.join().map_err(|_| anyhow::anyhow!("it panicked"))??;
             taken
