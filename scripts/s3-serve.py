@@ -16,15 +16,20 @@ import sys
 import threading
 import urllib.request
 
+import waitress
 from moto.core import serialize
 from moto.moto_server.werkzeug_app import create_backend_app
 from moto.s3.models import s3_backends
 from moto.s3.responses import S3Response
-from werkzeug.serving import make_server
 
 # Docker kills after 10 s where nothing else is said.
 PATIENCE = 6.0
 ENDS = {signal.SIGTERM, signal.SIGINT}
+# Requests at a time, and connections.
+THREADS = 16
+CONNECTIONS = 2000
+# Bytes of a request or an answer, which stay in memory.
+LARGEST = 1 << 31
 
 
 def make_creation_atomic():
@@ -44,7 +49,7 @@ def make_listings_quick():
 
 
 class Gate:
-    """Lets requests through until it is closed; then none is under way, and none is answered that is not in the state."""
+    """Lets requests through until it is closed; then none is under way, and none is answered that is not in the state: it waits for the process to end."""
 
     def __init__(self, app):
         self.app = app
@@ -55,14 +60,12 @@ class Gate:
 
     def __call__(self, environ, start_response):
         with self.changed:
-            if self.closed:
-                raise ConnectionAbortedError
+            self.changed.wait_for(lambda: not self.closed)
             self.active += 1
         try:
             body = b"".join(self.app(environ, start_response))
             with self.changed:
-                if self.saved:
-                    raise ConnectionAbortedError
+                self.changed.wait_for(lambda: not self.saved)
             return [body]
         finally:
             with self.changed:
@@ -121,11 +124,23 @@ def main():
     known = args.state is not None and os.path.exists(args.state)
     if known:
         load(args.state)
-    server = make_server(args.host, args.port, gate, threaded=True)
+    # moto's own server takes a connection and a thread for each request, which were most of the time that it took.
+    server = waitress.create_server(
+        gate,
+        host=args.host,
+        port=args.port,
+        threads=THREADS,
+        connection_limit=CONNECTIONS,
+        asyncore_use_poll=True,
+        max_request_body_size=LARGEST,
+        inbuf_overflow=LARGEST,
+        outbuf_overflow=LARGEST,
+        outbuf_high_watermark=LARGEST,
+    )
     # For all threads, and waited for below. A handler runs when the main thread wakes up, and after `docker unpause` the kernel
     # gives the signal to whichever thread runs first: the main one slept on until SIGKILL.
     signal.pthread_sigmask(signal.SIG_BLOCK, ENDS)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.run, daemon=True).start()
     if not known:
         urllib.request.urlopen(urllib.request.Request(f"http://127.0.0.1:{args.port}/{args.bucket}", method="PUT"))
     if args.ready:
