@@ -98,25 +98,33 @@ impl Entry {
     }
 }
 
-/// The processes of an image that have memory: their PIDs, and the areas of each by address. Guards come after the others.
+/// The process whose areas are in the file of this name, if it is such a file: its PID.
+pub fn process_of(name: &[u8]) -> Option<u32> {
+    let pid = name.strip_prefix(b"mm-")?.strip_suffix(b".img")?;
+    std::str::from_utf8(pid).ok()?.parse().ok()
+}
+
+/// The processes of an image that have memory: their PIDs, in order.
+///
+/// # Errors
+/// The error of the file system.
+pub fn processes(images: &Path) -> io::Result<Vec<u32>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(images)? {
+        found.extend(process_of(entry?.file_name().as_encoded_bytes()));
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// The areas of a process's memory, by address. Guards come after the others.
 ///
 /// # Errors
 /// The error of the file system; [`io::ErrorKind::InvalidData`] for what is not understood.
-pub fn areas(images: &Path) -> io::Result<Vec<(u32, Vec<Area>)>> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(images)? {
-        let path = entry?.path();
-        let name = path.file_name().and_then(|name| name.to_str());
-        let pid = name
-            .and_then(|name| name.strip_prefix("mm-")?.strip_suffix(".img"))
-            .and_then(|pid| pid.parse().ok());
-        let Some(pid) = pid else { continue };
-        let memory = read::<Memory>(&path, MM)?;
-        let areas = memory.iter().flat_map(|memory| &memory.areas);
-        found.push((pid, areas.map(Entry::area).collect()));
-    }
-    found.sort_unstable_by_key(|(pid, _)| *pid);
-    Ok(found)
+pub fn areas(images: &Path, pid: u32) -> io::Result<Vec<Area>> {
+    let memory = read::<Memory>(&images.join(format!("mm-{pid}.img")), MM)?;
+    let areas = memory.iter().flat_map(|memory| &memory.areas);
+    Ok(areas.map(Entry::area).collect())
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -322,13 +330,16 @@ mod tests {
         bytes.extend(message);
         std::fs::write(dir.path().join("mm-12.img"), bytes).unwrap();
         std::fs::write(dir.path().join("mm-x.img"), b"").unwrap();
-        let found = areas(dir.path()).unwrap();
+        assert_eq!(processes(dir.path()).unwrap(), [12]);
+        let found = areas(dir.path(), 12).unwrap();
         let area = Area {
             addresses: PAGE..3 * PAGE,
             kind: Kind::Private,
             readable: true,
         };
-        assert_eq!(found, [(12, vec![area])]);
+        assert_eq!(found, [area]);
+        let error = areas(dir.path(), 13).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
     }
 
     proptest! {

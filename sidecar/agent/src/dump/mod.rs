@@ -331,12 +331,31 @@ fn run_criu(
     let turn = linked::Turn::to_dump(processes);
     linked::clean(processes, SystemTime::now());
     let mut written: Result<(), AttemptError> = Ok(());
-    let dumped = plan.criu.dump(&plan.image, options, ready, || {
-        failpoint::reach(Point::AgentFrozen);
-        written =
-            take_pages(plan, options, processes).and_then(|()| describe(facts, connections, &tcp));
-        written.is_ok()
-    });
+    let dump = |copy: &mut dyn FnMut() -> Result<(), AttemptError>| {
+        plan.criu.dump(&plan.image, options, ready, || {
+            failpoint::reach(Point::AgentFrozen);
+            written = copy().and_then(|()| describe(facts, connections, &tcp));
+            written.is_ok()
+        })
+    };
+    let dumped = match options.content {
+        Content::Copied => dump(&mut || Ok(())),
+        Content::Left => {
+            // It is watched before CRIU writes into it, which says why it is not there.
+            let _ = plan.image.subdirectory(CRIU_DIR);
+            let images = plan.image.path_of(CRIU_DIR);
+            let order = pages::Order {
+                images: &images,
+                processes,
+                // As long as CRIU would have had for it.
+                patience: options.work,
+                cancelled: &plan.cancelled,
+            };
+            pages::beside(&order, |rest| {
+                dump(&mut || rest().map(drop).map_err(|e| not_copied(plan, &e)))
+            })
+        }
+    };
     drop(turn);
     let mut lost = None;
     if is_kept && dumped.is_err() {
@@ -359,32 +378,19 @@ fn run_criu(
     Ok(())
 }
 
-/// Copies what CRIU left, if it was to leave anything.
-fn take_pages(
-    plan: &DumpPlan,
-    options: DumpOptions,
-    processes: &[u32],
-) -> Result<(), AttemptError> {
-    if options.content == Content::Copied {
-        return Ok(());
+/// What a failed copy of the job's memory means for the attempt.
+fn not_copied(plan: &DumpPlan, error: &std::io::Error) -> AttemptError {
+    if let Err(abandoned) = cancelled(plan) {
+        return abandoned;
     }
-    let bounds = pages::Bounds {
-        // As long as CRIU would have had for it.
-        until: Instant::now() + options.work,
-        cancelled: &plan.cancelled,
+    let remedy = match error.kind() {
+        ErrorKind::StorageFull => ": raise --image-limit or free host memory",
+        ErrorKind::TimedOut => ": the machine is short of memory, or very busy",
+        _ => "",
     };
-    let taken = pages::take(&plan.image.path_of(CRIU_DIR), processes, bounds);
-    taken.map(|_| ()).map_err(|e| {
-        if let Err(abandoned) = cancelled(plan) {
-            return abandoned;
-        }
-        let remedy = match e.kind() {
-            ErrorKind::StorageFull => ": raise --image-limit or free host memory",
-            ErrorKind::TimedOut => ": the machine is short of memory, or very busy",
-            _ => "",
-        };
-        AttemptError::Criu(format!("the job's memory cannot be copied: {e}{remedy}"))
-    })
+    AttemptError::Criu(format!(
+        "the job's memory cannot be copied: {error}{remedy}"
+    ))
 }
 
 /// Keeps the log of a dump for a person to look into.

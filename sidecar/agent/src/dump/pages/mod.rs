@@ -2,13 +2,14 @@
 //!
 //! ```text
 //!  CRIU (PHOS_PAGES): everything but the content ─▶ mm-PID.img, pagemap-*.img with next to nothing in them
-//!  we, while the tree still stands still:
-//!     areas (mm-PID.img) ─▶ what is there (pagemap, SEEK_DATA) ─▶ pieces ─▶ threads ─▶ pages-N.img
-//!                                                                     └─▶ pagemap-*.img
+//!  we, of each process that CRIU has left, while it goes on with the next one:
+//!     areas (mm-PID.img) ─▶ what is there (pagemap) ─▶ pieces ─▶ threads ─▶ pages-N.img
+//!                                                         └─▶ pagemap-PID.img
+//!  we, once CRIU has left all of them, while the tree still stands still: what is left of that, and what they share (SEEK_DATA)
 //! ```
 //!
-//! CRIU is told by `shim/criu-preload` that there is nothing to copy. It has left the processes by the time the agent copies, so
-//! their memory holds what is theirs and nothing of CRIU's.
+//! CRIU is told by `shim/criu-preload` that there is nothing to copy. Each process stands still from before CRIU looks at the first one until after
+//! the dump. While CRIU describes it, its memory has something of CRIU's in it; it is read afterwards.
 //!
 //! # Rules
 //!
@@ -17,13 +18,15 @@
 //! * Content that is known to have been left out and cannot be found or read fails the checkpoint. CRIU copies the next one, and
 //!   twice as many after each further failure: what it reads from within a process may be out of the agent's reach.
 //! * Memory that processes share is known by the file system that it is on, never by a name that a job may give.
+//! * A copy that is under way when CRIU fails ends at its next piece.
 
 mod copy;
+mod early;
 mod kernel;
 mod layout;
 mod turns;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::ops::Range;
@@ -34,6 +37,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use self::copy::Source;
+use self::early::{Early, Follower};
 use self::kernel::Target;
 use self::layout::{Content, Piece, Placed, lay_out, without};
 use self::turns::Turns;
@@ -46,23 +50,46 @@ fn turns() -> MutexGuard<'static, Turns> {
     TURNS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether CRIU is to leave the content of the dump that begins now to [`take`].
+/// Whether CRIU is to leave the content of the dump that begins now to [`beside`].
 pub fn begin() -> bool {
     kernel::can_copy() && turns().begin()
 }
 
-/// What bounds a copy: the job stands still meanwhile.
+/// What is to be copied, and what bounds it: the job stands still meanwhile.
 #[derive(Debug, Clone, Copy)]
-pub struct Bounds<'a> {
-    /// The time at which the copy has taken too long and is given up.
-    pub until: Instant,
+pub struct Order<'a> {
+    /// The directory of CRIU's image.
+    pub images: &'a Path,
+    /// The PIDs of the job's processes.
+    pub processes: &'a [u32],
+    /// How long a copy may take.
+    pub patience: Duration,
     /// Set when the attempt is given up.
     pub cancelled: &'a AtomicBool,
 }
 
-impl Bounds<'_> {
+/// What bounds a copy that is under way.
+#[derive(Debug, Clone, Copy)]
+struct Bounds<'a> {
+    /// The time at which the copy has taken too long and is given up.
+    until: Instant,
+    /// Set when the attempt is given up.
+    cancelled: &'a AtomicBool,
+    /// Set when CRIU has ended.
+    over: &'a AtomicBool,
+}
+
+impl<'a> Bounds<'a> {
+    fn from_now_on(order: &Order<'a>, over: &'a AtomicBool) -> Self {
+        Self {
+            until: Instant::now() + order.patience,
+            cancelled: order.cancelled,
+            over,
+        }
+    }
+
     fn check(&self) -> io::Result<()> {
-        if self.cancelled.load(Ordering::Acquire) {
+        if self.cancelled.load(Ordering::Acquire) || self.over.load(Ordering::Acquire) {
             return Err(io::ErrorKind::Interrupted.into());
         }
         if Instant::now() > self.until {
@@ -83,14 +110,50 @@ pub struct Taken {
     pub found_in: Duration,
 }
 
-/// Copies what CRIU left out of the image in this directory. These processes stand still, and CRIU has left them.
+impl Taken {
+    fn and(self, other: Taken) -> Taken {
+        Taken {
+            bytes: self.bytes + other.bytes,
+            pieces: self.pieces + other.pieces,
+            found_in: self.found_in + other.found_in,
+        }
+    }
+}
+
+/// Runs CRIU, and copies beside it what it has left out of the image so far. `criu` gets what copies the rest, to be called when the image is complete
+/// otherwise, CRIU has left all processes and they still stand still; without that call the image is of no use.
 ///
-/// # Errors
-/// What could not be read or written; [`io::ErrorKind::Interrupted`] and [`io::ErrorKind::TimedOut`] by the bounds.
-pub fn take(images: &Path, processes: &[u32], bounds: Bounds<'_>) -> io::Result<Taken> {
+/// What copies the rest fails with what could not be read or written; [`io::ErrorKind::Interrupted`] and [`io::ErrorKind::TimedOut`] by the bounds.
+pub fn beside<T>(
+    order: &Order<'_>,
+    criu: impl FnOnce(&mut dyn FnMut() -> io::Result<Taken>) -> T,
+) -> T {
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        // Without it all is copied at the end.
+        let mut follower = Follower::start(scope, order, &over)
+            .inspect_err(|e| tracing::debug!(cause = %e, "memory is not copied beside CRIU"))
+            .ok();
+        let outcome = criu(&mut || rest(order, follower.take(), &over));
+        over.store(true, Ordering::Release);
+        outcome
+    })
+}
+
+fn rest(
+    order: &Order<'_>,
+    follower: Option<Follower<'_>>,
+    over: &AtomicBool,
+) -> io::Result<Taken> {
     use io::ErrorKind::{Interrupted, QuotaExceeded, StorageFull, TimedOut};
     let began = Instant::now();
-    let taken = all(images, processes, bounds).inspect_err(|e| {
+    let early = follower.map_or_else(|| Ok(Early::default()), Follower::finish);
+    let waited = began.elapsed();
+    let taken = early.and_then(|early| {
+        let rest = remaining(order, &early.processes, Bounds::from_now_on(order, over))?;
+        Ok((early.taken, early.taken.and(rest)))
+    });
+    let (early, taken) = taken.inspect_err(|e| {
         // It would have been the same for CRIU.
         if !matches!(
             e.kind(),
@@ -102,8 +165,10 @@ pub fn take(images: &Path, processes: &[u32], bounds: Bounds<'_>) -> io::Result<
     turns().went_well();
     tracing::debug!(
         bytes = taken.bytes,
+        beside_criu = early.bytes,
         pieces = taken.pieces,
         found_ms = taken.found_in.as_millis() as u64,
+        waited_ms = waited.as_millis() as u64,
         ms = began.elapsed().as_millis() as u64,
         "memory copied"
     );
@@ -114,22 +179,37 @@ fn at(path: &Path) -> impl Fn(io::Error) -> io::Error + '_ {
     move |e| io::Error::new(e.kind(), format!("{}: {e}", path.display()))
 }
 
-fn all(images: &Path, processes: &[u32], bounds: Bounds<'_>) -> io::Result<Taken> {
+/// Copies the memory of these processes, which CRIU has left.
+fn of_processes(order: &Order<'_>, pids: &[u32], bounds: Bounds<'_>) -> io::Result<Taken> {
     let began = Instant::now();
-    let found = memory::areas(images)?;
     let mut work = Work::default();
-    for (pid, areas) in &found {
+    for &pid in pids {
+        bounds.check()?;
+        work.process(order.images, pid, bounds)?;
+    }
+    work.copy(began, bounds)
+}
+
+/// Copies the memory of all processes that are not `done`, and all that they share.
+fn remaining(order: &Order<'_>, done: &BTreeSet<u32>, bounds: Bounds<'_>) -> io::Result<Taken> {
+    let began = Instant::now();
+    let images = order.images;
+    let mut work = Work::default();
+    for pid in memory::processes(images).map_err(at(images))? {
         // The image says it; what is read is memory of the job's.
-        if !processes.contains(pid) {
+        if !order.processes.contains(&pid) {
             let text = format!("the image has a process {pid}, which is not the job's");
             return Err(io::Error::other(text));
         }
+        if done.contains(&pid) {
+            continue;
+        }
         bounds.check()?;
-        work.process(images, *pid, areas, bounds)?;
+        work.process(images, pid, bounds)?;
     }
     let numbers = shared(images)?;
     if !numbers.is_empty() {
-        let places = places(processes)?;
+        let places = places(order.processes)?;
         for number in numbers {
             bounds.check()?;
             work.shared(
@@ -140,23 +220,7 @@ fn all(images: &Path, processes: &[u32], bounds: Bounds<'_>) -> io::Result<Taken
             )?;
         }
     }
-    let Work {
-        sources,
-        targets,
-        pieces,
-        maps,
-    } = work;
-    let bytes = pieces.iter().map(|piece| piece.length).sum();
-    let found_in = began.elapsed();
-    copy::copy(&sources, &targets, &pieces, &|| bounds.check())?;
-    for (path, map) in maps {
-        map.write(&path).map_err(at(&path))?;
-    }
-    Ok(Taken {
-        bytes,
-        pieces: pieces.len(),
-        found_in,
-    })
+    work.copy(began, bounds)
 }
 
 /// CRIU's numbers of all shared memory in an image.
@@ -238,14 +302,24 @@ impl Work {
         self.sources.len() - 1
     }
 
+    /// Copies all of it. `began`: when it was begun to look for it.
+    fn copy(self, began: Instant, bounds: Bounds<'_>) -> io::Result<Taken> {
+        let found_in = began.elapsed();
+        let (sources, targets, pieces) = (&self.sources, &self.targets, &self.pieces);
+        copy::copy(sources, targets, pieces, &|| bounds.check())?;
+        for (path, map) in &self.maps {
+            map.write(path).map_err(at(path))?;
+        }
+        Ok(Taken {
+            bytes: pieces.iter().map(|piece| piece.length).sum(),
+            pieces: pieces.len(),
+            found_in,
+        })
+    }
+
     /// Adds the private pages of a process to the work.
-    fn process(
-        &mut self,
-        images: &Path,
-        pid: u32,
-        areas: &[Area],
-        bounds: Bounds<'_>,
-    ) -> io::Result<()> {
+    fn process(&mut self, images: &Path, pid: u32, bounds: Bounds<'_>) -> io::Result<()> {
+        let areas = memory::areas(images, pid)?;
         let path = images.join(format!("pagemap-{pid}.img"));
         let private = || areas.iter().filter(|area| area.kind == Kind::Private);
         let map = PageMap::read(&path).map_err(at(&path))?;
@@ -411,9 +485,11 @@ mod tests {
         place: Option<&Path>,
     ) -> io::Result<Vec<(PathBuf, PageMap)>> {
         let mut work = Work::default();
+        let not = AtomicBool::new(false);
         let bounds = Bounds {
-            until: Instant::now() + std::time::Duration::from_secs(60),
-            cancelled: &AtomicBool::new(false),
+            until: Instant::now() + Duration::from_secs(60),
+            cancelled: &not,
+            over: &not,
         };
         work.shared(images, number, place, bounds)?;
         Ok(work.maps)
