@@ -33,7 +33,7 @@ fn memory_of_every_kind_comes_back() -> Result<()> {
         // What was brought back is as good as what was there.
         checkpoint(world, phos)?;
         // The large part of what the trainer keeps; and of it what is each process's own, as soon as CRIU has left that process.
-        for (name, at_least) in [("bytes", 10e6), ("beside_criu", 5e6)] {
+        for (name, at_least) in [("bytes", 10e6), ("as_left", 5e6)] {
             let copied = copied(phos, name)?;
             let least = copied.iter().copied().reduce(f64::min);
             ensure!(

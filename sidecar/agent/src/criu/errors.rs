@@ -172,6 +172,10 @@ const KNOWN: &[(&str, &str)] = &[
         "CRIU runs on no kernel without nftables, whatever is done about TCP connections: `modprobe nf_tables` on the host",
     ),
     (
+        "Can't create inotify",
+        "the user that phos-ft runs as has all the inotify instances that it may have: raise fs.inotify.max_user_instances on the host",
+    ),
+    (
         "unix: Can't bind",
         "the directory of a unix socket of the job is missing or cannot be written to: make it, with the owner that it had",
     ),

@@ -244,6 +244,24 @@ impl PageMap {
     }
 }
 
+/// Writes `mm-PID.img` of a process with one private area that it may read.
+#[cfg(test)]
+pub fn write_private(images: &Path, pid: u32, addresses: Range<u64>) {
+    let area = Entry {
+        start: addresses.start,
+        end: addresses.end,
+        protection: libc::PROT_READ.cast_unsigned(),
+        flags: 0x22,
+        status: REGULAR | ANON_PRIVATE,
+    };
+    let memory = Memory { areas: vec![area] };
+    let message = memory.encode_to_vec();
+    let mut bytes = magics(MM).to_vec();
+    bytes.extend((message.len() as u32).to_le_bytes());
+    bytes.extend(message);
+    std::fs::write(images.join(format!("mm-{pid}.img")), bytes).expect("the directory is there");
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -321,14 +339,7 @@ mod tests {
         assert_eq!(kind(REGULAR | 1 << 8, 0x21), Kind::Other);
         assert_eq!(kind(REGULAR | ANON_PRIVATE, 0x28), Kind::Other);
         let dir = tempfile::tempdir().unwrap();
-        let memory = Memory {
-            areas: vec![entry(REGULAR | ANON_PRIVATE, 0x22)],
-        };
-        let message = memory.encode_to_vec();
-        let mut bytes = magics(MM).to_vec();
-        bytes.extend((message.len() as u32).to_le_bytes());
-        bytes.extend(message);
-        std::fs::write(dir.path().join("mm-12.img"), bytes).unwrap();
+        write_private(dir.path(), 12, PAGE..3 * PAGE);
         std::fs::write(dir.path().join("mm-x.img"), b"").unwrap();
         assert_eq!(processes(dir.path()).unwrap(), [12]);
         let found = areas(dir.path(), 12).unwrap();

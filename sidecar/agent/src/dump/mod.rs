@@ -297,7 +297,7 @@ fn cuda_without_shim(tree: &tree::Tree, plan: &DumpPlan) -> Result<Vec<ProcessId
 fn run_criu(
     facts: &ImageFacts<'_>,
     processes: &[u32],
-    ready: impl FnMut() -> bool,
+    mut ready: impl FnMut() -> bool,
 ) -> Result<(), DumpFailure> {
     let plan = facts.plan;
     let tcp = tree::tcp_use(plan.root, processes);
@@ -331,18 +331,26 @@ fn run_criu(
     let turn = linked::Turn::to_dump(processes);
     linked::clean(processes, SystemTime::now());
     let mut written: Result<(), AttemptError> = Ok(());
-    let dump = |copy: &mut dyn FnMut() -> Result<(), AttemptError>| {
+    let mut dump = |copy: Option<&pages::Beside<'_, '_>>| {
+        let ready = || {
+            // CRIU is set up, and writes nothing of the job before this returns.
+            if let Some(copy) = copy {
+                copy.begin();
+            }
+            ready()
+        };
         plan.criu.dump(&plan.image, options, ready, || {
             failpoint::reach(Point::AgentFrozen);
-            written = copy().and_then(|()| describe(facts, connections, &tcp));
+            let copied = copy.map_or(Ok(()), |copy| copy.finish().map(drop));
+            written = copied
+                .map_err(|e| not_copied(plan, &e))
+                .and_then(|()| describe(facts, connections, &tcp));
             written.is_ok()
         })
     };
     let dumped = match options.content {
-        Content::Copied => dump(&mut || Ok(())),
+        Content::Copied => dump(None),
         Content::Left => {
-            // It is watched before CRIU writes into it, which says why it is not there.
-            let _ = plan.image.subdirectory(CRIU_DIR);
             let images = plan.image.path_of(CRIU_DIR);
             let order = pages::Order {
                 images: &images,
@@ -351,9 +359,15 @@ fn run_criu(
                 patience: options.work,
                 cancelled: &plan.cancelled,
             };
-            pages::beside(&order, |rest| {
-                dump(&mut || rest().map(drop).map_err(|e| not_copied(plan, &e)))
-            })
+            let (dumped, copied) = pages::beside(&order, |copy| dump(Some(copy)));
+            // It fills the image that CRIU could then not write to.
+            if let Err(e) = copied
+                && dumped.is_err()
+                && written.is_ok()
+            {
+                written = Err(not_copied(plan, &e));
+            }
+            dumped
         }
     };
     drop(turn);

@@ -6,15 +6,16 @@
 //!
 //! # Rules
 //!
-//! * A name that was not seen is no loss: [`super::remaining`] copies what is not done.
-//! * What fails here fails the dump when CRIU is done with the rest, and CRIU's own failure comes first.
+//! * A name that was not seen is no loss: [`super::remaining`] copies what is not done. Neither is a watch that fails.
+//! * A copy that fails here fails the dump when CRIU is done with the rest.
 
 use std::collections::BTreeSet;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -39,10 +40,11 @@ pub(super) struct Follower<'scope> {
     thread: ScopedJoinHandle<'scope, io::Result<Early>>,
     /// Closed, it tells the thread that there will be nothing more for it.
     end: OwnedFd,
+    copied: Arc<AtomicU64>,
 }
 
 impl<'scope> Follower<'scope> {
-    /// Begins to follow CRIU, which has not begun to write into the image's directory.
+    /// Begins to follow CRIU, which has not begun with any process.
     ///
     /// # Errors
     /// The kernel has no watch or no thread to give.
@@ -53,10 +55,21 @@ impl<'scope> Follower<'scope> {
     ) -> io::Result<Self> {
         let left = Left::watch(order.images)?;
         let (ended, end) = pipe_with(PipeFlags::CLOEXEC)?;
+        let copied = Arc::new(AtomicU64::new(0));
+        let count = Arc::clone(&copied);
         let thread = Builder::new()
             .name("phos-early".into())
-            .spawn_scoped(scope, move || follow(order, &left, &ended, over))?;
-        Ok(Self { thread, end })
+            .spawn_scoped(scope, move || follow(order, &left, &ended, over, &count))?;
+        Ok(Self {
+            thread,
+            end,
+            copied,
+        })
+    }
+
+    /// Bytes that are copied so far.
+    pub(super) fn copied(&self) -> u64 {
+        self.copied.load(Ordering::Acquire)
     }
 
     /// Waits until all is copied that CRIU has left.
@@ -76,22 +89,29 @@ fn follow(
     left: &Left,
     ended: &OwnedFd,
     over: &AtomicBool,
+    copied: &AtomicU64,
 ) -> io::Result<Early> {
     let mut early = Early::default();
-    let mut bounds = None;
-    while left.wait(ended.as_fd())? {
-        let mut pids = left.processes()?;
+    loop {
+        let mut pids = match left.next(ended.as_fd()) {
+            Ok(Some(pids)) => pids,
+            Ok(None) => return Ok(early),
+            Err(e) => {
+                tracing::debug!(cause = %e, "memory is no longer copied beside CRIU");
+                return Ok(early);
+            }
+        };
         // Of others it is said at the end that they are not the job's.
         pids.retain(|pid| order.processes.contains(pid) && !early.processes.contains(pid));
         if pids.is_empty() {
             continue;
         }
-        // Until then CRIU waits for the driver, or for the tree to stand still.
-        let bounds = *bounds.get_or_insert_with(|| Bounds::from_now_on(order, over));
+        // What lies between two of them is CRIU's time.
+        let bounds = Bounds::from_now_on(order, over);
         early.taken = early.taken.and(of_processes(order, &pids, bounds)?);
         early.processes.extend(pids);
+        copied.store(early.taken.bytes, Ordering::Release);
     }
-    Ok(early)
 }
 
 /// The processes that CRIU leaves, one after another.
@@ -108,26 +128,25 @@ impl Left {
         Ok(Left { inotify })
     }
 
-    /// Waits until files were closed; false: none was, and `ended` was on its other side.
-    fn wait(&self, ended: BorrowedFd<'_>) -> io::Result<bool> {
+    /// Waits for processes that CRIU has left since the last call. `None`: there are none, and `ended` was, on its other side.
+    fn next(&self, ended: BorrowedFd<'_>) -> io::Result<Option<BTreeSet<u32>>> {
         let mut fds = [
             PollFd::new(&self.inotify, PollFlags::IN),
             PollFd::from_borrowed_fd(ended, PollFlags::IN),
         ];
-        loop {
-            match poll(&mut fds, None) {
-                Err(Errno::INTR) => {}
-                Err(e) => return Err(e.into()),
-                Ok(_) => return Ok(fds.first().is_some_and(|files| !files.revents().is_empty())),
+        while let Err(e) = poll(&mut fds, None) {
+            if e != Errno::INTR {
+                return Err(e.into());
             }
         }
+        let has_files = (fds.first()).is_some_and(|files| !files.revents().is_empty());
+        has_files.then(|| self.processes()).transpose()
     }
 
-    /// Those that CRIU has left since the last call.
-    fn processes(&self) -> io::Result<Vec<u32>> {
+    fn processes(&self) -> io::Result<BTreeSet<u32>> {
         let mut buffer = [MaybeUninit::uninit(); 4096];
         let mut reader = Reader::new(&self.inotify, &mut buffer);
-        let mut found = Vec::new();
+        let mut found = BTreeSet::new();
         loop {
             match reader.next() {
                 Ok(event) => {
@@ -146,34 +165,32 @@ impl Left {
 mod tests {
     use std::fs::File;
     use std::io::Write;
-    use std::sync::atomic::Ordering;
-    use std::time::Duration;
+    use std::time::{Duration, Instant};
 
     use super::super::beside;
     use super::*;
+    use crate::criu::memory::{PAGE, PageMap, Run};
 
     #[test]
     fn a_process_is_left_when_its_areas_are_closed() {
         let images = tempfile::tempdir().unwrap();
         let left = Left::watch(images.path()).unwrap();
         let (ended, end) = pipe_with(PipeFlags::CLOEXEC).unwrap();
+        let next = || left.next(ended.as_fd()).unwrap();
+        let pids = |pids: &[u32]| Some(pids.iter().copied().collect());
         let mut open = File::create(images.path().join("mm-7.img")).unwrap();
         open.write_all(b"areas").unwrap();
         for name in ["mm-12.img", "core-12.img", "mm-x.img", "pagemap-13.img"] {
             File::create(images.path().join(name)).unwrap();
         }
-        assert!(left.wait(ended.as_fd()).unwrap());
-        assert_eq!(left.processes().unwrap(), [12]);
-        assert!(left.processes().unwrap().is_empty());
+        assert_eq!(next(), pids(&[12]));
         drop(open);
-        assert!(left.wait(ended.as_fd()).unwrap());
-        assert_eq!(left.processes().unwrap(), [7]);
+        assert_eq!(next(), pids(&[7]));
         // What was closed before the end is not forgotten.
         File::create(images.path().join("mm-9.img")).unwrap();
         drop(end);
-        assert!(left.wait(ended.as_fd()).unwrap());
-        assert_eq!(left.processes().unwrap(), [9]);
-        assert!(!left.wait(ended.as_fd()).unwrap());
+        assert_eq!(next(), pids(&[9]));
+        assert_eq!(next(), None);
     }
 
     fn order<'a>(images: &'a Path, processes: &'a [u32], cancelled: &'a AtomicBool) -> Order<'a> {
@@ -185,26 +202,77 @@ mod tests {
         }
     }
 
+    /// What CRIU writes of this process, of which this memory alone is private.
+    fn describe(images: &Path, memory: &[u8]) {
+        let pid = std::process::id();
+        let map = PageMap {
+            file: 1,
+            runs: Vec::new(),
+        };
+        map.write(&images.join(format!("pagemap-{pid}.img")))
+            .unwrap();
+        let start = memory.as_ptr().addr() as u64;
+        memory::write_private(images, pid, start..start + memory.len() as u64);
+    }
+
+    #[test]
+    fn memory_is_copied_while_criu_is_at_work() {
+        let images = tempfile::tempdir().unwrap();
+        let not = AtomicBool::new(false);
+        let processes = [std::process::id()];
+        let order = order(images.path(), &processes, &not);
+        let memory: Vec<u8> = (0..4 * PAGE).map(|n| (n / 7) as u8).collect();
+        // Whole pages of it.
+        let first = memory.as_ptr().align_offset(PAGE as usize);
+        let memory = &memory[first..][..3 * PAGE as usize];
+        let name = images.path().join(format!("pagemap-{}.img", processes[0]));
+        let (taken, _) = beside(&order, |copy| {
+            copy.begin();
+            describe(images.path(), memory);
+            let until = Instant::now() + Duration::from_secs(30);
+            let is_copied = || PageMap::read(&name).is_ok_and(|map| !map.runs.is_empty());
+            while !is_copied() {
+                assert!(Instant::now() < until);
+                std::thread::yield_now();
+            }
+            copy.finish().unwrap()
+        });
+        assert_eq!(taken.bytes, 3 * PAGE);
+        let run = Run {
+            address: memory.as_ptr().addr() as u64,
+            pages: 3,
+        };
+        let map = PageMap::read(&name).unwrap();
+        assert_eq!(map.runs, [run]);
+        assert!(std::fs::read(map.pages_path(images.path())).unwrap() == memory);
+    }
+
     #[test]
     fn what_fails_beside_criu_is_said_at_the_end_and_without_criu_nothing_is_waited_for() {
         let images = tempfile::tempdir().unwrap();
         let not = AtomicBool::new(false);
         let processes = [7];
         let order = order(images.path(), &processes, &not);
+        let failed = |name: &str| {
+            let name = images.path().join(name);
+            let (error, _) = beside(&order, |copy| {
+                copy.begin();
+                std::fs::write(&name, b"nothing").unwrap();
+                copy.finish().unwrap_err()
+            });
+            std::fs::remove_file(&name).unwrap();
+            error
+        };
         // Not the job's: it is left to the end, which says so.
-        let error = beside(&order, |rest| {
-            std::fs::write(images.path().join("mm-8.img"), b"nothing").unwrap();
-            rest().unwrap_err().to_string()
-        });
-        assert!(error.contains("a process 8"), "{error}");
-        std::fs::remove_file(images.path().join("mm-8.img")).unwrap();
-        let error = beside(&order, |rest| {
-            std::fs::write(images.path().join("mm-7.img"), b"nothing").unwrap();
-            rest().unwrap_err()
-        });
+        let error = failed("mm-8.img");
+        assert!(error.to_string().contains("a process 8"), "{error}");
+        let error = failed("mm-7.img");
         assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{error}");
         // CRIU fails, and nobody asks for the rest.
-        assert_eq!(beside(&order, |_| 5), 5);
-        assert!(!not.load(Ordering::Acquire));
+        let (outcome, copied) = beside(&order, |copy| {
+            copy.begin();
+            5
+        });
+        assert_eq!((outcome, copied.is_ok()), (5, true));
     }
 }

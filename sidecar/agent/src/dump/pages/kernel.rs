@@ -250,7 +250,7 @@ fn missing() -> io::Error {
 ///
 /// It is mapped, and the kernel copies into the mapping: writers of one file wait for each other, and readers into mappings do not
 /// (16 threads: 7 GB/s and 26 GB/s). Nothing here touches the mapping itself, so that a file system that is full after all is an
-/// error and not a signal. It is small, as what is mapped counts as memory of the agent's.
+/// error and not a signal. It is no larger than it must be, as what is mapped counts as memory of the agent's.
 #[derive(Debug)]
 pub(super) struct Window<'a> {
     target: &'a Target,

@@ -26,6 +26,7 @@ mod kernel;
 mod layout;
 mod turns;
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -34,6 +35,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::Scope;
 use std::time::{Duration, Instant};
 
 use self::copy::Source;
@@ -50,7 +52,7 @@ fn turns() -> MutexGuard<'static, Turns> {
     TURNS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether CRIU is to leave the content of the dump that begins now to [`beside`].
+/// Whether CRIU is to leave the content of the dump that begins now to the agent ([`beside`]).
 pub fn begin() -> bool {
     kernel::can_copy() && turns().begin()
 }
@@ -120,59 +122,87 @@ impl Taken {
     }
 }
 
-/// Runs CRIU, and copies beside it what it has left out of the image so far. `criu` gets what copies the rest, to be called when the image is complete
-/// otherwise, CRIU has left all processes and they still stand still; without that call the image is of no use.
-///
-/// What copies the rest fails with what could not be read or written; [`io::ErrorKind::Interrupted`] and [`io::ErrorKind::TimedOut`] by the bounds.
+/// The copy of the job's memory, beside CRIU.
+pub struct Beside<'scope, 'env> {
+    scope: &'scope Scope<'scope, 'env>,
+    order: &'env Order<'env>,
+    over: &'env AtomicBool,
+    follower: Cell<Option<Follower<'scope>>>,
+}
+
+/// Runs CRIU, and copies beside it what it leaves out of the image. With what CRIU came to: why the copy failed for want of space, if nobody asked for
+/// its end ([`Beside::finish`]).
 pub fn beside<T>(
     order: &Order<'_>,
-    criu: impl FnOnce(&mut dyn FnMut() -> io::Result<Taken>) -> T,
-) -> T {
+    criu: impl FnOnce(&Beside<'_, '_>) -> T,
+) -> (T, io::Result<()>) {
+    use io::ErrorKind::{QuotaExceeded, StorageFull};
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        // Without it all is copied at the end.
-        let mut follower = Follower::start(scope, order, &over)
-            .inspect_err(|e| tracing::debug!(cause = %e, "memory is not copied beside CRIU"))
-            .ok();
-        let outcome = criu(&mut || rest(order, follower.take(), &over));
+        let copy = Beside {
+            scope,
+            order,
+            over: &over,
+            follower: Cell::new(None),
+        };
+        let outcome = criu(&copy);
         over.store(true, Ordering::Release);
-        outcome
+        let copied = match copy.follower.take().map(Follower::finish) {
+            Some(Err(e)) if matches!(e.kind(), StorageFull | QuotaExceeded) => Err(e),
+            _ => Ok(()),
+        };
+        (outcome, copied)
     })
 }
 
-fn rest(
-    order: &Order<'_>,
-    follower: Option<Follower<'_>>,
-    over: &AtomicBool,
-) -> io::Result<Taken> {
-    use io::ErrorKind::{Interrupted, QuotaExceeded, StorageFull, TimedOut};
-    let began = Instant::now();
-    let early = follower.map_or_else(|| Ok(Early::default()), Follower::finish);
-    let waited = began.elapsed();
-    let taken = early.and_then(|early| {
-        let rest = remaining(order, &early.processes, Bounds::from_now_on(order, over))?;
-        Ok((early.taken, early.taken.and(rest)))
-    });
-    let (early, taken) = taken.inspect_err(|e| {
-        // It would have been the same for CRIU.
-        if !matches!(
-            e.kind(),
-            Interrupted | QuotaExceeded | StorageFull | TimedOut
-        ) {
-            turns().failed();
+impl Beside<'_, '_> {
+    /// Begins to watch for processes that CRIU leaves. CRIU has made the directory of the image, and has not begun with any process. Where it cannot be
+    /// watched all is copied at the end.
+    pub fn begin(&self) {
+        match Follower::start(self.scope, self.order, self.over) {
+            Ok(follower) => self.follower.set(Some(follower)),
+            Err(e) => tracing::debug!(cause = %e, "memory is not copied beside CRIU"),
         }
-    })?;
-    turns().went_well();
-    tracing::debug!(
-        bytes = taken.bytes,
-        beside_criu = early.bytes,
-        pieces = taken.pieces,
-        found_ms = taken.found_in.as_millis() as u64,
-        waited_ms = waited.as_millis() as u64,
-        ms = began.elapsed().as_millis() as u64,
-        "memory copied"
-    );
-    Ok(taken)
+    }
+
+    /// Copies the rest: the image is complete otherwise, CRIU has left all processes, and they still stand still.
+    ///
+    /// # Errors
+    /// What could not be read or written, now or before; [`io::ErrorKind::Interrupted`] and [`io::ErrorKind::TimedOut`] by the bounds.
+    pub fn finish(&self) -> io::Result<Taken> {
+        use io::ErrorKind::{Interrupted, QuotaExceeded, StorageFull, TimedOut};
+        let began = Instant::now();
+        let follower = self.follower.take();
+        let beside_criu = follower.as_ref().map_or(0, Follower::copied);
+        let (order, over) = (self.order, self.over);
+        let taken = follower
+            .map_or_else(|| Ok(Early::default()), Follower::finish)
+            .and_then(|early| {
+                let bounds = Bounds::from_now_on(order, over);
+                let rest = remaining(order, &early.processes, bounds)?;
+                Ok((early.taken, early.taken.and(rest)))
+            });
+        let (early, taken) = taken.inspect_err(|e| {
+            // It would have been the same for CRIU.
+            if !matches!(
+                e.kind(),
+                Interrupted | QuotaExceeded | StorageFull | TimedOut
+            ) {
+                turns().failed();
+            }
+        })?;
+        turns().went_well();
+        tracing::debug!(
+            bytes = taken.bytes,
+            as_left = early.bytes,
+            beside_criu,
+            pieces = taken.pieces,
+            found_ms = taken.found_in.as_millis() as u64,
+            after_criu_ms = began.elapsed().as_millis() as u64,
+            "memory copied"
+        );
+        Ok(taken)
+    }
 }
 
 fn at(path: &Path) -> impl Fn(io::Error) -> io::Error + '_ {
@@ -180,7 +210,7 @@ fn at(path: &Path) -> impl Fn(io::Error) -> io::Error + '_ {
 }
 
 /// Copies the memory of these processes, which CRIU has left.
-fn of_processes(order: &Order<'_>, pids: &[u32], bounds: Bounds<'_>) -> io::Result<Taken> {
+fn of_processes(order: &Order<'_>, pids: &BTreeSet<u32>, bounds: Bounds<'_>) -> io::Result<Taken> {
     let began = Instant::now();
     let mut work = Work::default();
     for &pid in pids {
