@@ -73,10 +73,14 @@ impl Control {
         manner: Manner,
     ) -> Result<(), End> {
         self.end_credit();
+        let mut began = None;
         let outcome = match self.phase {
             Phase::Running => match self.hopeless(timeout, manner) {
                 Some(refusal) => Err(refusal.into()),
-                None => self.try_quiesce(socket, seq, timeout, manner),
+                None => {
+                    began = Some(Instant::now());
+                    self.try_quiesce(socket, seq, timeout, manner)
+                }
             },
             _ => {
                 let refusal = Refusal::Other(format!("Quiesce({seq}) during another attempt"));
@@ -107,7 +111,9 @@ impl Control {
             }
         };
         if let Err(refusal) = &outcome {
-            log::debug!("quiesce {seq}: {refusal}");
+            // What the agent sees is longer: it has to be heard, and answered.
+            let held = began.map_or(Duration::ZERO, |began| began.elapsed());
+            log::debug!("quiesce {seq} held_us={}: {refusal}", held.as_micros());
         }
         say(socket, &ToAgent::Quiesced { seq, outcome })
     }

@@ -170,7 +170,7 @@ pub enum Users {
 pub enum Content {
     /// CRIU copies it.
     Copied,
-    /// The agent copies it, beside CRIU and at the end; CRIU does where the library that tells it to leave the content is not installed.
+    /// The agent copies it, while CRIU is at work and at the end; CRIU does where the library that tells it to leave the content is not installed.
     Left,
 }
 

@@ -331,11 +331,11 @@ fn run_criu(
     let turn = linked::Turn::to_dump(processes);
     linked::clean(processes, SystemTime::now());
     let mut written: Result<(), AttemptError> = Ok(());
-    let mut dump = |copy: Option<&pages::Beside<'_, '_>>| {
+    let mut dump = |copy: Option<&pages::Copying<'_, '_>>| {
         let ready = || {
             // CRIU is set up, and writes nothing of the job before this returns.
             if let Some(copy) = copy {
-                copy.begin();
+                copy.follow();
             }
             ready()
         };
@@ -359,7 +359,7 @@ fn run_criu(
                 patience: options.work,
                 cancelled: &plan.cancelled,
             };
-            let (dumped, copied) = pages::beside(&order, |copy| dump(Some(copy)));
+            let (dumped, copied) = pages::copying(&order, |copy| dump(Some(copy)));
             // It fills the image that CRIU could then not write to.
             if let Err(e) = copied
                 && dumped.is_err()
@@ -398,7 +398,7 @@ fn not_copied(plan: &DumpPlan, error: &std::io::Error) -> AttemptError {
         return abandoned;
     }
     let remedy = match error.kind() {
-        ErrorKind::StorageFull => ": raise --image-limit or free host memory",
+        _ if pages::is_full(error) => ": raise --image-limit or free host memory",
         ErrorKind::TimedOut => ": the machine is short of memory, or very busy",
         _ => "",
     };

@@ -34,7 +34,7 @@ pub(super) struct Early {
     pub(super) taken: Taken,
 }
 
-/// The thread that copies beside CRIU. It ends when this is dropped, after what CRIU has left until then.
+/// The thread that copies while CRIU is at work. It ends when this is dropped, after what CRIU has left until then.
 #[derive(Debug)]
 pub(super) struct Follower<'scope> {
     thread: ScopedJoinHandle<'scope, io::Result<Early>>,
@@ -97,7 +97,7 @@ fn follow(
             Ok(Some(pids)) => pids,
             Ok(None) => return Ok(early),
             Err(e) => {
-                tracing::debug!(cause = %e, "memory is no longer copied beside CRIU");
+                tracing::debug!(cause = %e, "the rest of the memory is copied when CRIU is done");
                 return Ok(early);
             }
         };
@@ -167,9 +167,10 @@ mod tests {
     use std::io::Write;
     use std::time::{Duration, Instant};
 
-    use super::super::beside;
+    use super::super::{copying, is_full};
     use super::*;
     use crate::criu::memory::{PAGE, PageMap, Run};
+    use crate::image::{ImageDirectory, Pages};
 
     #[test]
     fn a_process_is_left_when_its_areas_are_closed() {
@@ -202,6 +203,14 @@ mod tests {
         }
     }
 
+    fn wait(is: impl Fn() -> bool) {
+        let until = Instant::now() + Duration::from_secs(30);
+        while !is() {
+            assert!(Instant::now() < until);
+            std::thread::yield_now();
+        }
+    }
+
     /// What CRIU writes of this process, of which this memory alone is private.
     fn describe(images: &Path, memory: &[u8]) {
         let pid = std::process::id();
@@ -226,15 +235,10 @@ mod tests {
         let first = memory.as_ptr().align_offset(PAGE as usize);
         let memory = &memory[first..][..3 * PAGE as usize];
         let name = images.path().join(format!("pagemap-{}.img", processes[0]));
-        let (taken, _) = beside(&order, |copy| {
-            copy.begin();
+        let (taken, _) = copying(&order, |copy| {
+            copy.follow();
             describe(images.path(), memory);
-            let until = Instant::now() + Duration::from_secs(30);
-            let is_copied = || PageMap::read(&name).is_ok_and(|map| !map.runs.is_empty());
-            while !is_copied() {
-                assert!(Instant::now() < until);
-                std::thread::yield_now();
-            }
+            wait(|| PageMap::read(&name).is_ok_and(|map| !map.runs.is_empty()));
             copy.finish().unwrap()
         });
         assert_eq!(taken.bytes, 3 * PAGE);
@@ -248,15 +252,15 @@ mod tests {
     }
 
     #[test]
-    fn what_fails_beside_criu_is_said_at_the_end_and_without_criu_nothing_is_waited_for() {
+    fn what_fails_early_is_said_at_the_end_and_without_criu_nothing_is_waited_for() {
         let images = tempfile::tempdir().unwrap();
         let not = AtomicBool::new(false);
         let processes = [7];
         let order = order(images.path(), &processes, &not);
         let failed = |name: &str| {
             let name = images.path().join(name);
-            let (error, _) = beside(&order, |copy| {
-                copy.begin();
+            let (error, _) = copying(&order, |copy| {
+                copy.follow();
                 std::fs::write(&name, b"nothing").unwrap();
                 copy.finish().unwrap_err()
             });
@@ -269,10 +273,28 @@ mod tests {
         let error = failed("mm-7.img");
         assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{error}");
         // CRIU fails, and nobody asks for the rest.
-        let (outcome, copied) = beside(&order, |copy| {
-            copy.begin();
+        let (outcome, copied) = copying(&order, |copy| {
+            copy.follow();
             5
         });
         assert_eq!((outcome, copied.is_ok()), (5, true));
+    }
+    #[test]
+    fn an_image_without_space_is_named_though_criu_ended_first() {
+        let parent = tempfile::tempdir().unwrap();
+        let limit = Some(64 * PAGE);
+        let image = ImageDirectory::create(limit, Pages::Small, parent.path()).unwrap();
+        let (images, not) = (image.path_of("."), AtomicBool::new(false));
+        let processes = [std::process::id()];
+        let order = order(&images, &processes, &not);
+        let memory = vec![7; 256 * PAGE as usize];
+        let first = memory.as_ptr().align_offset(PAGE as usize);
+        let ((), copied) = copying(&order, |copy| {
+            copy.follow();
+            describe(&images, &memory[first..][..255 * PAGE as usize]);
+            // The copy has begun.
+            wait(|| images.join("pages-1.img").exists());
+        });
+        assert!(is_full(&copied.unwrap_err()));
     }
 }

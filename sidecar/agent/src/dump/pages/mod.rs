@@ -52,7 +52,7 @@ fn turns() -> MutexGuard<'static, Turns> {
     TURNS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether CRIU is to leave the content of the dump that begins now to the agent ([`beside`]).
+/// Whether CRIU is to leave the content of the dump that begins now to the agent ([`copying`]).
 pub fn begin() -> bool {
     kernel::can_copy() && turns().begin()
 }
@@ -122,24 +122,23 @@ impl Taken {
     }
 }
 
-/// The copy of the job's memory, beside CRIU.
-pub struct Beside<'scope, 'env> {
+/// A copy of the job's memory, part of it while CRIU is at work.
+pub struct Copying<'scope, 'env> {
     scope: &'scope Scope<'scope, 'env>,
     order: &'env Order<'env>,
     over: &'env AtomicBool,
     follower: Cell<Option<Follower<'scope>>>,
 }
 
-/// Runs CRIU, and copies beside it what it leaves out of the image. With what CRIU came to: why the copy failed for want of space, if nobody asked for
-/// its end ([`Beside::finish`]).
-pub fn beside<T>(
+/// Runs CRIU, and copies what it leaves out of the image. With what CRIU came to: that there was no space for the copy, if nobody asked for its end
+/// ([`Copying::finish`]).
+pub fn copying<T>(
     order: &Order<'_>,
-    criu: impl FnOnce(&Beside<'_, '_>) -> T,
+    criu: impl FnOnce(&Copying<'_, '_>) -> T,
 ) -> (T, io::Result<()>) {
-    use io::ErrorKind::{QuotaExceeded, StorageFull};
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let copy = Beside {
+        let copy = Copying {
             scope,
             order,
             over: &over,
@@ -148,20 +147,20 @@ pub fn beside<T>(
         let outcome = criu(&copy);
         over.store(true, Ordering::Release);
         let copied = match copy.follower.take().map(Follower::finish) {
-            Some(Err(e)) if matches!(e.kind(), StorageFull | QuotaExceeded) => Err(e),
+            Some(Err(e)) if is_full(&e) => Err(e),
             _ => Ok(()),
         };
         (outcome, copied)
     })
 }
 
-impl Beside<'_, '_> {
-    /// Begins to watch for processes that CRIU leaves. CRIU has made the directory of the image, and has not begun with any process. Where it cannot be
+impl Copying<'_, '_> {
+    /// Begins to copy what CRIU leaves. CRIU has made the directory of the image, and has not begun with any process. Where it cannot be
     /// watched all is copied at the end.
-    pub fn begin(&self) {
+    pub fn follow(&self) {
         match Follower::start(self.scope, self.order, self.over) {
             Ok(follower) => self.follower.set(Some(follower)),
-            Err(e) => tracing::debug!(cause = %e, "memory is not copied beside CRIU"),
+            Err(e) => tracing::debug!(cause = %e, "memory is copied when CRIU is done"),
         }
     }
 
@@ -170,10 +169,10 @@ impl Beside<'_, '_> {
     /// # Errors
     /// What could not be read or written, now or before; [`io::ErrorKind::Interrupted`] and [`io::ErrorKind::TimedOut`] by the bounds.
     pub fn finish(&self) -> io::Result<Taken> {
-        use io::ErrorKind::{Interrupted, QuotaExceeded, StorageFull, TimedOut};
+        use io::ErrorKind::{Interrupted, TimedOut};
         let began = Instant::now();
         let follower = self.follower.take();
-        let beside_criu = follower.as_ref().map_or(0, Follower::copied);
+        let during_criu = follower.as_ref().map_or(0, Follower::copied);
         let (order, over) = (self.order, self.over);
         let taken = follower
             .map_or_else(|| Ok(Early::default()), Follower::finish)
@@ -184,10 +183,7 @@ impl Beside<'_, '_> {
             });
         let (early, taken) = taken.inspect_err(|e| {
             // It would have been the same for CRIU.
-            if !matches!(
-                e.kind(),
-                Interrupted | QuotaExceeded | StorageFull | TimedOut
-            ) {
+            if !is_full(e) && !matches!(e.kind(), Interrupted | TimedOut) {
                 turns().failed();
             }
         })?;
@@ -195,7 +191,7 @@ impl Beside<'_, '_> {
         tracing::debug!(
             bytes = taken.bytes,
             as_left = early.bytes,
-            beside_criu,
+            during_criu,
             pieces = taken.pieces,
             found_ms = taken.found_in.as_millis() as u64,
             after_criu_ms = began.elapsed().as_millis() as u64,
@@ -203,6 +199,12 @@ impl Beside<'_, '_> {
         );
         Ok(taken)
     }
+}
+
+/// Whether there is no space for the copy.
+pub fn is_full(error: &io::Error) -> bool {
+    use io::ErrorKind::{QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded)
 }
 
 fn at(path: &Path) -> impl Fn(io::Error) -> io::Error + '_ {
