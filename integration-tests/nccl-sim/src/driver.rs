@@ -23,6 +23,9 @@ type Import = unsafe extern "C" fn(*mut u64, *mut c_void, u32) -> u32;
 type MulticastCreate = unsafe extern "C" fn(*mut u64, *const MulticastProperties) -> u32;
 type MulticastAdd = unsafe extern "C" fn(u64, i32) -> u32;
 type MulticastBind = unsafe extern "C" fn(u64, usize, u64, usize, usize, u64) -> u32;
+type MulticastBindOf = unsafe extern "C" fn(u64, i32, usize, u64, usize, usize, u64) -> u32;
+type MulticastBindAt = unsafe extern "C" fn(u64, usize, u64, usize, u64) -> u32;
+type MulticastBindAtOf = unsafe extern "C" fn(u64, i32, usize, u64, usize, u64) -> u32;
 type IsCapturing = unsafe extern "C" fn(*mut c_void, *mut i32) -> u32;
 
 /// `CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR`.
@@ -80,6 +83,9 @@ pub struct Driver {
     multicast_create: MulticastCreate,
     multicast_add: MulticastAdd,
     multicast_bind: MulticastBind,
+    multicast_bind_of: MulticastBindOf,
+    multicast_bind_at: MulticastBindAt,
+    multicast_bind_at_of: MulticastBindAtOf,
 }
 
 /// The driver, if the process has one.
@@ -132,6 +138,15 @@ fn load() -> Option<Driver> {
             )?),
             multicast_bind: std::mem::transmute::<*mut c_void, MulticastBind>(find(
                 c"cuMulticastBindMem",
+            )?),
+            multicast_bind_of: std::mem::transmute::<*mut c_void, MulticastBindOf>(find(
+                c"cuMulticastBindMem_v2",
+            )?),
+            multicast_bind_at: std::mem::transmute::<*mut c_void, MulticastBindAt>(find(
+                c"cuMulticastBindAddr",
+            )?),
+            multicast_bind_at_of: std::mem::transmute::<*mut c_void, MulticastBindAtOf>(find(
+                c"cuMulticastBindAddr_v2",
             )?),
         })
     }
@@ -195,18 +210,27 @@ impl Driver {
     }
 
     /// Takes part in a multicast object, as NCCL does: with this rank's device, and with new memory of it. Where the object is mapped, and
-    /// where the memory. Waits for the other ranks.
-    pub fn take_part(&self, object: u64, bytes: usize) -> Option<(u64, u64)> {
+    /// where the memory. Waits for the other ranks. Ranks bind their memory by different ones of the driver's four functions for that.
+    pub fn take_part(&self, object: u64, rank: u32, bytes: usize) -> Option<(u64, u64)> {
         let (properties, size) = self.for_sharing(bytes)?;
         let device = self.here()?.id;
         let mut memory = 0;
         // SAFETY: each writes one value at most; handles that are alive.
-        let bound = unsafe {
+        let made = unsafe {
             (self.multicast_add)(object, device) == 0
                 && (self.create)(&raw mut memory, size, &raw const properties, 0) == 0
-                && (self.multicast_bind)(object, 0, memory, 0, size, 0) == 0
         };
-        bound.then(|| Some((self.mapped(object, size)?, self.mapped(memory, size)?)))?
+        let at = made.then(|| self.mapped(memory, size))??;
+        // SAFETY: as above, and memory that is mapped.
+        let result = unsafe {
+            match rank % 4 {
+                0 => (self.multicast_bind)(object, 0, memory, 0, size, 0),
+                1 => (self.multicast_bind_at)(object, 0, at, size, 0),
+                2 => (self.multicast_bind_of)(object, device, 0, memory, 0, size, 0),
+                _ => (self.multicast_bind_at_of)(object, device, 0, at, size, 0),
+            }
+        };
+        (result == 0).then(|| Some((self.mapped(object, size)?, at)))?
     }
 
     /// Memory of another rank, of so many bytes: where it is mapped here.

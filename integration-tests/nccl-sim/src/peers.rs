@@ -129,7 +129,7 @@ impl Offer {
         };
         let theirs = (0..shared.ranks).map(map).collect::<io::Result<_>>()?;
         let multicast = match is_multicast() && shared.ranks > 1 {
-            true => Some(take_part(self.object, driver, &shared.name)?),
+            true => Some(take_part(self.object, driver, shared)?),
             false => None,
         };
         let ring = match self.ring {
@@ -177,18 +177,18 @@ fn object_address(name: &str) -> io::Result<SocketAddr> {
 }
 
 /// Takes part in the object of the ranks, which this one has made or is handed.
-fn take_part(object: Option<u64>, driver: &Driver, name: &str) -> io::Result<Multicast> {
+fn take_part(object: Option<u64>, driver: &Driver, shared: &Shared) -> io::Result<Multicast> {
     let object = match object {
         Some(object) => object,
         None => {
-            let fd = receive(&UnixStream::connect_addr(&object_address(name)?)?)?;
+            let fd = receive(&UnixStream::connect_addr(&object_address(&shared.name)?)?)?;
             driver
                 .multicast_of_peer(fd.as_fd())
                 .ok_or_else(|| failed("a multicast object of another rank"))?
         }
     };
     let (all, mine) = driver
-        .take_part(object, MAX_BYTES)
+        .take_part(object, shared.rank, MAX_BYTES)
         .ok_or_else(|| failed("a part in a multicast object"))?;
     Ok(Multicast { all, mine })
 }

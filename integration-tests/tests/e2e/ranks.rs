@@ -283,11 +283,10 @@ fn all_have_multicast(world: &World) -> Result<bool> {
     Ok(all)
 }
 
-/// Results that the first rank writes for all of them come to all of them after each checkpoint, after a crash and on another machine.
-#[test]
-fn ranks_with_a_multicast_object() -> Result<()> {
-    let world = World::simulated(1, 256)?;
-    disturbed(&world, &with_multicast(4), |world, phos| {
+/// Checkpoints of a job with a multicast object, a crash and another machine: it has the object after each, and what is written there comes to all
+/// memory that is bound to it, which the job verifies in each step.
+fn keeps_its_multicast_object(world: &World, spec: &JobSpec) -> Result<()> {
+    disturbed(world, spec, |world, phos| {
         wait_step(world, phos, 5)?;
         for number in 0..5 {
             checkpoint(world, phos).with_context(|| format!("checkpoint {number}"))?;
@@ -299,12 +298,32 @@ fn ranks_with_a_multicast_object() -> Result<()> {
         checkpoint(world, phos)?;
         ensure!(all_have_multicast(world)?);
         world.lose_node()?;
-        *phos = world.start(&with_multicast(4))?;
+        *phos = world.start(spec)?;
         wait_said(phos, &["resumed checkpoint="])?;
         checkpoint(world, phos)?;
         ensure!(all_have_multicast(world)?);
         Ok(())
     })
+}
+
+/// Each rank binds its memory by another one of the driver's calls.
+#[test]
+fn ranks_with_a_multicast_object() -> Result<()> {
+    let world = World::simulated(1, 256)?;
+    keeps_its_multicast_object(&world, &with_multicast(4))
+}
+
+/// The process binds memory anew at times.
+#[test]
+fn one_process_with_a_multicast_object_of_its_gpus() -> Result<()> {
+    let world = World::simulated(3, 256)?;
+    let spec = JobSpec {
+        interval: "never".into(),
+        ..JobSpec::default()
+    }
+    .with_trainer(&["--devices", "3", "--multicast"])
+    .with_phos(&["--nvls"]);
+    keeps_its_multicast_object(&world, &spec)
 }
 
 /// One of the ranks ends before all have made it anew: the driver would have the others wait for ever.

@@ -358,6 +358,21 @@ pub(crate) fn capture(
     Ok(executable)
 }
 
+/// Maps memory somewhere, for all devices.
+pub(crate) fn map(gpus: &[&Gpu], handle: u64, reserved: usize) -> Result<u64> {
+    let mut ptr = 0;
+    cu!(cuMemAddressReserve(&mut ptr, reserved, 0, 0, 0))?;
+    cu!(cuMemMap(ptr, reserved, 0, handle, 0))?;
+    let access: Vec<sys::CUmemAccessDesc> = (gpus.iter())
+        .map(|gpu| sys::CUmemAccessDesc {
+            location: location(gpu),
+            flags: sys::CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
+        })
+        .collect();
+    cu!(cuMemSetAccess(ptr, reserved, access.as_ptr(), access.len()))?;
+    Ok(ptr)
+}
+
 /// Where a device's memory is.
 pub(crate) fn location(gpu: &Gpu) -> sys::CUmemLocation {
     sys::CUmemLocation {

@@ -23,6 +23,7 @@ mod large;
 mod many;
 mod memories;
 mod model;
+mod multicast;
 mod processes;
 mod program;
 mod rng;
@@ -169,6 +170,9 @@ pub(crate) struct Args {
     /// Load a module with a variable of so many MiB, in use at each step
     #[arg(long, value_name = "MIB", default_value_t = 0)]
     pub variable_mib: usize,
+    /// Have a multicast object over the devices of this process; a little is written to it at each step
+    #[arg(long)]
+    pub multicast: bool,
     /// Share device memory and an event with a further process by legacy IPC; both write to it at each step
     #[arg(long)]
     pub share: bool,

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail, ensure};
 use cudarc::driver::sys::{self, CUevent, CUgraphExec, CUmodule, CUstream};
 
 use crate::cuda::{
-    Arg, Buffer, Gpu, THREADS, alloc, capture, checksum, cu, event, free, launch, location,
+    Arg, Buffer, Gpu, THREADS, alloc, capture, checksum, cu, event, free, launch, location, map,
     on_device, pattern, record, stream, synchronize, wait,
 };
 use crate::rng::{Pcg, mix};
@@ -554,21 +554,6 @@ fn create(gpus: &[&Gpu], gpu: usize, bytes: usize) -> Result<(Kind, u64)> {
     cu!(cuMemCreate(&mut handle, reserved, &properties, 0))?;
     let ptr = map(gpus, handle, reserved)?;
     Ok((Kind::Mapped { handle, reserved }, ptr))
-}
-
-/// Maps memory somewhere, for all devices.
-fn map(gpus: &[&Gpu], handle: u64, reserved: usize) -> Result<u64> {
-    let mut ptr = 0;
-    cu!(cuMemAddressReserve(&mut ptr, reserved, 0, 0, 0))?;
-    cu!(cuMemMap(ptr, reserved, 0, handle, 0))?;
-    let access: Vec<sys::CUmemAccessDesc> = (gpus.iter())
-        .map(|gpu| sys::CUmemAccessDesc {
-            location: location(gpu),
-            flags: sys::CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
-        })
-        .collect();
-    cu!(cuMemSetAccess(ptr, reserved, access.as_ptr(), access.len()))?;
-    Ok(ptr)
 }
 
 fn pinned(bytes: usize) -> Result<(Kind, u64)> {

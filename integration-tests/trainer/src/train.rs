@@ -23,6 +23,7 @@ use crate::large::{Large, Semaphores};
 use crate::many::{Many, Sizes};
 use crate::memories::Memories;
 use crate::model::{HISTORY, Replica, SLOTS, Shape, StepParameters};
+use crate::multicast;
 use crate::processes::{self, Ranks, ShortLived};
 use crate::program::Program;
 use crate::rng::{Pcg, mix};
@@ -205,6 +206,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let mut program = (args.program)
         .map(|seed| Program::new(&gpus(&replicas), seed))
         .transpose()?;
+    let multicast = args
+        .multicast
+        .then(|| multicast::Object::new(&gpus(&replicas)))
+        .transpose()?;
     let threads = threads(args, &replicas[0].gpu)?;
     let mut hold = args
         .hold
@@ -242,6 +247,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         }
         if let Some(program) = &mut program {
             random ^= program.step(&gpus(&replicas), step)?;
+        }
+        if let Some(multicast) = &multicast {
+            random ^= multicast.step(&gpus(&replicas), step)?;
         }
         random ^= companions.step(step)?;
         if let Some(collective) = &collective {
@@ -359,6 +367,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     if let Some(program) = program {
         program.finish(&gpus(&replicas))?;
+    }
+    if let Some(multicast) = multicast {
+        multicast.finish(&gpus(&replicas))?;
     }
     companions.finish()?;
     if let Some(collective) = collective {

@@ -180,6 +180,8 @@ fn add(driver: &Driver, handle: u64, device: i32) -> Res {
 
 /// A part of an object, and what is bound to it.
 struct Part {
+    /// The device that was named; `None`: the memory's own.
+    device: Option<i32>,
     offset: u64,
     memory: Arc<Phys>,
     memory_offset: u64,
@@ -206,6 +208,10 @@ fn bind(driver: &Driver, handle: u64, part: Part) -> Res {
         }
         std::thread::sleep(LOOK);
     }
+    let device = match part.device {
+        Some(named) => device::get(driver, named)?.ordinal as i32,
+        None => part.memory.ordinal as i32,
+    };
     let descriptor = part.memory.with_file(|file| Ok(file.as_raw_fd()))?;
     let take = |binding: &Binding| {
         let taken =
@@ -216,7 +222,7 @@ fn bind(driver: &Driver, handle: u64, part: Part) -> Res {
     let number = number.ok_or(ERROR_OUT_OF_MEMORY)?;
     let binding = &head.bindings[number];
     let order = Ordering::SeqCst;
-    binding.device.store(part.memory.ordinal as i32, order);
+    binding.device.store(device, order);
     binding.process.store(std::process::id(), order);
     binding.descriptor.store(descriptor, order);
     binding.offset.store(part.offset, order);
@@ -227,7 +233,40 @@ fn bind(driver: &Driver, handle: u64, part: Part) -> Res {
     Ok(())
 }
 
-fn bind_address(driver: &Driver, handle: u64, offset: u64, address: u64, bytes: u64) -> Res {
+fn bind_memory(
+    driver: &Driver,
+    handle: u64,
+    device: Option<i32>,
+    offset: usize,
+    (memory, memory_offset): (u64, usize),
+    bytes: usize,
+    flags: u64,
+) -> Res {
+    if flags != 0 {
+        return Err(ERROR_INVALID_VALUE);
+    }
+    let part = Part {
+        device,
+        offset: offset as u64,
+        memory: Arc::clone(&vmm::handle(driver, memory)?.phys),
+        memory_offset: memory_offset as u64,
+        bytes: bytes as u64,
+    };
+    bind(driver, handle, part)
+}
+
+fn bind_address(
+    driver: &Driver,
+    handle: u64,
+    device: Option<i32>,
+    offset: usize,
+    address: u64,
+    bytes: usize,
+    flags: u64,
+) -> Res {
+    if flags != 0 {
+        return Err(ERROR_INVALID_VALUE);
+    }
     let (memory, memory_offset) = {
         let tables = driver.space.read();
         let (start, mapping) = holding(&tables.mappings, address, |mapping| mapping.size)
@@ -238,10 +277,11 @@ fn bind_address(driver: &Driver, handle: u64, offset: u64, address: u64, bytes: 
         )
     };
     let part = Part {
-        offset,
+        device,
+        offset: offset as u64,
         memory,
         memory_offset,
-        bytes,
+        bytes: bytes as u64,
     };
     bind(driver, handle, part)
 }
@@ -308,20 +348,27 @@ api! { TABLE;
         memory_offset: usize,
         bytes: usize,
         flags: u64,
-    ) |d| {
-        if flags != 0 { return Err(ERROR_INVALID_VALUE); }
-        let part = Part {
-            offset: offset as u64,
-            memory: Arc::clone(&vmm::handle(d, memory)?.phys),
-            memory_offset: memory_offset as u64,
-            bytes: bytes as u64,
-        };
-        bind(d, handle, part)
-    }
+    ) |d| { bind_memory(d, handle, None, offset, (memory, memory_offset), bytes, flags) }
+    13010 fn cuMulticastBindMem_v2(
+        handle: u64,
+        device: i32,
+        offset: usize,
+        memory: u64,
+        memory_offset: usize,
+        bytes: usize,
+        flags: u64,
+    ) |d| { bind_memory(d, handle, Some(device), offset, (memory, memory_offset), bytes, flags) }
     12010 fn cuMulticastBindAddr(handle: u64, offset: usize, address: u64, bytes: usize, flags: u64) |d| {
-        if flags != 0 { return Err(ERROR_INVALID_VALUE); }
-        bind_address(d, handle, offset as u64, address, bytes as u64)
+        bind_address(d, handle, None, offset, address, bytes, flags)
     }
+    13010 fn cuMulticastBindAddr_v2(
+        handle: u64,
+        device: i32,
+        offset: usize,
+        address: u64,
+        bytes: usize,
+        flags: u64,
+    ) |d| { bind_address(d, handle, Some(device), offset, address, bytes, flags) }
     12010 fn cuMulticastUnbind(handle: u64, device: i32, offset: usize, bytes: usize) |d| {
         unbind(d, handle, device, offset as u64, bytes as u64)
     }
