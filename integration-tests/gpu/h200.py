@@ -580,9 +580,10 @@ DRAINED = {
 
 
 def during(job, report, seen):
-    """The seconds of the steps that lay between the end of a stop and the end of the drain after it. `seen`: times and the numbers of steps that were done."""
+    """The seconds of the steps that lay between the end of a stop and the moment at which its checkpoint was stored. `seen`: times and the numbers of steps
+    that were done."""
     first = (report["held_at_ms"] + report["stop_ms"]) / 1e3
-    last = first + report["parts_ms"]["drain"] / 1e3
+    last = report["taken_ms"] / 1e3
     from_, to = (max((n for at, n in seen if at <= when), default=0) for when in (first, last))
     # The step in which the stop was has the stop in it.
     return [float(l[2]) for l in lines(job.log)[from_ + 1 : to]]
@@ -595,44 +596,182 @@ def watch(job, seen, over):
         time.sleep(0.004)
 
 
+def topology():
+    """What of this machine decides who is in whose way: hardware threads that share a core, and the memory of another socket."""
+    try:
+        told = subprocess.run(["lscpu"], capture_output=True, text=True).stdout.splitlines()
+    except FileNotFoundError:
+        told = []
+    wanted = ("Thread(s)", "Core(s)", "Socket(s)", "NUMA", "Model name", "Hypervisor", "L3")
+    found = {k.strip(): v.strip() for k, v in (l.split(":", 1) for l in told if ":" in l) if k.strip().startswith(wanted)}
+    for node in sorted(Path("/sys/devices/system/node").glob("node[0-9]*")):
+        memory = (node / "meminfo").read_text().splitlines()[0].split()[-2]
+        found[node.name] = "cpus %s, %.0f GB" % ((node / "cpulist").read_text().strip(), int(memory) / 1e6)
+    gpus = subprocess.run(["nvidia-smi", "topo", "-m"], capture_output=True, text=True).stdout.splitlines()
+    found["gpus"] = [l for l in gpus if l.startswith("GPU")]
+    return found
+
+
+def processors(of):
+    """What each thread has had of the processors and has waited for them, in seconds, by kind and thread; `of` names the kinds by the name of the program or of
+    its first argument. And what the host took of this machine's."""
+    steal = int(Path("/proc/stat").read_text().split("\n")[0].split()[8]) / os.sysconf("SC_CLK_TCK")
+    found = {("host", 0): (steal, 0.0)}
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            command = [Path(part).name for part in (process / "cmdline").read_bytes().decode(errors="replace").split("\0")[:2]]
+            tasks = list((process / "task").iterdir())
+        except OSError:
+            continue
+        kind = next((kind for kind, name in of.items() if name in command), None)
+        for task in tasks if kind else ():
+            try:
+                ran, waited, _ = (task / "schedstat").read_text().split()
+            except (OSError, ValueError):
+                continue
+            found[kind, task.name] = (int(ran) / 1e9, int(waited) / 1e9)
+    return found
+
+
+def look_at_processors(of, seen, over):
+    """Notes the above twice a second until it is over."""
+    while not over.wait(0.5):
+        seen.append((time.time(), processors(of)))
+
+
+def per_second(seen, windows, inside):
+    """What each kind had and waited for, per second inside or outside of these windows: of threads that were there at the beginning and the end of a look. The
+    last half second of one that ended is not known."""
+    sums, seconds = {}, 0.0
+    for (at, before), (then, after) in zip(seen, seen[1:]):
+        is_inside = any(a <= at and then <= b for a, b in windows)
+        is_outside = all(then < a or at > b for a, b in windows)
+        if not (is_inside if inside else is_outside):
+            continue
+        seconds += then - at
+        for thread in before.keys() & after.keys():
+            grown = [max(0.0, y - x) for x, y in zip(before[thread], after[thread])]
+            sums[thread[0]] = [x + y for x, y in zip(sums.get(thread[0], [0.0, 0.0]), grown)]
+    return {kind: [round(v / seconds, 3) for v in both] for kind, both in sums.items()} if seconds else None
+
+
 def drains():
     """Steps during drains against steps between them: of a job that offloads in each step, of one whose steps are as long as launching them takes, and of
-    the 39 GB job. BEFORE, a directory with another build of phos-ft, is measured as well; DRAINS names the jobs, DRAINS_OF the checkpoints of each."""
+    the 39 GB job. The checkpoints are the schedule's, DRAINS_EVERY: nobody waits for them. With DRAINS_BOTH=1 the same without
+    CAP_SYS_NICE, where threads that store checkpoints share processors with the job. DRAINS names the jobs, DRAINS_OF the checkpoints of each; the job runs
+    on the processors DRAINS_JOB_CPUS, phos-ft on DRAINS_PHOS_CPUS (which decide how many threads it has)."""
     figures = FIGURES.setdefault("drains", {})
-    builds = {"now": str(PHOS), **({"before": os.environ["BEFORE"] + "/phos-ft"} if "BEFORE" in os.environ else {})}
+    figures["topology"] = topology()
+    say(json.dumps(figures["topology"]))
+    on = lambda of: ["taskset", "-c", os.environ[of]] if of in os.environ else []
+    without = ["setpriv", "--bounding-set", "-sys_nice", "--inh-caps", "-sys_nice"]
+    kinds = {"": [], **({" without CAP_SYS_NICE": without} if "DRAINS_BOTH" in os.environ else {})}
     for name in os.environ.get("DRAINS", ",".join(DRAINED)).split(","):
-        for build, phos in builds.items():
-            job = Job(f"drains-{name}-{build}", 10**6, env=dict(DRAINED[name], PHOS_LOG="debug"), flags=["--host-buffer", "8GiB"])
-            job.phos = phos
-            seen, over = [], threading.Event()
-            watcher = threading.Thread(target=watch, args=(job, seen, over))
+        for kind, within in kinds.items():
+            job = Job(f"drains-{name}-{len(within)}", 10**6, env=dict(DRAINED[name], PHOS_LOG="debug"), flags=["--host-buffer", "8GiB"],
+                      interval=os.environ.get("DRAINS_EVERY", "40s"))
+            job.within = [*on("DRAINS_PHOS_CPUS"), *within]
+            job.program = [*on("DRAINS_JOB_CPUS"), *job.program]
+            seen, had, over = [], [], threading.Event()
+            kinds_of = {"job": "train.py", "phos-ft": "phos-ft"}
+            watchers = [threading.Thread(target=watch, args=(job, seen, over)), threading.Thread(target=look_at_processors, args=(kinds_of, had, over))]
             try:
                 job.start().step(12, 240)
-                quiet = [float(l[2]) for l in lines(job.log)[4:]]
-                watcher.start()
-                found, ratios = [], []
-                for _ in range(int(os.environ.get("DRAINS_OF", "4"))):
-                    job.step(len(lines(job.log)) + 6)
-                    quiet += [float(l[2]) for l in lines(job.log)[-4:]]
-                    report = job.checkpoint()
+                for watcher in watchers:
+                    watcher.start()
+                found, ratios = {}, []
+
+                def next_one():
+                    last = job.call("status", "--json")["last"]
+                    return last if last and last["id"] not in found else None
+
+                # The first has everything to store.
+                for _ in range(1 + int(os.environ.get("DRAINS_OF", "4"))):
+                    report = wait_for("a checkpoint", 240, next_one, 0.5)
+                    found[report["id"]] = report
+                found = list(found.values())
+                job.step(len(lines(job.log)) + 6)
+                held = [(r["held_at_ms"] / 1e3 - 2, r["held_at_ms"] / 1e3 + r["seconds"] + 2) for r in found]
+                done = {}
+                for at, steps in seen:
+                    done.setdefault(steps, at)
+                quiet = [float(line[2]) for n, line in list(enumerate(lines(job.log), 1))[8:]
+                         if n in done and not any(a <= done[n] <= b for a, b in held)]
+                for report in found:
                     report["steps_s"] = during(job, report, seen)
-                    found.append(report)
                 usual = statistics.median(quiet)
                 for report in found:
                     steps = report["steps_s"]
                     ratios.append(statistics.mean(steps) / usual if steps else None)
-                figures[f"{name} {build}"] = {"checkpoints": found, "step_s": usual, "ratios": ratios}
-                row(f"{name}, {build}", "step %.4f s, during drains %s of that; drains of %s s, of which gave way %s ms; %s steps" % (
-                    usual, ", ".join("%.3f" % r if r else "-" for r in ratios), ", ".join("%.1f" % (r["parts_ms"]["drain"] / 1e3) for r in found),
-                    ", ".join("%.0f" % r["parts_ms"].get("yielded", 0) for r in found), ", ".join(str(len(r["steps_s"])) for r in found)))
+                stored_in = [((r["held_at_ms"] + r["stop_ms"]) / 1e3, r["taken_ms"] / 1e3) for r in found]
+                shares = {"stored": per_second(had, stored_in, True), "else": per_second(had, held, False)}
+                figures[name + kind] = {"checkpoints": found, "step_s": usual, "ratios": ratios, "ran_and_waited_per_s": shares}
+                say("ran and waited for processors, per second:", json.dumps(shares))
+                stored = [(r["seconds"], r["parts_ms"]["drain"] / 1e3, r["parts_ms"].get("left_to_job", 0) / 1e3) for r in found]
+                row(name + kind, "step %.4f s, %s of that while stored; in %s s, drained in %s s, left to the job %s s; %s steps" % (
+                    usual, ", ".join("%.3f" % r if r else "-" for r in ratios), *(", ".join("%.1f" % s for s in all) for all in zip(*stored)),
+                    ", ".join(str(len(r["steps_s"])) for r in found)))
                 row("stops", ", ".join("%.0f ms" % r["stop_ms"] for r in found))
                 for line in job.tail(10**6).split("\n"):
                     if "while the job runs" in line:
                         say(line[-140:])
             finally:
                 over.set()
-                (OUT / f"drains-{name}-{build}.log").write_text(job.tail(600))
+                (OUT / f"drains-{name}-{len(within)}.log").write_text(job.tail(600))
                 job.clean()
+
+
+def rate(seen, seconds):
+    """Steps a second over so many seconds at most, from the end of a step to the end of another."""
+    done = {}
+    for at, steps in seen:
+        done.setdefault(steps, at)
+    first = min(done)
+    last = max(n for n, at in done.items() if at <= done[first] + seconds)
+    return (last - first) / (done[last] - done[first])
+
+
+def goodput():
+    """What is left of a job's speed with checkpoints at an interval, all in all: steps a second over whole intervals against those without phos-ft, in
+    alternating pairs. GOODPUT names the intervals in seconds, GOODPUT_PAIRS how many pairs of each."""
+    figures = FIGURES.setdefault("goodput", {})
+    for every in map(int, os.environ.get("GOODPUT", "20,60").split(",")):
+        found = figures[str(every)] = []
+        window = every * max(2, 60 // every)
+        for i in range(int(os.environ.get("GOODPUT_PAIRS", "3"))):
+            pair = {}
+            for kind in ("plain", "phos") if i % 2 == 0 else ("phos", "plain"):
+                job = Job(f"goodput-{every}-{kind}-{i}", 10**6, interval=f"{every}s")
+                seen, over, reports = [], threading.Event(), {}
+                watcher = threading.Thread(target=watch, args=(job, seen, over))
+                try:
+                    (job.plain() if kind == "plain" else job.start()).step(6, 240)
+                    seen.append((time.time(), len(lines(job.log))))
+                    watcher.start()
+                    end = time.monotonic() + (30 if kind == "plain" else window)
+
+                    def is_over():
+                        last = job.call("status", "--json")["last"] if kind == "phos" else None
+                        if last:
+                            reports[last["id"]] = last
+                        return job.alive() and time.monotonic() >= end
+
+                    wait_for("the end of the window", window + 60, is_over, 1)
+                    pair[kind] = rate(seen, window)
+                    if kind == "phos":
+                        pair["stops_ms"] = [round(r["stop_ms"], 1) for r in reports.values()]
+                        pair["stored_s"] = [round(r["seconds"], 1) for r in reports.values()]
+                        pair["steps_while_stored_s"] = [statistics.mean(steps) for r in reports.values() if (steps := during(job, r, seen))]
+                finally:
+                    over.set()
+                    job.clean()
+            pair["goodput"] = pair["phos"] / pair["plain"]
+            found.append(pair)
+            say("pair", i, json.dumps({k: v for k, v in pair.items()}))
+        goodputs = [pair["goodput"] for pair in found]
+        slower = [s * pair["plain"] for pair in found for s in pair["steps_while_stored_s"]]
+        row(f"goodput at --interval {every}s", "%.4f (%s); a step while a checkpoint is stored %s" % (
+            statistics.median(goodputs), ", ".join("%.4f" % g for g in goodputs), ", ".join("%.3f" % s for s in slower)))
 
 
 # A training that fills an H100 by itself: 2.9 B parameters, AdamW in 32 bits, activations of 8192 tokens.
@@ -1346,7 +1485,7 @@ PAIRED = {"two": two, "moved": moved, "nccl": nccl, "ranks39": ranks39, "bandwid
 # Only when named: the second needs another machine, to which the parts of APART were carried.
 APARTS = {"written": written, "elsewhere": elsewhere}
 # Only when named: they compare with what was before.
-COMPARED = {"concurrent": concurrent, "drains": drains}
+COMPARED = {"concurrent": concurrent, "drains": drains, "goodput": goodput}
 
 
 def main():
