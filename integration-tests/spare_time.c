@@ -1,7 +1,7 @@
 /* A program whose threads wait for each other in each round, as those of an optimizer on the host do: what background threads cost it.
  *
  *     cc -O2 -pthread -o spare_time spare_time.c
- *     spare_time beside none|nice|idle own|other|low    rounds beside threads that encode: of this session, of another, of another with nice 19 as a whole
+ *     spare_time beside none|nice|idle own|other|NICE   rounds beside threads that encode: of this session, of another, of another with this nice value as a whole
  *     spare_time job MIB FILE                           rounds for ever, in memory that is written anew all the time; FILE has the rounds until now
  *
  * As many threads as there are cores, a millisecond of work a round. The figures of the first are in docs/benchmarks.md, the second is the job of
@@ -79,9 +79,9 @@ static void *encode(void *none) {
 
 static void encode_beside(const char *how, const char *session) {
     if (strcmp(session, "own")) setsid();
-    if (!strcmp(session, "low")) {
+    if (strcmp(session, "own") && strcmp(session, "other")) {
         FILE *file = fopen("/proc/self/autogroup", "w");
-        if (!file || fputs("19", file) < 0 || fclose(file)) perror("/proc/self/autogroup");
+        if (!file || fputs(session, file) < 0 || fclose(file)) perror("/proc/self/autogroup");
     }
     setpriority(PRIO_PROCESS, 0, 5);
     struct sched_param none = {0};

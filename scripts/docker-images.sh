@@ -38,10 +38,14 @@ strip --strip-unneeded "$work/libphos_gpu_sim.so"
 # They stand for programs of users' old images.
 scripts/glibc-check.sh 2.31 "$work/phos-trainer" "$work/libphos_gpu_sim.so"
 DOCKER_BUILDKIT=0 docker build -q -t phos-ft-sim -f docker/sim/Dockerfile "$work" >/dev/null
+# One waits for the disk while another does not.
+trainers=()
 for suite in trixie bookworm bullseye; do
-    DOCKER_BUILDKIT=0 docker build -q -t "phos-trainer:$suite" -f docker/trainer/Dockerfile --build-arg "BASE=phos-base:$suite" "$work" >/dev/null
-    [[ -z $packages ]] || DOCKER_BUILDKIT=0 docker build -q -t "phos-trainer:$suite-python" -f docker/trainer/Dockerfile \
-        --build-arg "BASE=phos-python:$suite" "$work" >/dev/null
+    DOCKER_BUILDKIT=0 docker build -q -t "phos-trainer:$suite" -f docker/trainer/Dockerfile --build-arg "BASE=phos-base:$suite" "$work" >/dev/null &
+    trainers+=($!)
+    [[ -n $packages ]] || continue
+    DOCKER_BUILDKIT=0 docker build -q -t "phos-trainer:$suite-python" -f docker/trainer/Dockerfile --build-arg "BASE=phos-python:$suite" "$work" >/dev/null &
+    trainers+=($!)
 done
 
 # Without a shell: the loader and the libraries that the two name, of Debian 12.
@@ -61,4 +65,7 @@ docker cp -L "$base:/lib64/ld-linux-x86-64.so.2" "$work/root/usr/lib64/" >/dev/n
 docker rm "$base" >/dev/null
 tar -C "$work/root" --numeric-owner --owner 0 --group 0 -c . |
     docker import --change 'WORKDIR /work' --change 'ENV PATH=/usr/local/bin' --change 'CMD ["phos-trainer"]' - phos-trainer:noshell >/dev/null
+for trainer in "${trainers[@]}"; do
+    wait "$trainer"
+done
 docker image ls --format '{{.Repository}}:{{.Tag}} {{.Size}}' | grep '^phos-' | sort >&2

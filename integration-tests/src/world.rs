@@ -1,6 +1,7 @@
 //! A world: one machine's worth of directories, a GPU, a store, and phos-ft started in it.
 
 use std::fs;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -64,6 +65,29 @@ pub fn wait_every<T>(
 
 /// Between two looks that are a program or a long file each.
 pub const COSTLY: Duration = Duration::from_millis(100);
+
+/// The same command in a session of its own, as a user's would be. It is killed if the test, or the thread that has started it, ends before it. Only the
+/// program, its arguments, its directory and its changes of the environment are taken over; redirections, `uid` and `process_group` are not.
+///
+/// Where the kernel groups by sessions (`sched_autogroup_enabled`), threads in `SCHED_IDLE` have what the rest of their session leaves. With all
+/// tests in one session, those of a sidecar would have what no other test wants.
+fn in_a_session(command: &Command) -> Command {
+    let mut own = Command::new("setpriv");
+    own.args(["--pdeathsig", "KILL", "setsid"])
+        .arg(command.get_program())
+        .args(command.get_args())
+        .stdin(Stdio::null());
+    if let Some(dir) = command.get_current_dir() {
+        own.current_dir(dir);
+    }
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => own.env(name, value),
+            None => own.env_remove(name),
+        };
+    }
+    own
+}
 
 /// A checkpoint as `phos-ft list --json` prints it.
 #[derive(Debug, Clone, Deserialize)]
@@ -410,7 +434,21 @@ impl World {
     ///
     /// # Errors
     /// When the program cannot be started.
-    pub fn spawn(&self, mut command: Command) -> Result<PhosFt> {
+    pub fn spawn(&self, command: Command) -> Result<PhosFt> {
+        self.spawn_logged(in_a_session(&command))
+    }
+
+    /// The same as another user, in the group of the same number.
+    ///
+    /// # Errors
+    /// As [`Self::spawn`].
+    pub fn spawn_as(&self, user: u32, command: Command) -> Result<PhosFt> {
+        let mut command = in_a_session(&command);
+        command.uid(user).gid(user);
+        self.spawn_logged(command)
+    }
+
+    fn spawn_logged(&self, mut command: Command) -> Result<PhosFt> {
         let n = (0..)
             .find(|n| !self.path(&format!("phos-ft.{n}.log")).exists())
             .unwrap_or(0);

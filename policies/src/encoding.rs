@@ -14,7 +14,7 @@
 //! * [`Levels`]: neither the encoder nor the link should idle. If packs wait for the link, there is time to press harder;
 //!   if the encoders are busy while the link waits, there is not. Two packs in a row must say the same before the level
 //!   moves by a step, so that it does not swing.
-//! * A checkpoint must be stored before the next one is due. If more than half of the interval is gone and the encoders are
+//! * A checkpoint must be stored before the next one is due. If more than three quarters of the interval are gone and the encoders are
 //!   what takes the time, nothing is compressed any more. If it is the link, compressing is what helps.
 
 /// How many bytes a sample of a chunk takes in each [`Shape`].
@@ -71,7 +71,7 @@ pub struct Pressure {
     pub link_is_full: bool,
     /// While it was filled, chunks had to wait for an encoder.
     pub encoders_are_full: bool,
-    /// More than half of the time until the next checkpoint is gone.
+    /// More than three quarters of the time until the next checkpoint are gone.
     pub late: bool,
 }
 

@@ -1,7 +1,7 @@
 //! When and how often to checkpoint, how often to ask a job to fall quiet, where its ranks are held, how to drain and with how much host memory, what may
 //! leave while the job runs, whether to restart, when processes come back whose memory is being filled,
 //! what fits into a grace time or before a preemption, which checkpoints to keep, how to encode, how fast to send, how long to wait for another
-//! node, how a drain shares the link with the job, and how much of the time was of use.
+//! node, how a drain shares the link with the job and what is stored its processors, and how much of the time was of use.
 //!
 //! # Rules
 //!
@@ -26,6 +26,7 @@ pub mod restart;
 pub mod retention;
 pub mod revive;
 pub mod schedule;
+pub mod spare_time;
 pub mod speculation;
 pub mod terminate;
 pub mod transfer;

@@ -4,6 +4,7 @@
 //!
 //! * the agent, PID 1 of the job's PID namespace, is a crate of its own ([`phos_agent`]): synchronous, no CUDA context, no network;
 //! * [`engine`]: the sidecar; its own CUDA context with the job's memory imported ([`phos_gpu`]), policies, pipeline, store;
+//! * [`background`]: the threads that store checkpoints beside the job;
 //! * [`cli`]: the command line and what needs no job (`doctor`, `list`, `show`);
 //! * [`heap`]: how the sidecar's heap grows;
 //! * [`known_history`]: what this machine remembers of the job's history;
@@ -13,6 +14,7 @@
 //! * [`report`]: what the sidecar says of itself;
 //! * [`size`]: sizes as people write and read them.
 
+pub mod background;
 pub mod cli;
 pub mod engine;
 pub mod heap;

@@ -16,6 +16,9 @@ use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketType, connect,
 
 /// An allocation of the parent: the first that a shim makes.
 const CLAIMED: u64 = 1;
+/// So many messages of a kind, over one connection, are a flood: each of them takes the agent a millisecond or more, and fifteen others
+/// send theirs meanwhile.
+const ONCE_IT_FLOODS: u64 = 50;
 
 fn socket_path() -> Result<PathBuf> {
     Ok(std::env::var_os("PHOS_SHIM_SOCKET")
@@ -82,7 +85,7 @@ fn flood(path: &Path, file: &Path) -> Result<()> {
             if !said {
                 break;
             }
-            if number == 1000 {
+            if number == ONCE_IT_FLOODS {
                 std::fs::write(file, "")?;
             }
         }

@@ -279,9 +279,7 @@ fn nobody_looks_into_a_process_that_has_a_key() -> Result<()> {
         }
         world.store = text(&world.path(&format!("store-{has_key}")))?;
         // A sidecar of its own, which waits for an agent.
-        let mut command = world.phos_ft(&spec());
-        command.uid(NOBODY).gid(NOBODY);
-        let mut phos = world.spawn(command)?;
+        let mut phos = world.spawn_as(NOBODY, world.phos_ft(&spec()))?;
         wait_said(&phos, &["waiting: "])?;
         let process = format!("/proc/{}", phos.child.id());
         let (read, said) = looked_at(&format!("{process}/environ"))?;

@@ -29,6 +29,7 @@ mod refusals;
 mod sidecar_death;
 mod slurm;
 mod soak;
+mod spare_time;
 mod store;
 mod strange_shims;
 mod tiers;

@@ -166,17 +166,21 @@ fn a_gpu_monitor_beside_the_training() -> Result<()> {
     soak_with(&["--monitor"], &[("PHOS_SIM_NODE", &node.path())]).map(drop)
 }
 
-/// All the rest with the driver's device open, which CRIU cannot dump: nothing of it may be left when CRIU looks, in children
-/// of a fork neither.
+/// With the driver's device open, which CRIU cannot dump: nothing of it may be left when CRIU looks, in children of a fork
+/// neither.
+fn soak_with_an_open_device(trainer: &[&str]) -> Result<()> {
+    let node = DeviceNode::new()?;
+    soak_with(trainer, &[("PHOS_SIM_NODE", &node.path())]).map(drop)
+}
+
 #[test]
 fn a_driver_with_an_open_device() -> Result<()> {
-    let node = DeviceNode::new()?;
-    let trainer = [
-        "--fork-every",
-        "3",
-        "--rank-processes",
-        "1",
-        "--polling-thread",
-    ];
-    soak_with(&trainer, &[("PHOS_SIM_NODE", &node.path())]).map(drop)
+    soak_with_an_open_device(&["--fork-every", "3", "--rank-processes", "1"])
+}
+
+/// Apart from the above: all of these at once fill the processors of a small machine many times over, and its checkpoints only
+/// wait for one.
+#[test]
+fn a_driver_with_an_open_device_that_a_thread_polls() -> Result<()> {
+    soak_with_an_open_device(&["--fork-every", "3", "--polling-thread"])
 }

@@ -11,7 +11,9 @@ use phos_integration_tests::scenario::{
     LIMIT, checkpoint, disturbed, figure, files_below, finish, in_memory, kill_job_and_wait,
     wait_said,
 };
-use phos_integration_tests::{COSTLY, Event, JobSpec, PhosFt, World, wait_every, wait_for};
+use phos_integration_tests::{
+    COSTLY, Event, JobSpec, PhosFt, World, kill_all, wait_every, wait_for,
+};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Checkpoints are frequent, and only the first goes on to the store by itself.
@@ -470,6 +472,39 @@ fn when_the_disk_here_loses_everything_checkpoints_go_to_the_store() -> Result<(
     .map_err(|e| e.context(phos.tail()))?;
     kill_job_and_wait(&world, &phos)?;
     finish(&world, phos, &spec)
+}
+
+/// At the end of the job, which is told instead.
+#[test]
+fn what_is_gone_here_is_not_waited_for() -> Result<()> {
+    let (world, endpoint) = with_s3()?;
+    let cable = Cable::to(endpoint.trim_start_matches("http://"))?;
+    let spec = JobSpec {
+        interval: "never".into(),
+        ..JobSpec::default()
+    }
+    .with_phos(&["--remote-interval", "1h", "--max-restarts", "0"])
+    .with_env("AWS_ENDPOINT_URL", &cable.url());
+    let mut phos = world.start(&spec)?;
+    let asked = checkpoint(&world, &phos)?;
+    wait_stored(&world, &phos, asked)?;
+    cable.cut(true);
+    checkpoint(&world, &phos)?;
+    fs::remove_dir_all(world.path("state/local"))?;
+    cable.cut(false);
+    kill_all(&world.tree().job);
+    let status = phos.wait(LIMIT)?;
+    ensure!(!status.success(), "{status}");
+    let said = phos.said();
+    ensure!(
+        said.contains("the job crashed too often")
+            && said.contains("were deleted or replaced by others")
+            && said.contains("was on this machine only, and is gone"),
+        "{}",
+        phos.tail()
+    );
+    ensure!(!said.contains("it is sent when"), "{}", phos.tail());
+    Ok(())
 }
 
 #[test]

@@ -5,7 +5,8 @@
 //! * [`host_memory`]: how much memory there is;
 //! * [`peer`]: who is at the other end of a socket;
 //! * [`mapped`]: writing to a file from many threads;
-//! * [`mask`]: commands without the secrets in them.
+//! * [`mask`]: commands without the secrets in them;
+//! * [`scheduling`]: when a thread gets a processor.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
@@ -15,3 +16,4 @@ pub mod mapped;
 pub mod mask;
 pub mod peer;
 pub mod run_dir;
+pub mod scheduling;

@@ -40,6 +40,7 @@ use self::args::{
 };
 use self::config::ConfigFile;
 use self::doctor::Repairs;
+use crate::background::{self, Background};
 use crate::engine::{self, CopyBeside};
 use crate::heap;
 use crate::observe;
@@ -223,17 +224,14 @@ fn fail(message: impl std::fmt::Display, code: u8) -> u8 {
     code
 }
 
-/// Threads that encode, upload and download make way for the job and for what holds it: on a busy machine they
-/// get what is left. (What a stop waits for runs on the main thread and on threads that it starts itself.)
-const BACKGROUND_NICE: i32 = 5;
-
 fn runtime() -> Result<tokio::runtime::Runtime, u8> {
     heap::bound();
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .on_thread_start(|| {
+            // They make way for the job and for what holds it. (What a stop waits for runs on the main thread and on threads that it starts itself.)
             // Of the calling thread alone, on Linux. Raising it is always allowed.
-            let _ = rustix::process::setpriority_process(None, BACKGROUND_NICE);
+            let _ = rustix::process::setpriority_process(None, background::NICE);
         })
         .build()
         .map_err(|e| fail(format_args!("cannot start threads: {e}"), exit::SYSTEM))
@@ -249,7 +247,12 @@ fn run_sidecar(common: &Common, sidecar: &SidecarArgs) -> u8 {
         Ok(runtime) => runtime,
         Err(code) => return code,
     };
+    let (threads, background) = match Background::start() {
+        Ok(started) => started,
+        Err(e) => return fail(format_args!("cannot start threads: {e}"), exit::SYSTEM),
+    };
     let config = engine::Config {
+        background,
         job: common.job.clone(),
         run_dir: common.run_dir.clone(),
         store: common.store(),
@@ -293,6 +296,7 @@ fn run_sidecar(common: &Common, sidecar: &SidecarArgs) -> u8 {
     let outcome = runtime.block_on(engine::run(config));
     // Workers that still wait for a store must not hold the process back.
     runtime.shutdown_background();
+    threads.shutdown_background();
     match outcome {
         Ok(()) => exit::OK,
         Err(e) => {

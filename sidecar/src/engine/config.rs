@@ -12,6 +12,8 @@ use phos_storage::s3::S3Options;
 use phos_storage::{CheckpointNumber, JobName, Key};
 use serde::Serialize;
 
+use crate::background::Background;
+
 /// The time between checkpoints, as it was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interval {
@@ -46,6 +48,8 @@ pub enum CopyBeside {
 pub struct Config {
     /// The name of the job whose checkpoints the sidecar takes.
     pub job: JobName,
+    /// Where checkpoints are stored beside the job.
+    pub background: Background,
     /// Directory shared with the agent.
     pub run_dir: PathBuf,
     /// Address of the store.

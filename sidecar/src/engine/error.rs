@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use phos_policies::schedule::ScheduleError;
-use phos_storage::{FaultKind, JobError, JobName, OpenError, ProbeError};
+use phos_storage::{JobError, JobName, OpenError, ProbeError};
 
 use super::restore::checks::CheckError;
 
@@ -74,7 +74,7 @@ impl EngineError {
     pub fn is_away(&self) -> bool {
         match self {
             EngineError::HistoryAway { .. } => true,
-            EngineError::Job(JobError::Store(fault)) => fault.kind() == FaultKind::Absent,
+            EngineError::Job(error) => error.is_absent(),
             _ => false,
         }
     }

@@ -50,6 +50,7 @@ use std::time::{Duration, Instant};
 use phos_policies::preemption::PreemptionPlan;
 use phos_policies::restart::Restarts;
 use phos_policies::schedule::{Schedule, Trigger};
+use phos_policies::spare_time;
 use phos_policies::tries::Habit;
 use phos_protocol::shim::Newest;
 use phos_shared::mask;
@@ -65,13 +66,14 @@ use self::control::socket::Wanted;
 use self::lifecycle::SessionEnd;
 use self::memory::gpus::Gpus;
 use self::ownership::Ownership;
-use self::session::Session;
 use self::session::link::Link;
-use self::signals::{LAST_STORE, LINGER, Signals, stop_wanted};
+use self::session::{Session, Stop};
+use self::signals::{LAST_STORE, LINGER, Signals, asked_to_end, stop_wanted};
 use self::stores::STORE_WAITS;
 use self::system::{hostname, utc};
 use self::tiers::Tiers;
 
+use crate::background::Background;
 use crate::preemption;
 use crate::report::event::Event;
 use crate::report::shared::Shared;
@@ -101,6 +103,8 @@ struct Engine {
     planning: Planning,
     buffer: Buffer,
     in_progress: InProgress,
+    /// Where checkpoints are stored beside the job.
+    background: Background,
     requests: Requests,
     resume: ResumeOptions,
     run: JobRun,
@@ -241,6 +245,17 @@ impl Engine {
         self.status.happened(unix_millis(), event);
     }
 
+    /// How long a checkpoint that began so long ago, and that nobody waits for, may still take nothing but what the job leaves of the processors.
+    fn patience(&self, ago: Duration) -> Duration {
+        if self.signals.asked.is_some() {
+            // This process does.
+            return Duration::ZERO;
+        }
+        let interval = self.interval.current();
+        let left = interval.map(|interval| interval.saturating_sub(ago));
+        spare_time::at_most(left, self.last_took())
+    }
+
     /// The time that policies are given: since the sidecar's origin.
     fn now(&self) -> Duration {
         self.origin.elapsed()
@@ -279,7 +294,9 @@ impl Engine {
             Ok(None) => Ok(SessionEnd::Lost(
                 "another sidecar serves this job; waiting for it to end".into(),
             )),
-            Err(e) => Ok(SessionEnd::Lost(e.to_string())),
+            Err(Stop::Link(e)) => Ok(SessionEnd::Lost(e.to_string())),
+            Err(Stop::Over) => Ok(SessionEnd::Over),
+            Err(Stop::Engine(e)) => Err(e),
         }
     }
 }

@@ -117,8 +117,8 @@ pub(super) async fn engine(config: Config) -> Result<Option<(Engine, Seen)>, Eng
             remote_interval: config.remote.as_ref().map(|(every, _)| *every),
             local_encoding,
             remote_encoding,
-            local_collector: Collector::of_local_tier(),
-            remote_collector: Collector::new(config.retention),
+            local_collector: Collector::of_local_tier(config.background.clone()),
+            remote_collector: Collector::new(config.retention, config.background.clone()),
             unused: Unused {
                 state_dir: config.state_dir,
                 address: config.store,
@@ -131,6 +131,7 @@ pub(super) async fn engine(config: Config) -> Result<Option<(Engine, Seen)>, Eng
         planning: Planning::default(),
         buffer: Buffer::new(config.host_buffer),
         in_progress: InProgress::default(),
+        background: config.background,
         requests,
         resume: ResumeOptions {
             from: config.from,

@@ -30,18 +30,21 @@ impl Signals {
     }
 }
 
-/// Waits for a request to end, and then until so much time has passed since. Once it came, it stays.
+/// Waits for a request to end. Once it came, it stays. Cancel safe.
+pub(super) async fn asked_to_end(signals: &mut Signals) -> Instant {
+    if let Some(asked) = signals.asked {
+        return asked;
+    }
+    tokio::select! {
+        _ = signals.term.recv() => {}
+        _ = signals.int.recv() => {}
+    }
+    tracing::info!("asked to end");
+    *signals.asked.insert(Instant::now())
+}
+
+/// Waits for a request to end, and then until so much time has passed since.
 pub(super) async fn stop_wanted(signals: &mut Signals, linger: Duration) {
-    let asked = match signals.asked {
-        Some(asked) => asked,
-        None => {
-            tokio::select! {
-                _ = signals.term.recv() => {}
-                _ = signals.int.recv() => {}
-            }
-            tracing::info!("asked to end");
-            *signals.asked.insert(Instant::now())
-        }
-    };
+    let asked = asked_to_end(signals).await;
     tokio::time::sleep_until((asked + linger).into()).await;
 }

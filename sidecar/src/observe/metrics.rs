@@ -19,10 +19,17 @@ use super::figures::{
 use crate::report::event::{After, Event, Place, Record, Resumed};
 use crate::report::reason::FailureReason;
 use crate::report::shared::Shared;
-use crate::report::status::{CheckpointReport, Report};
+use crate::report::status::{CheckpointReport, LEFT_TO_JOB, Report};
 
 /// Parts of a checkpoint that are not parts of its stop.
-const AFTER_THE_STOP: [&str; 5] = ["beside", "drain", "yielded", "cpu_image", "commit"];
+const AFTER_THE_STOP: [&str; 6] = [
+    "beside",
+    "drain",
+    "yielded",
+    "cpu_image",
+    "commit",
+    LEFT_TO_JOB,
+];
 /// The label of the whole, beside its parts.
 const WHOLE: &str = "total";
 /// Checkpoints that are kept on this machine: older ones are gone, copied or not.
@@ -324,7 +331,11 @@ mod tests {
             held_at_ms: at - 2_000,
             step: None,
             stop_ms: 500.0,
-            parts_ms: BTreeMap::from([("criu".into(), 300.0), ("commit".into(), 9.0)]),
+            parts_ms: BTreeMap::from([
+                ("criu".into(), 300.0),
+                ("commit".into(), 9.0),
+                (LEFT_TO_JOB.into(), 9.5),
+            ]),
             rates: BTreeMap::new(),
             total_bytes: 400,
             changed_bytes: 30,
@@ -417,7 +428,9 @@ mod tests {
         ] {
             has(&text, line);
         }
-        assert!(!text.contains("commit"), "no part of the stop: {text}");
+        for after in ["commit", LEFT_TO_JOB] {
+            assert!(!text.contains(after), "no part of the stop: {text}");
+        }
     }
 
     #[test]

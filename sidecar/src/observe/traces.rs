@@ -31,7 +31,7 @@ use opentelemetry_sdk::trace::{SdkTracer, SdkTracerProvider};
 
 use crate::report::event::{Event, Record};
 use crate::report::shared::Shared;
-use crate::report::status::{CheckpointReport, RemoteReport};
+use crate::report::status::{CheckpointReport, LEFT_TO_JOB, RemoteReport};
 use crate::report::timeline;
 
 /// How long the collector may take for what it is sent.
@@ -107,6 +107,9 @@ fn stored(report: &CheckpointReport) -> Span {
         .with("phos.bytes.stored", number(report.stored_bytes));
     if let Some(step) = report.step {
         checkpoint = checkpoint.with("phos.step", number(step));
+    }
+    if let Some(left) = took.get(LEFT_TO_JOB) {
+        checkpoint = checkpoint.with("phos.left_to_job_ms", *left);
     }
     let held = report.held_at_ms as f64;
     let runs = held + report.stop_ms;
@@ -319,6 +322,7 @@ mod tests {
             ("yielded", 120.0),
             ("cpu_image", 900.0),
             ("commit", 30.0),
+            (LEFT_TO_JOB, 800.0),
         ];
         CheckpointReport {
             id: 7,
@@ -377,6 +381,13 @@ mod tests {
         let drain = checkpoint.parts.iter().find(|part| part.name == "drain");
         let yielded = KeyValue::new("phos.yielded_ms", 120.0);
         assert_eq!(drain.unwrap().attributes, [yielded]);
+    }
+
+    #[test]
+    fn a_checkpoint_says_how_much_longer_it_took_beside_a_busy_job() {
+        let left = KeyValue::new("phos.left_to_job_ms", 800.0);
+        assert!(stored(&report()).attributes.contains(&left));
+        assert_eq!(report().took_in_full(), Duration::from_millis(1700));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What is the case now.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use phos_storage::Durability;
 use serde::{Deserialize, Serialize};
@@ -47,6 +48,26 @@ pub struct CheckpointReport {
     pub stored_bytes: u64,
     /// From the trigger until it was visible, in seconds.
     pub seconds: f64,
+}
+
+/// The part in which a checkpoint took longer than it would have in a hurry, in ms, as its threads had what the job left of the processors.
+pub const LEFT_TO_JOB: &str = "left_to_job";
+
+impl CheckpointReport {
+    /// Notes how much of its time it would have saved with its share of the processors.
+    pub fn left_to_job(&mut self, time: Duration) {
+        let ms = (time.as_secs_f64() * 1e4).round() / 10.0;
+        if ms > 0.0 {
+            self.parts_ms.insert(LEFT_TO_JOB.into(), ms);
+        }
+    }
+
+    /// How long it would have taken with its share of the processors, from the trigger until it was visible.
+    #[must_use]
+    pub fn took_in_full(&self) -> Duration {
+        let left = self.parts_ms.get(LEFT_TO_JOB).copied().unwrap_or(0.0) / 1e3;
+        Duration::try_from_secs_f64(self.seconds - left).unwrap_or_default()
+    }
 }
 
 /// What collections did since this sidecar started.

@@ -1,7 +1,7 @@
 //! Why an operation on a job's history fails.
 
 use crate::envelope::EnvelopeError;
-use crate::fault::StoreFault;
+use crate::fault::{FaultKind, StoreFault};
 use crate::names::{CheckpointNumber, Epoch, JobName, PackId};
 use crate::pack::PackError;
 
@@ -81,5 +81,11 @@ impl JobError {
             Self::Store(fault) => fault.is_permanent(),
             _ => true,
         }
+    }
+
+    /// Whether the store does not show the history that is [expected](crate::Job::expect).
+    #[must_use]
+    pub fn is_absent(&self) -> bool {
+        matches!(self, Self::Store(fault) if fault.kind() == FaultKind::Absent)
     }
 }

@@ -21,6 +21,7 @@ use aws_credential_types::provider::{ProvideCredentials, SharedCredentialsProvid
 use aws_smithy_async::time::SharedTimeSource;
 use object_store::CredentialProvider;
 use object_store::aws::AwsCredential;
+use tokio::task::JoinSet;
 
 use crate::fault::{CredentialsError, one_line};
 
@@ -78,6 +79,9 @@ struct Inner {
     held: Mutex<Option<Held>>,
     /// Held by the one who renews.
     renewal: Arc<tokio::sync::Mutex<()>>,
+    /// Where sources are asked: whoever needs credentials may be of threads that are let wait, and a program that a source starts has the class of the thread
+    /// that starts it.
+    runtime: Option<tokio::runtime::Handle>,
 }
 
 impl fmt::Debug for CredentialsChain {
@@ -118,6 +122,7 @@ impl CredentialsChain {
                 time,
                 held: Mutex::new(None),
                 renewal: Arc::default(),
+                runtime: tokio::runtime::Handle::try_current().ok(),
             }),
         }
     }
@@ -243,7 +248,7 @@ impl CredentialsChain {
         now: SystemTime,
         before: Option<&Held>,
     ) -> Result<Held, CredentialsError> {
-        let asked = tokio::time::timeout(ASK_TIME, self.ask(before)).await;
+        let asked = tokio::time::timeout(ASK_TIME, self.ask_there(before)).await;
         let (source, credentials) = asked.unwrap_or_else(|_| {
             Err(CredentialsError::Failed {
                 from: "the sources of credentials".into(),
@@ -269,6 +274,28 @@ impl CredentialsChain {
             source,
             renew_at,
         }))
+    }
+
+    /// Asks on the threads of the runtime that this was made in; not any longer than somebody waits for it.
+    async fn ask_there(
+        &self,
+        before: Option<&Held>,
+    ) -> Result<(&'static str, Credentials), CredentialsError> {
+        let Some(runtime) = &self.inner.runtime else {
+            return self.ask(before).await;
+        };
+        let (this, before) = (self.clone(), before.cloned());
+        let mut asked = JoinSet::new();
+        asked.spawn_on(async move { this.ask(before.as_ref()).await }, runtime);
+        let answer = match asked.join_next().await {
+            Some(Ok(answer)) => return answer,
+            Some(Err(e)) => e.to_string(),
+            None => "nobody was asked".into(),
+        };
+        Err(CredentialsError::Failed {
+            from: "the sources of credentials".into(),
+            detail: format!("the task that asks them ended: {answer}"),
+        })
     }
 
     async fn ask(
@@ -477,6 +504,29 @@ mod tests {
         assert_eq!(fake.asked(), 3);
         let info = chain.info().await.unwrap();
         assert_eq!((&*info.source, info.expires), ("fake", Some(at(10800))));
+    }
+
+    #[test]
+    fn they_are_asked_for_on_the_threads_of_the_runtime_they_were_made_in() {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .thread_name("asks")
+            .build()
+            .unwrap();
+        let asking = |_| match std::thread::current().name() {
+            Some("asks") => Ok(None),
+            other => Err(Refusal::not_loaded(format!("{other:?}"))),
+        };
+        let fake = Fake::new(asking);
+        let made = runtime.enter();
+        let chain = chain(&[("fake", &fake)], &Clock::default());
+        drop(made);
+        let other = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        assert_eq!(other.block_on(key(&chain)).unwrap(), "0");
     }
 
     #[tokio::test]

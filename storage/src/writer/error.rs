@@ -1,6 +1,6 @@
 //! Why a chunk is not taken, and why a checkpoint does not become visible.
 
-use crate::fault::StoreFault;
+use crate::fault::{FaultKind, StoreFault};
 use crate::job::JobError;
 use crate::manifest::ManifestError;
 use crate::names::{Epoch, JobName};
@@ -111,6 +111,13 @@ impl CommitError {
     #[must_use]
     pub const fn is_fenced(&self) -> bool {
         matches!(self, Self::Fenced { .. })
+    }
+
+    /// Whether the store does not show the history that is [expected](crate::Job::expect): what was written belongs to no checkpoint that can be
+    /// resumed.
+    #[must_use]
+    pub fn is_absent(&self) -> bool {
+        matches!(self, Self::Store(fault) | Self::Unknown(fault) if fault.kind() == FaultKind::Absent)
     }
 }
 

@@ -73,10 +73,16 @@ impl Session<'_> {
 
     async fn attempt_once(&mut self, trigger: Trigger) -> Result<(), Cause> {
         let began = Instant::now();
+        // The job is about to wait for it.
+        let _raised = self.engine.background.raise();
         let (writer, tier) = self.open_writer().await?;
         self.attempt.seq += 1;
         let _quiet = self.engine.gpus.pause_pinning();
         let control = Arc::new(Control::default());
+        if self.engine.signals.asked.is_some() {
+            // This process ends when it is stored.
+            control.hurry();
+        }
         // So that a request for memory finds it.
         self.engine.in_progress.held = Some(Arc::clone(&control));
         let held = self.hold(trigger, began, tier, writer.clone(), &control);
@@ -87,8 +93,15 @@ impl Session<'_> {
         match outcome {
             Ok(work) => {
                 let control = Arc::clone(&work.control);
-                let task = tokio::spawn(work.store());
-                self.engine.in_progress.fly(Flight { control, task });
+                // Before this attempt's own is dropped: in between, they would be of the class idle.
+                let is_waited_for = work.patience.is_zero() || control.hurries();
+                let raised = is_waited_for.then(|| self.engine.background.raise());
+                let task = self.engine.background.spawn(work.store());
+                self.engine.in_progress.fly(Flight {
+                    control,
+                    task,
+                    raised,
+                });
                 self.attempt.storing = Some(seq);
                 Ok(())
             }
@@ -99,7 +112,7 @@ impl Session<'_> {
                 } else {
                     Ok(())
                 };
-                tokio::spawn(writer.abort(unix_millis()));
+                (self.engine.background).spawn(writer.abort(unix_millis()));
                 abandoned?;
                 Err(cause)
             }
@@ -137,7 +150,7 @@ impl Session<'_> {
         };
         match begun {
             Ok(writer) => Ok((writer, tier)),
-            Err(error) => Err(Cause::Begin { error, tier }),
+            Err(error) => Err(Cause::begin(error, tier)),
         }
     }
 

@@ -22,6 +22,8 @@ use fastcdc::v2020::FastCDC;
 use phos_storage::{Digest, FilePath, ImageFile, Naming};
 use rustix::fs::{FileType, Mode, OFlags};
 
+use crate::background::Background;
+
 const MIN_CHUNK: usize = 64 << 10;
 const AVERAGE_CHUNK: usize = 256 << 10;
 const MAX_CHUNK: usize = 1 << 20;
@@ -144,16 +146,19 @@ fn threads() -> usize {
 /// Cuts the files of an image into chunks, names each and hands it to `take`, which says whether to continue. Sections are cut
 /// beside each other, so `take` is called by several threads and in no order.
 pub(in crate::engine) fn chunk_files(
+    background: &Background,
     directory: BorrowedFd<'_>,
     files: &[Entry],
     naming: &Naming,
     take: impl Fn(Digest, &[u8]) -> bool + Sync,
 ) -> Result<Vec<ImageFile<Vec<Digest>>>, ImageError> {
-    chunk_with(threads(), directory, files, naming, take)
+    let joins = || background.join();
+    chunk_with((threads(), &joins), directory, files, naming, take)
 }
 
-fn chunk_with(
-    threads: usize,
+/// With so many threads at most, of which each but the caller's has this while it works.
+fn chunk_with<J>(
+    (threads, joins): (usize, &(dyn Fn() -> J + Sync)),
     directory: BorrowedFd<'_>,
     files: &[Entry],
     naming: &Naming,
@@ -183,7 +188,13 @@ fn chunk_with(
     let found: Vec<_> = std::thread::scope(|scope| {
         let others: Vec<_> = (1..threads.min(sections.len()))
             // Where no thread can be made, those that there are do all of it.
-            .filter_map(|_| std::thread::Builder::new().spawn_scoped(scope, work).ok())
+            .filter_map(|_| {
+                let joined = || {
+                    let _joined = joins();
+                    work()
+                };
+                std::thread::Builder::new().spawn_scoped(scope, joined).ok()
+            })
             .collect();
         let own = work();
         let joined = others.into_iter().map(|thread| match thread.join() {
@@ -297,6 +308,8 @@ mod tests {
 
     use super::*;
 
+    const ALONE: (usize, &(dyn Fn() + Sync)) = (1, &|| ());
+
     fn random(len: usize, seed: u64) -> Vec<u8> {
         let mut bytes = vec![0; len];
         rand_chacha::ChaCha8Rng::seed_from_u64(seed).fill_bytes(&mut bytes);
@@ -358,7 +371,7 @@ mod tests {
         assert_eq!(entries[0].path, Path::new("files/0"));
         let content = random(3_000_000, 3);
         let found = std::sync::Mutex::new(BTreeMap::new());
-        let files = chunk_files(fd.as_fd(), &entries, &Naming::PLAIN, |d, c| {
+        let files = chunk_with(ALONE, fd.as_fd(), &entries, &Naming::PLAIN, |d, c| {
             assert_eq!(d, Digest::of(c));
             found.lock().unwrap().insert(d, c.to_vec());
             true
@@ -373,13 +386,13 @@ mod tests {
             .collect();
         assert_eq!((files[1].length, bytes), (3_000_000, content));
         assert!(matches!(
-            chunk_files(fd.as_fd(), &entries, &Naming::PLAIN, |_, _| false),
+            chunk_with(ALONE, fd.as_fd(), &entries, &Naming::PLAIN, |_, _| false),
             Err(ImageError::Stopped)
         ));
         // Shorter than it was when it was listed.
         std::fs::write(dir.path().join("pages-1.img"), random(2_000_000, 3)).unwrap();
         assert!(matches!(
-            chunk_files(fd.as_fd(), &entries, &Naming::PLAIN, |_, _| true),
+            chunk_with(ALONE, fd.as_fd(), &entries, &Naming::PLAIN, |_, _| true),
             Err(ImageError::Length {
                 expected: 3_000_000,
                 found: 2_000_000,
@@ -400,10 +413,16 @@ mod tests {
         let entries = list(fd.as_fd()).unwrap();
         let of = |threads| {
             let lengths = std::sync::Mutex::new(BTreeMap::new());
-            let files = chunk_with(threads, fd.as_fd(), &entries, &Naming::PLAIN, |d, c| {
-                lengths.lock().unwrap().insert(d, c.len() as u64);
-                true
-            });
+            let files = chunk_with(
+                (threads, &|| ()),
+                fd.as_fd(),
+                &entries,
+                &Naming::PLAIN,
+                |d, c| {
+                    lengths.lock().unwrap().insert(d, c.len() as u64);
+                    true
+                },
+            );
             (files.unwrap(), lengths.into_inner().unwrap())
         };
         let (one, lengths) = of(1);

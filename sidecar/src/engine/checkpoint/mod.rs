@@ -62,6 +62,7 @@ use super::lifecycle::terminate::Outcome;
 use super::session::{Session, Stop};
 use super::tiers::collect::Busy;
 use super::{Engine, LAST_STORE};
+use crate::background::{Background, Raised};
 use crate::report::event::Event as Happened;
 use crate::report::reason::FailureReason;
 
@@ -78,6 +79,8 @@ pub(super) struct InProgress {
 struct Flight {
     control: Arc<Control>,
     task: JoinHandle<Result<Stored, Failed>>,
+    /// Where somebody waits for it.
+    raised: Option<Raised>,
 }
 
 impl InProgress {
@@ -125,12 +128,20 @@ impl InProgress {
 }
 
 impl InProgress {
-    /// The job or the machine is to end: the checkpoint that is being made has to be stored before.
-    pub(super) fn hurry(&self) {
+    /// What is being made gives way to nobody any more.
+    fn hurry(&mut self, background: &Background) {
         self.controls().for_each(|control| control.hurry());
+        self.raise(background);
     }
 
-    /// Whether it is.
+    /// Somebody waits for what is being stored.
+    fn raise(&mut self, background: &Background) {
+        if let Some(flight) = &mut self.flight {
+            flight.raised.get_or_insert_with(|| background.raise());
+        }
+    }
+
+    /// Whether all of it does.
     #[cfg(test)]
     pub(super) fn hurries(&self) -> bool {
         self.controls().all(|control| control.hurries())
@@ -145,8 +156,25 @@ impl InProgress {
 }
 
 impl Engine {
+    /// The job or the machine is to end: what is being stored has to be in the store before, whatever that takes from the job.
+    pub(super) fn hurry(&mut self) {
+        self.in_progress.hurry(&self.background);
+        if let Some(replication) = &mut self.tiers.replication {
+            replication.hurry(&self.background);
+        }
+    }
+
+    /// Somebody wants a checkpoint now, which comes after the one that is being stored.
+    pub(super) fn wanted(&mut self) {
+        self.in_progress.raise(&self.background);
+        let now = self.now();
+        self.schedule.on(Event::Requested, now);
+    }
+
     /// Gives device memory back to the job, if a snapshot holds any. How much it was.
     pub(super) async fn release_memory(&mut self) -> u64 {
+        // The threads of drains, for which this waits, share a lock with those that encode.
+        let _raised = self.background.raise();
         let mut freed = 0;
         for control in self.in_progress.controls() {
             let held = control.snapshot_bytes() + control.borrowed();
@@ -173,7 +201,7 @@ impl Engine {
             return;
         }
         tracing::info!("storing the last checkpoint");
-        self.in_progress.hurry();
+        self.hurry();
         let until = self.signals.asked.unwrap_or_else(Instant::now) + LAST_STORE;
         let landed = self.in_progress.landed();
         match tokio::time::timeout_at(until.into(), landed).await {
@@ -276,5 +304,54 @@ impl Session<'_> {
             self.checkpoint_ended(outcome)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::programs::{Faults, Job, World};
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn whoever_wants_a_checkpoint_waits_for_the_one_that_is_being_stored() {
+        let (mut world, _quiet) = World::new(Job::new(1, 1), 1, Faults::None).await;
+        let mut session = world.storing().await;
+        session.engine.background.lowered().await;
+        session.engine.wanted();
+        assert!(session.engine.background.is_raised());
+        // The link is left to the job all the same.
+        assert!(!session.engine.in_progress.hurries());
+        assert!(session.settle_checkpoint().await.is_ok());
+        session.engine.background.lowered().await;
+        drop(session);
+        world.end();
+    }
+
+    /// Whether the background threads are raised all the time in which a checkpoint is being stored that the program, or a person, has asked for.
+    async fn is_raised_for(by_program: bool) -> bool {
+        let (mut world, _quiet) = World::new(Job::new(1, 1), 1, Faults::None).await;
+        let gpus = Arc::clone(&world.gpus);
+        let mut session = world.session().await;
+        session.program_asked = by_program;
+        gpus.set_pace(Duration::from_millis(20));
+        assert!(session.checkpoint(Trigger::OnDemand).await.is_ok());
+        let background = session.engine.background.clone();
+        let is_raised = tokio::select! {
+            biased;
+            () = background.lowered() => false,
+            landed = session.engine.in_progress.landed() => {
+                assert!(landed.is_ok(), "it was not stored");
+                true
+            }
+        };
+        drop(session);
+        world.end();
+        is_raised
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_program_that_asks_is_left_the_processors_and_a_person_waits() {
+        assert!(!is_raised_for(true).await);
+        assert!(is_raised_for(false).await);
     }
 }

@@ -143,6 +143,12 @@ pub(in crate::engine) enum Cause {
         "the job has written GPU memory that it was seen to leave alone, before that was copied; the next checkpoints copy it while the job is held"
     )]
     Overwritten,
+    /// A missing local tier needs other advice than a missing store.
+    #[error(
+        "the checkpoints that were kept on this machine are gone: somebody deleted them in --state-dir, or its file system is not \
+         mounted any more. The next one goes to the store"
+    )]
+    LocalTierGone,
     /// The checkpoint could not be described in a manifest.
     #[error("{0}")]
     Manifest(serde_json::Error),
@@ -161,6 +167,22 @@ impl From<LinkError> for Cause {
 }
 
 impl Cause {
+    /// A tier does not take a new checkpoint.
+    pub(super) fn begin(error: JobError, tier: Tier) -> Cause {
+        match tier {
+            Tier::Local if error.is_absent() => Cause::LocalTierGone,
+            _ => Cause::Begin { error, tier },
+        }
+    }
+
+    /// The checkpoint did not become visible in a tier.
+    pub(super) fn commit(error: CommitError, tier: Tier) -> Cause {
+        match tier {
+            Tier::Local if error.is_absent() => Cause::LocalTierGone,
+            _ => Cause::Commit { error, tier },
+        }
+    }
+
     /// Whether the agent still holds the job for this attempt.
     pub(super) fn leaves_job_held(&self) -> bool {
         !matches!(
@@ -226,6 +248,7 @@ impl Cause {
                 by: Canceller::Fault,
                 ..
             }
+            | Cause::LocalTierGone
             | Cause::Begin { .. }
             | Cause::Store { broken: None, .. }
             | Cause::Commit { .. } => FailureReason::Store,
@@ -265,6 +288,8 @@ impl Cause {
                 Tier::Remote => Consequence::End(EngineError::Fenced(error.to_string())),
                 Tier::Local => Consequence::LocalTierLost,
             },
+            // A store that is gone is waited for; what is gone here does not come back.
+            Cause::LocalTierGone => Consequence::LocalTierLost,
             Cause::Store {
                 broken: Some(e), ..
             } => Consequence::End(EngineError::Sticky(e.to_string())),
@@ -292,7 +317,7 @@ impl Session<'_> {
         self.engine.failed(&failed);
         match &failed.then {
             Consequence::OtherTier => self.engine.not_stored(),
-            Consequence::LocalTierLost => self.engine.tier_is_lost(),
+            Consequence::LocalTierLost => self.engine.tier_is_lost(&failed.message),
             _ => {}
         }
         match failed.then {
@@ -366,6 +391,33 @@ impl Engine {
         }
     }
 
+    /// What the job does since then is not protected, for this reason. Since when that was said first, whoever said it, and whether it was said just like this.
+    pub(in crate::engine) fn unprotected(
+        &self,
+        since_ms: u64,
+        because: &str,
+        reason: FailureReason,
+    ) -> (u64, bool) {
+        let before = self.status.lock().unprotected.clone();
+        let since_ms = (before.as_ref()).map_or(since_ms, |before| before.since_ms.min(since_ms));
+        let now = Unprotected {
+            since_ms,
+            because: because.to_owned(),
+            reason: Some(reason),
+        };
+        let known = before.as_ref() == Some(&now);
+        self.status.lock().unprotected = Some(now);
+        // Messages differ from one attempt to the next in what they count.
+        if before.is_none_or(|before| before.reason != Some(reason)) {
+            self.happened(Happened::Unprotected {
+                reason,
+                message: because.to_owned(),
+                since_ms,
+            });
+        }
+        (since_ms, known)
+    }
+
     /// Says that an attempt failed.
     pub(super) fn tell_failed(&self, failed: &Failed) {
         let in_flight = self.schedule.in_flight();
@@ -389,29 +441,9 @@ impl Engine {
         let (reason, kind, stop) = (*reason, *kind, *stop);
         let in_flight = self.schedule.in_flight();
         self.tell_failed(failed);
-        let unprotected = Unprotected {
-            since_ms: self.tiers.newest.max(self.run.since).0,
-            because: message.clone(),
-            reason: Some(reason),
-        };
-        let since = utc(unprotected.since_ms);
-        let before = self.status.lock().unprotected.clone();
-        // Since the first of them, whoever saw that.
-        let since_ms = before.as_ref().map_or(u64::MAX, |before| before.since_ms);
-        let unprotected = Unprotected {
-            since_ms: unprotected.since_ms.min(since_ms),
-            ..unprotected
-        };
-        self.status.lock().unprotected = Some(unprotected.clone());
-        let known = before.as_ref() == Some(&unprotected);
-        // Messages differ from one attempt to the next in what they count.
-        if before.is_none_or(|before| before.reason != Some(reason)) {
-            self.happened(Happened::Unprotected {
-                reason,
-                message: message.clone(),
-                since_ms: unprotected.since_ms,
-            });
-        }
+        let since_ms = self.tiers.newest.max(self.run.since).0;
+        let (since_ms, known) = self.unprotected(since_ms, message, reason);
+        let since = utc(since_ms);
         // One line for each reason, however often it is met.
         match kind {
             _ if known => tracing::debug!(reason = message, "checkpoint given up again"),
@@ -490,5 +522,54 @@ pub(super) fn cancelled(control: &Control) -> Cause {
         } else {
             Canceller::Fault
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use phos_storage::{Epoch, JobName, Known, Store};
+
+    use super::*;
+    use crate::engine::store_options;
+
+    /// Begins and commits fail like this where the history is gone that was there.
+    async fn absent() -> JobError {
+        let store = Store::open("memory://", store_options(None)).await.unwrap();
+        store.initialise().await.unwrap();
+        let job = store.job(JobName::new("job").unwrap());
+        let id = "00112233445566778899aabbccddeeff".parse().unwrap();
+        job.expect(Some(Known { id, tail: 7 }));
+        job.begin(Epoch(7)).await.map(drop).unwrap_err()
+    }
+
+    /// A commit that was not answered fails like this.
+    async fn unknown() -> CommitError {
+        match CommitError::from(absent().await) {
+            CommitError::Store(fault) => CommitError::Unknown(fault),
+            other => panic!("{other}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_tier_whose_history_is_gone_is_given_up_and_a_store_is_waited_for() {
+        let (begin, commit) = (Cause::begin, Cause::commit);
+        for cause in [
+            begin(absent().await, Tier::Local),
+            commit(absent().await.into(), Tier::Local),
+            commit(unknown().await, Tier::Local),
+        ] {
+            let message = cause.to_string();
+            assert!(!message.contains("--start-fresh"), "{message}");
+            let then = cause.consequence(&message);
+            assert!(matches!(then, Consequence::LocalTierLost));
+        }
+        let then = begin(absent().await, Tier::Remote).consequence("");
+        assert!(matches!(then, Consequence::OtherTier));
+        for error in [absent().await.into(), unknown().await] {
+            let cause = commit(error, Tier::Remote);
+            let message = cause.to_string();
+            assert!(message.contains("--start-fresh"), "{message}");
+            assert!(matches!(cause.consequence(&message), Consequence::Nothing));
+        }
     }
 }

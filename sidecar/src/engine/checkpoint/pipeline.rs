@@ -25,6 +25,7 @@ use phos_storage::{CheckpointWriter, Digest, PutError};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
+use crate::background::Background;
 use crate::report::work::Working;
 
 /// How often it is looked whether a rest is over.
@@ -111,7 +112,7 @@ impl Control {
         self.for_others.load(Ordering::Acquire)
     }
 
-    /// Notes that the job or the machine is to end: what is left leaves the GPUs without regard for the job's copies.
+    /// Notes that the job, the machine or this process is to end: what is left leaves the GPUs without regard for the job's copies.
     pub(in crate::engine) fn hurry(&self) {
         self.hurries.store(true, Ordering::Release);
     }
@@ -289,6 +290,7 @@ impl Sink {
 
 /// Starts the pipeline. It ends when the last sink is dropped, or at the first fault.
 pub(in crate::engine) fn start(
+    background: &Background,
     writer: CheckpointWriter,
     control: Arc<Control>,
     concurrency: usize,
@@ -296,7 +298,8 @@ pub(in crate::engine) fn start(
     let (device, device_chunks) = mpsc::unbounded_channel();
     let (host, host_chunks) = mpsc::channel(QUEUE);
     let chunks = stream::select(received(device_chunks), bounded(host_chunks));
-    let task = tokio::spawn(run(writer, control, concurrency.max(1), Box::pin(chunks)));
+    let run = run(writer, control, concurrency.max(1), Box::pin(chunks));
+    let task = background.spawn(run);
     (Sink { device, host }, task)
 }
 

@@ -94,6 +94,11 @@ impl Session<'_> {
         };
         let asked = Instant::now();
         let at_step = AtStep::of(trigger, self.program_asked);
+        // A program that waits for its own checkpoint leaves all processors.
+        let is_programs = trigger == Trigger::OnDemand
+            && self.program_asked
+            && self.engine.requests.current.is_empty();
+        let is_waited_for = trigger != Trigger::Interval && !is_programs;
         // It asks for one.
         self.program_asked &= trigger != Trigger::OnDemand;
         let (table, processes) = self.fall_quiet(insist, at_step).await?;
@@ -140,7 +145,12 @@ impl Session<'_> {
         // Begun before the pipeline, which would take the first chunk without it, and before the drains, which may end it.
         let rest = (!is_urgent).then(|| control.rest());
         self.plan_caches(&writer, &memory, device_bytes);
-        let (sink, puts) = pipeline::start(writer.clone(), Arc::clone(control), concurrency);
+        let (sink, puts) = pipeline::start(
+            &self.engine.background,
+            writer.clone(),
+            Arc::clone(control),
+            concurrency,
+        );
         let may = self.engine.copy_beside == CopyBeside::Auto && self.attempt.takes_credit;
         // Several processes would be let go on as far as each other, which nobody has tried.
         let beside = match may && !is_urgent && count == 1 {
@@ -212,6 +222,11 @@ impl Session<'_> {
             reserve: self.engine.planning.reserves(),
             command: self.command.clone(),
             gpus: self.engine.gpus.clone(),
+            background: self.engine.background.clone(),
+            patience: match is_waited_for {
+                true => Duration::ZERO,
+                false => self.engine.patience(began.elapsed()),
+            },
             parts,
             rates,
             changed: changed_bytes,

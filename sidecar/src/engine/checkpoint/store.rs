@@ -17,6 +17,7 @@ use super::cpu_image;
 use super::drain::Drains;
 use super::outcome::{Cause, Consequence, Failed, Measured, PartsMs, Stored, cancelled, ms};
 use super::pipeline::{Control, Sink};
+use crate::background::Background;
 use crate::engine::Tier;
 use crate::engine::image::{self, Described, Parts};
 use crate::engine::memory::gpus::Gpus;
@@ -45,6 +46,10 @@ pub(super) struct Work {
     pub(super) reserve: Vec<(GpuUuid, u64)>,
     pub(super) command: Vec<String>,
     pub(super) gpus: Gpus,
+    /// Whose threads do it.
+    pub(super) background: Background,
+    /// How long it may take nothing but what the job leaves of the processors.
+    pub(super) patience: Duration,
     pub(super) parts: PartsMs,
     /// GB/s (10^9 bytes) of the digests and of the drain.
     pub(super) rates: BTreeMap<String, f64>,
@@ -65,8 +70,16 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// Stores it and makes it visible.
+    /// Stores it and makes it visible, with what the job leaves of the processors while nobody waits for it.
     pub(super) async fn store(self) -> Result<Stored, Failed> {
+        let (background, patience) = (self.background.clone(), self.patience);
+        let (outcome, left_to_job) = background.patiently(patience, self.run_or_abort()).await;
+        let mut stored = outcome?;
+        stored.report.left_to_job(left_to_job);
+        Ok(stored)
+    }
+
+    async fn run_or_abort(self) -> Result<Stored, Failed> {
         let stop = self.stop + self.tried;
         let writer = self.writer.clone();
         let control = Arc::clone(&self.control);
@@ -100,6 +113,8 @@ impl Work {
             reserve,
             command,
             gpus,
+            background,
+            patience: _,
             held_at,
             mut parts,
             rates,
@@ -114,7 +129,13 @@ impl Work {
             newest,
         } = self;
         control.add_to_store(facts.image_bytes);
-        let cpu = chunk_beside(directory, writer.clone(), sink, Arc::clone(&control));
+        let cpu = chunk_beside(
+            background,
+            directory,
+            writer.clone(),
+            sink,
+            Arc::clone(&control),
+        );
         let cpu_image = gather(&control, puts, drains, cpu, &mut parts).await?;
         failpoint::reach(Point::SidecarBeforeManifest);
         let body = image::body(Parts {
@@ -135,7 +156,7 @@ impl Work {
         let commit_began = Instant::now();
         let now = unix_millis().max(UnixMillis(newest.0 + 1));
         let committed = writer.commit(body, now).await;
-        let commit = committed.map_err(|error| Cause::Commit { error, tier })?;
+        let commit = committed.map_err(|error| Cause::commit(error, tier))?;
         say_resumed(&commit);
         failpoint::reach(Point::SidecarAfterHead);
         parts.insert("commit".into(), ms(commit_began.elapsed()));
@@ -177,6 +198,7 @@ type CpuImage = Vec<ImageFile<Vec<Digest>>>;
 
 /// Cuts the CPU image beside what else is stored, and hands on what is not stored yet.
 fn chunk_beside(
+    background: Background,
     directory: OwnedFd,
     known: CheckpointWriter,
     sink: Sink,
@@ -185,7 +207,7 @@ fn chunk_beside(
     tokio::task::spawn_blocking(move || {
         let naming = known.naming();
         let files = cpu_image::list(directory.as_fd())?;
-        cpu_image::chunk_files(directory.as_fd(), &files, &naming, |digest, bytes| {
+        let take = |digest, bytes: &[u8]| {
             if known.contains(&digest) {
                 // What it has in common with those before stays in the caches.
                 known.will_have(&[digest]);
@@ -193,7 +215,8 @@ fn chunk_beside(
                 return true;
             }
             sink.host(digest, cpu_image::owned(bytes))
-        })
+        };
+        cpu_image::chunk_files(&background, directory.as_fd(), &files, &naming, take)
     })
 }
 

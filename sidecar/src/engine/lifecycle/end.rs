@@ -25,12 +25,14 @@ impl Session<'_> {
             found,
         } = ended;
         self.job_stopped();
+        // Nothing runs that could be left anything, until it is resumed.
+        let _raised = self.engine.background.raise();
         if !found || !self.end_is_told() {
             self.tell_end(exit, stopping);
         }
         // A checkpoint whose job was attached again is whole without the job: the newest there is. The job's copies are not in its way any more, and
         // what comes next waits for it.
-        self.engine.in_progress.hurry();
+        self.engine.hurry();
         self.settle_checkpoint().await?;
         // Whatever its code: a job that answers SIGTERM with a success is not done, and the next start resumes what it trained.
         if stopping {
@@ -153,6 +155,7 @@ impl Session<'_> {
         let asked = self.engine.signals.asked.unwrap_or_else(Instant::now);
         let until = asked + LAST_STORE;
         let mut gone: Option<Instant> = None;
+        let has_some = self.engine.has_copies_to_make();
         self.engine.hurry_copies();
         while self.engine.has_copies_to_make() {
             self.engine.copy_if_due();
@@ -180,6 +183,11 @@ impl Session<'_> {
                 );
                 break;
             }
+        }
+        if has_some && self.engine.tiers.local_history().is_none() {
+            tracing::error!(
+                "the last checkpoint was on this machine only, and is gone: the next start resumes the newest of the store"
+            );
         }
         Ok(())
     }
@@ -218,19 +226,18 @@ impl Engine {
 
 #[cfg(test)]
 mod tests {
-    use phos_policies::schedule::Trigger;
+    use rustix::process::Signal;
 
+    use super::super::Wake;
     use super::*;
     use crate::engine::checkpoint::programs::{Faults, Job, World};
 
     /// Whether the checkpoint that is being stored hurries once this is waited for.
     async fn hurries_for(ends: Ends) -> bool {
         let (mut world, _quiet) = World::new(Job::new(1, 1), 1, Faults::None).await;
-        let gpus = world.gpus.clone();
-        let mut session = world.session().await;
-        gpus.set_pace(Duration::from_millis(20));
-        assert!(session.checkpoint(Trigger::OnDemand).await.is_ok());
+        let mut session = world.storing().await;
         assert!(!session.engine.in_progress.hurries());
+        session.engine.background.lowered().await;
         let waits = match ends {
             Ends::Job => {
                 let ended = Ended {
@@ -248,6 +255,7 @@ mod tests {
         };
         assert!(waits && session.engine.in_progress.is_storing());
         let hurries = session.engine.in_progress.hurries();
+        assert_eq!(session.engine.background.is_raised(), hurries);
         assert!(session.settle_checkpoint().await.is_ok());
         drop(session);
         world.end();
@@ -264,5 +272,39 @@ mod tests {
     async fn a_checkpoint_hurries_that_the_end_of_the_job_or_of_the_sidecar_waits_for() {
         assert!(hurries_for(Ends::Job).await);
         assert!(hurries_for(Ends::Sidecar).await);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_request_to_end_is_heard_while_a_checkpoint_is_being_stored() {
+        let (mut world, _quiet) = World::new(Job::new(1, 1), 1, Faults::None).await;
+        let mut session = world.storing().await;
+        assert!(!session.engine.patience(Duration::ZERO).is_zero());
+        rustix::process::kill_process(rustix::process::getpid(), Signal::TERM).unwrap();
+        let mut woke = session.wake(None).await;
+        while matches!(woke, Wake::Packet(_)) {
+            woke = session.wake(None).await;
+        }
+        assert!(matches!(woke, Wake::Asked));
+        // Nor is any time left to the job by a checkpoint that begins now.
+        assert!(session.engine.patience(Duration::ZERO).is_zero());
+        // Once.
+        while !matches!(woke, Wake::Checkpoint(_)) {
+            woke = session.wake(None).await;
+            assert!(matches!(woke, Wake::Checkpoint(Ok(_)) | Wake::Packet(_)));
+        }
+        drop(session);
+        world.end();
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_is_being_stored_hurries_when_the_agent_is_lost() {
+        let (mut world, _quiet) = World::new(Job::new(1, 1), 1, Faults::None).await;
+        let mut session = world.storing().await;
+        session.engine.background.lowered().await;
+        session.lost(&LinkError::Closed.into());
+        assert!(session.engine.in_progress.hurries());
+        assert!(session.engine.background.is_raised());
+        drop(session);
+        world.end();
     }
 }

@@ -20,9 +20,11 @@ use super::checkpoint::outcome::{Failed, Stored};
 use super::control::socket::Wanted;
 use super::ownership::{Ownership, lease};
 use super::session::link::{LinkError, Packet};
-use super::session::{Ended, Session, Stop};
+use super::session::{Ended, Session, Stop, WaitError};
 use super::tiers::{Tiers, replicate};
-use super::{Engine, EngineError, LAST_STORE, LINGER, stop_wanted, unix_millis};
+use super::{
+    Engine, EngineError, LAST_STORE, LINGER, Signals, asked_to_end, stop_wanted, unix_millis,
+};
 use crate::preemption::Notice;
 use crate::report::event::Event as Happened;
 
@@ -50,6 +52,8 @@ enum Wake {
     Wanted(Wanted),
     Checkpoint(Result<Stored, Failed>),
     Copied(Option<replicate::Outcome>),
+    /// This process is asked to end, and does so when what is being stored is visible.
+    Asked,
     Stop,
     Demand,
     Notice(Option<Notice>),
@@ -61,15 +65,7 @@ impl Session<'_> {
     pub(in crate::engine) async fn run(mut self, job: JobState) -> Result<SessionEnd, EngineError> {
         match self.serve(job).await {
             Ok(end) => Ok(end),
-            Err(Stop::Link(e)) => {
-                let message = e.to_string();
-                if self.running {
-                    let message = message.clone();
-                    self.engine.happened(Happened::AgentLost { message });
-                }
-                self.job_stopped();
-                Ok(SessionEnd::Lost(message))
-            }
+            Err(Stop::Link(e)) => Ok(self.lost(&e)),
             Err(Stop::Over) => Ok(SessionEnd::Over),
             Err(Stop::Engine(e)) => {
                 // A store that lost its history fences as well. That ends this sidecar and not the job: the next one finds no
@@ -92,6 +88,19 @@ impl Session<'_> {
                 Err(e)
             }
         }
+    }
+
+    /// The connection to the agent is lost: whether the job runs is not known any more.
+    fn lost(&mut self, cause: &WaitError) -> SessionEnd {
+        let message = cause.to_string();
+        if self.running {
+            let message = message.clone();
+            self.engine.happened(Happened::AgentLost { message });
+        }
+        // What comes next waits for it.
+        self.engine.hurry();
+        self.job_stopped();
+        SessionEnd::Lost(message)
     }
 
     async fn serve(&mut self, job: JobState) -> Result<SessionEnd, Stop> {
@@ -129,15 +138,16 @@ impl Session<'_> {
                 Wake::Timer => {}
                 Wake::Wanted(client) => {
                     self.engine.requests.next.push(client);
-                    self.engine.schedule.on(Event::Requested, self.engine.now());
+                    self.engine.wanted();
                 }
-                Wake::Demand => self.engine.schedule.on(Event::Requested, self.engine.now()),
+                Wake::Demand => self.engine.wanted(),
                 Wake::Notice(notice) => self.noticed(notice),
                 Wake::Checkpoint(outcome) => self.checkpoint_ended(outcome)?,
                 Wake::Copied(outcome) => {
                     self.engine.copy_ended(outcome)?;
                     self.tell_newest()?;
                 }
+                Wake::Asked => self.engine.hurry(),
                 Wake::Stop => return Ok(SessionEnd::Over),
                 Wake::Lost(e) => return Err(EngineError::Job(e).into()),
             }
@@ -215,7 +225,7 @@ impl Session<'_> {
             _ = demand.recv() => Wake::Demand,
             notice = preemption.notices.changed() => Wake::Notice(notice),
             e = lease::lost(keeper) => Wake::Lost(e),
-            () = stop_wanted(signals, linger), if may_stop => Wake::Stop,
+            wake = end_wanted(signals, linger), if may_stop => wake,
             () = tokio::time::sleep_until(until.into()) => Wake::Timer,
         }
     }
@@ -226,6 +236,9 @@ impl Session<'_> {
         let now = self.engine.now();
         self.engine.schedule.on(Event::JobStarted, now);
         self.engine.interval.job_started(now);
+        if let Some(replication) = &mut self.engine.tiers.replication {
+            replication.calm();
+        }
         self.engine.run.running = true;
         self.engine.run.since = unix_millis();
         self.engine.status.state("running");
@@ -243,4 +256,14 @@ impl Session<'_> {
         self.engine.interval.job_ended(now);
         self.engine.preemption.plan.job_ended();
     }
+}
+
+/// Waits for a request to end, and the next time for when that is. Cancel safe.
+async fn end_wanted(signals: &mut Signals, linger: Duration) -> Wake {
+    if signals.asked.is_none() {
+        asked_to_end(signals).await;
+        return Wake::Asked;
+    }
+    stop_wanted(signals, linger).await;
+    Wake::Stop
 }

@@ -9,6 +9,7 @@ use phos_policies::preemption::Ask;
 use phos_policies::schedule::Event;
 
 use crate::engine::session::Session;
+use crate::engine::tiers::replicate::Replication;
 use crate::engine::unix_millis;
 use crate::preemption::Notice;
 use crate::report::event::Event as Happened;
@@ -25,7 +26,7 @@ impl Session<'_> {
             self.engine.happened(Happened::PreemptionWithdrawn);
             return;
         };
-        self.engine.in_progress.hurry();
+        self.engine.hurry();
         let at_ms = notice.at.map(|at| {
             let since = at
                 .duration_since(SystemTime::UNIX_EPOCH)
@@ -72,6 +73,8 @@ impl Session<'_> {
         match plan.next(now, estimate) {
             Ask::Now => {
                 plan.begun();
+                // It comes after what is being stored now.
+                self.engine.hurry();
                 self.engine.schedule.on(Event::Preempted, now);
                 None
             }
@@ -80,13 +83,12 @@ impl Session<'_> {
         }
     }
 
-    /// How long the last checkpoint took until it was in the store: what is on this machine only does not survive it.
+    /// How long the last checkpoint would have taken in a hurry until it was in the store: what is on this machine only does not survive it.
     fn time_until_safe(&self) -> Option<Duration> {
-        let status = self.engine.status.lock();
-        let last = status.last.as_ref()?;
-        let copy = status.remote.as_ref().filter(|_| last.local);
-        let seconds = last.seconds + copy.map_or(0.0, |copy| copy.seconds);
-        Duration::try_from_secs_f64(seconds).ok()
+        let took = self.engine.last_took()?;
+        let is_local = (self.engine.status.lock().last.as_ref()).is_some_and(|last| last.local);
+        let copy = (self.engine.tiers.replication.as_ref()).filter(|_| is_local);
+        Some(took + copy.and_then(Replication::last_took).unwrap_or_default())
     }
 }
 
@@ -102,18 +104,40 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn a_checkpoint_that_is_being_stored_hurries_when_the_machine_is_to_be_taken_away() {
         let (mut world, _quiet) = World::new(Job::new(1, 1), 1, Faults::None).await;
-        let gpus = world.gpus.clone();
-        let mut session = world.session().await;
-        gpus.set_pace(Duration::from_millis(20));
-        assert!(session.checkpoint(Trigger::OnDemand).await.is_ok());
+        let mut session = world.storing().await;
         session.noticed(None);
         assert!(!session.engine.in_progress.hurries());
+        session.engine.background.lowered().await;
         session.noticed(Some(Notice {
             source: "file",
             what: "maintenance".into(),
             at: None,
         }));
         assert!(session.engine.in_progress.hurries());
+        assert!(session.engine.background.is_raised());
+        assert!(session.settle_checkpoint().await.is_ok());
+        drop(session);
+        world.end();
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn the_last_one_before_the_machine_goes_waits_for_what_is_being_stored() {
+        let (mut world, _quiet) = World::new(Job::new(1, 1), 1, Faults::None).await;
+        let gpus = world.gpus.clone();
+        let mut session = world.session().await;
+        session.running = true;
+        session.noticed(Some(Notice {
+            source: "file",
+            what: "maintenance".into(),
+            at: None,
+        }));
+        gpus.set_pace(Duration::from_millis(20));
+        assert!(session.checkpoint(Trigger::Interval).await.is_ok());
+        session.engine.background.lowered().await;
+        assert!(!session.engine.in_progress.hurries());
+        assert_eq!(session.heed_notice(), None);
+        assert!(session.engine.in_progress.hurries());
+        assert!(session.engine.background.is_raised());
         assert!(session.settle_checkpoint().await.is_ok());
         drop(session);
         world.end();

@@ -11,6 +11,8 @@ use crate::report::event::Event;
 impl Session<'_> {
     /// Nothing runs yet: resume what the store has, else start CMD.
     pub(super) async fn begin(&mut self) -> Result<Outcome, Stop> {
+        // Nothing runs that could be left anything.
+        let _raised = self.engine.background.raise();
         self.await_history().await?;
         self.once_fresh().await?;
         // What this machine or this command rules out is found before the history changes hands.

@@ -36,16 +36,15 @@ impl Session<'_> {
             after_flight: false,
             sent: false,
         };
+        // Whatever follows waits for what is being stored now.
+        self.engine.hurry();
         match plan.step {
             LastStep::Checkpoint => self.engine.want_last(plan.exit_at),
             LastStep::AbandonAndCheckpoint => {
                 (self.engine.in_progress).cancel_for_job("the job ends before it can be stored");
                 self.engine.want_last(plan.exit_at);
             }
-            LastStep::FinishInFlight => {
-                self.engine.in_progress.hurry();
-                termination.after_flight = true;
-            }
+            LastStep::FinishInFlight => termination.after_flight = true,
             LastStep::ExitNow => {}
         }
         self.termination = Some(termination);
@@ -118,11 +117,11 @@ impl Engine {
         self.schedule.on(Event::Terminate { until }, now);
     }
 
-    /// How long the last checkpoint took, from its trigger to its commit.
-    fn last_took(&self) -> Option<Duration> {
+    /// How long the last checkpoint would have taken, from its trigger to its commit, had it been in a hurry.
+    pub(in crate::engine) fn last_took(&self) -> Option<Duration> {
         let status = self.status.lock();
         let last = status.last.as_ref();
-        last.map(|last| Duration::from_secs_f64(last.seconds))
+        last.map(|last| last.took_in_full())
     }
 }
 
@@ -143,19 +142,23 @@ mod tests {
         session.engine.schedule.on(Event::JobStarted, now);
         for pace in [0, 20] {
             gpus.set_pace(Duration::from_millis(pace));
-            assert!(session.checkpoint(Trigger::OnDemand).await.is_ok());
+            assert!(session.checkpoint(Trigger::Interval).await.is_ok());
             if pace == 0 {
                 assert!(session.settle_checkpoint().await.is_ok());
             }
         }
         let takes = |session: &mut Session<'_>, seconds| {
             let mut status = session.engine.status.lock();
-            status.last.as_mut().unwrap().seconds = seconds;
+            let last = status.last.as_mut().unwrap();
+            // What it left to the job is not planned with.
+            last.seconds = seconds + 30.0;
+            last.left_to_job(Duration::from_secs(30));
         };
         takes(&mut session, 8.0);
         assert!(!session.engine.in_progress.hurries());
         session.terminating(Duration::from_secs(10));
         assert!(session.engine.in_progress.hurries());
+        assert!(session.engine.background.is_raised());
         assert!(session.termination.unwrap().after_flight);
         takes(&mut session, another_takes);
         (session.engine.in_progress).cancel_for_job("nobody wants it");
@@ -174,5 +177,21 @@ mod tests {
         assert_eq!(last_one_fails(5.0).await, another);
         // The job may end at once.
         assert!(last_one_fails(20.0).await.1);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_checkpoint_hurries_after_which_there_is_time_for_the_last_one() {
+        let (mut world, _quiet) = World::new(Job::new(1, 1), 1, Faults::None).await;
+        let mut session = world.storing().await;
+        session.engine.background.lowered().await;
+        session.terminating(Duration::from_secs(100));
+        assert!(session.engine.in_progress.hurries());
+        assert!(session.engine.background.is_raised());
+        assert!(!session.termination.unwrap().after_flight);
+        assert!(session.settle_checkpoint().await.is_ok());
+        let next = session.engine.schedule.next(session.engine.now());
+        assert_eq!(next, Action::Start(Trigger::Terminate));
+        drop(session);
+        world.end();
     }
 }

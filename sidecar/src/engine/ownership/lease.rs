@@ -11,11 +11,12 @@
 use std::time::Duration;
 
 use phos_policies::lease::{LeaseWatch, Sign, Verdict};
-use phos_storage::{Epoch, FaultKind, Job, JobError, Lease};
+use phos_storage::{Epoch, Job, JobError, Lease};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use crate::background::Background;
 use crate::engine::{hostname, random_u64, unix_millis};
 use crate::report::shared::Shared;
 
@@ -82,6 +83,7 @@ impl Keeper {
         node: &Node,
         length: Duration,
         status: Shared,
+        background: Background,
     ) -> Keeper {
         let lease = Lease {
             epoch,
@@ -93,7 +95,15 @@ impl Keeper {
             released: false,
         };
         let (sender, lost) = oneshot::channel();
-        let task = tokio::spawn(renew(job.clone(), lease.clone(), length, status, sender));
+        let renew = renew(
+            job.clone(),
+            lease.clone(),
+            length,
+            status,
+            background,
+            sender,
+        );
+        let task = tokio::spawn(renew);
         Keeper {
             job: job.clone(),
             lease,
@@ -134,6 +144,7 @@ async fn renew(
     mut lease: Lease,
     length: Duration,
     status: Shared,
+    background: Background,
     lost: oneshot::Sender<JobError>,
 ) {
     let every = match length {
@@ -145,12 +156,16 @@ async fn renew(
     loop {
         lease.beat = random_u64();
         lease.renewed = unix_millis();
-        let outcome = match length {
-            Duration::ZERO => job.still_has(lease.epoch).await,
-            _ => job.renew_lease(&lease).await,
+        let ask = async {
+            match length {
+                Duration::ZERO => job.still_has(lease.epoch).await,
+                _ => job.renew_lease(&lease).await,
+            }
         };
+        // One of these threads may have the connection that the store is reached by.
+        let outcome = background.waited_for(ask).await;
         status.lock().history_away = match &outcome {
-            Err(error) if is_away(error) => Some(error.to_string()),
+            Err(error) if error.is_absent() => Some(error.to_string()),
             _ => None,
         };
         match outcome {
@@ -161,7 +176,7 @@ async fn renew(
             }
             Err(error) => {
                 let first = !std::mem::replace(&mut failing, true);
-                if is_away(&error) {
+                if error.is_absent() {
                     if !std::mem::replace(&mut away, true) {
                         tracing::error!(
                             %error,
@@ -176,11 +191,6 @@ async fn renew(
         }
         tokio::time::sleep(every).await;
     }
-}
-
-/// Whether the store does not show what was seen there.
-fn is_away(error: &JobError) -> bool {
-    matches!(error, JobError::Store(fault) if fault.kind() == FaultKind::Absent)
 }
 
 /// Waits until the job is another node's.
@@ -256,6 +266,11 @@ mod tests {
         Node::new(Some(name))
     }
 
+    fn keep(job: &Job, epoch: Epoch, node: &Node, length: Duration) -> Keeper {
+        let status = Shared::default();
+        Keeper::start(job, epoch, "who", node, length, status, Background::here())
+    }
+
     async fn held(job: &Job, node: &Node, watch: &mut LeaseWatch, at: u64) -> Option<String> {
         let now = || Duration::from_millis(at);
         let holder = holder(job, node, watch, now).await.unwrap();
@@ -269,7 +284,7 @@ mod tests {
         let mut watch = LeaseWatch::default();
         assert_eq!(held(&job, &b, &mut watch, 0).await, None, "nobody has it");
         let epoch = job.take_over("who", unix_millis()).await.unwrap().epoch;
-        let keeper = Keeper::start(&job, epoch, "who", &a, LENGTH, Shared::default());
+        let keeper = keep(&job, epoch, &a, LENGTH);
         while job.lease().await.unwrap().is_none() {
             tokio::task::yield_now().await;
         }
@@ -295,7 +310,7 @@ mod tests {
         held(&job, &b, &mut watch, 1000).await;
         assert_eq!(held(&job, &b, &mut watch, 1300).await, None);
         // It comes back and ends well.
-        let keeper = Keeper::start(&job, epoch, "who", &a, LENGTH, Shared::default());
+        let keeper = keep(&job, epoch, &a, LENGTH);
         keeper.release().await;
         assert_eq!(held(&job, &b, &mut LeaseWatch::default(), 0).await, None);
         assert!(job.lease().await.unwrap().unwrap().released);
@@ -307,7 +322,15 @@ mod tests {
             let job = job().await;
             let epoch = job.take_over("a", unix_millis()).await.unwrap().epoch;
             let status = Shared::default();
-            let keeper = Keeper::start(&job, epoch, "a", &node("a"), length, status);
+            let keeper = Keeper::start(
+                &job,
+                epoch,
+                "a",
+                &node("a"),
+                length,
+                status,
+                Background::here(),
+            );
             let mut keeper = Some(keeper);
             // Another node has a handle of its own.
             let other = job.store().job(job.name().clone());

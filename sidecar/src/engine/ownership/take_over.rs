@@ -175,9 +175,17 @@ impl Engine {
         );
         self.ownership.epoch = Some(taken.epoch);
         if keeps_history {
-            let status = self.status.clone();
+            let (status, background) = (self.status.clone(), self.background.clone());
             let Ownership { lease, node, .. } = &self.ownership;
-            let keeper = Keeper::start(&self.job, taken.epoch, holder, node, *lease, status);
+            let keeper = Keeper::start(
+                &self.job,
+                taken.epoch,
+                holder,
+                node,
+                *lease,
+                status,
+                background,
+            );
             self.ownership.keeper = Some(keeper);
         }
         Ok(())

@@ -22,7 +22,7 @@ use phos_storage::JobError;
 
 use self::link::{Link, LinkError};
 use super::memory::registry::Registry;
-use super::{Engine, EngineError};
+use super::{Engine, EngineError, LINGER, stop_wanted};
 
 /// How long the agent may take for an answer that costs it nothing.
 pub(super) const ANSWER: Duration = Duration::from_secs(30);
@@ -143,11 +143,11 @@ pub(in crate::engine) struct Session<'e> {
 }
 
 impl<'e> Session<'e> {
-    /// Says hello. None: another sidecar is connected.
+    /// Says hello. None: another sidecar is connected. An agent that does not answer does not keep a sidecar that is asked to end.
     pub(in crate::engine) async fn open(
         engine: &'e mut Engine,
         link: Link,
-    ) -> Result<Option<(Session<'e>, JobState)>, WaitError> {
+    ) -> Result<Option<(Session<'e>, JobState)>, Stop> {
         let mut session = Session {
             engine,
             link,
@@ -167,8 +167,15 @@ impl<'e> Session<'e> {
         session.link.send(&ToAgent::Hello {
             version: env!("CARGO_PKG_VERSION").into(),
         })?;
-        let welcome = session
-            .answer(ANSWER, |message, _| match message {
+        let deadline = Instant::now() + ANSWER;
+        let (version, agent, job, restarts, command, seq, epoch) = loop {
+            let signals = &mut session.engine.signals;
+            let received = tokio::select! {
+                received = tokio::time::timeout_at(deadline.into(), session.link.recv()) => received,
+                () = stop_wanted(signals, LINGER) => return Err(Stop::Over),
+            };
+            let (message, fds) = received.map_err(|_| WaitError::Timeout(ANSWER))??;
+            match message {
                 ToSidecar::Welcome {
                     version,
                     agent,
@@ -177,13 +184,10 @@ impl<'e> Session<'e> {
                     command,
                     seq,
                     epoch,
-                } => Ok(Some((version, agent, job, restarts, command, seq, epoch))),
-                ToSidecar::Busy => Ok(None),
-                other => Err(other),
-            })
-            .await?;
-        let Some((version, agent, job, restarts, command, seq, epoch)) = welcome else {
-            return Ok(None);
+                } => break (version, agent, job, restarts, command, seq, epoch),
+                ToSidecar::Busy => return Ok(None),
+                other => session.event_while_waiting((other, fds)).await?,
+            }
         };
         tracing::info!(%version, agent = format!("{agent:016x}"), ?job, "connected to the agent");
         session.same_release = version == env!("CARGO_PKG_VERSION");
@@ -212,5 +216,29 @@ pub(in crate::engine) async fn at(when: Option<Instant>) {
     match when {
         Some(when) => tokio::time::sleep_until(when.into()).await,
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, bind, listen, socket};
+
+    use super::*;
+    use crate::engine::checkpoint::programs::{Faults, Job, World};
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn an_agent_that_says_nothing_keeps_nobody_who_is_to_end() {
+        let (mut world, _quiet) = World::new(Job::new(1, 1), 1, Faults::None).await;
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("silent");
+        let silent = socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
+        bind(&silent, &SocketAddrUnix::new(&path).unwrap()).unwrap();
+        listen(&silent, 1).unwrap();
+        world.engine.signals.asked = Instant::now().checked_sub(LINGER);
+        let link = Link::connect(&path).unwrap();
+        let began = Instant::now();
+        let opened = Session::open(&mut world.engine, link).await;
+        assert!(matches!(opened, Err(Stop::Over)));
+        assert!(began.elapsed() < ANSWER, "it was waited for to the end");
     }
 }

@@ -2,9 +2,10 @@
 //!
 //! # Out of the way
 //!
-//! It runs on the background threads (which are nice), one request after the other in most places, and asks before each
+//! It runs on the background threads, one request after the other in most places, and asks before each
 //! step: while the job is held it waits; while a checkpoint is being stored it lets that go first, for a while each time,
-//! so that a sidecar which is always storing still gets rid of what it does not keep.
+//! so that a sidecar which is always storing still gets rid of what it does not keep. Where the job
+//! leaves it next to nothing of the processors for a minute, it takes its share.
 //!
 //! # Crash consistency
 //!
@@ -21,12 +22,15 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::local::KEPT;
+use crate::background::Background;
 use crate::engine::unix_millis;
 use crate::report::shared::Shared;
 use crate::report::status::CollectionReport;
 
 /// How long a step waits for a checkpoint that is being stored.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// For so long it may starve beside a job that leaves it no processor: without an end, the store would only grow.
+const SPARE: Duration = Duration::from_secs(60);
 /// Without retention there is only what failed checkpoints left: it is looked for after so many.
 const SELDOM: u32 = 64;
 /// The most live bytes that are repacked at a time.
@@ -84,26 +88,29 @@ pub fn keep(
 pub(in crate::engine) struct Collector {
     retention: Retention,
     busy: watch::Sender<Busy>,
+    background: Background,
     task: Option<JoinHandle<()>>,
     since: u32,
 }
 
 impl Collector {
-    pub(in crate::engine) fn new(retention: Retention) -> Collector {
+    pub(in crate::engine) fn new(retention: Retention, background: Background) -> Collector {
         Collector {
             retention,
             busy: watch::Sender::new(Busy::No),
+            background,
             task: None,
             since: SELDOM,
         }
     }
 
     /// Collects what the tier on this machine does not need: with it, disk space is bounded.
-    pub(in crate::engine) fn of_local_tier() -> Collector {
-        Collector::new(Retention {
+    pub(in crate::engine) fn of_local_tier(background: Background) -> Collector {
+        let retention = Retention {
             last: Some(KEPT),
             ..Retention::default()
-        })
+        };
+        Collector::new(retention, background)
     }
 
     /// Tells what the sidecar does now.
@@ -130,7 +137,8 @@ impl Collector {
         self.since = 0;
         let (job, status, way) = (job.clone(), status.clone(), self.way(PATIENCE));
         let retention = self.retention;
-        self.task = Some(tokio::spawn(async move {
+        let background = self.background.clone();
+        self.task = Some(self.background.spawn(async move {
             let began = Instant::now();
             let options = CollectOptions {
                 epoch: Some(epoch),
@@ -138,9 +146,9 @@ impl Collector {
                 rounds: 1,
                 ..CollectOptions::default()
             };
-            let outcome = job
-                .collect_giving_way(&keep(retention), options, unix_millis, &way)
-                .await;
+            let keep = keep(retention);
+            let collect = job.collect_giving_way(&keep, options, unix_millis, &way);
+            let outcome = background.at_leisure(SPARE, collect).await;
             note(outcome, began.elapsed(), &status);
         }));
     }

@@ -24,8 +24,8 @@ pub struct Adaptive {
 #[derive(Debug)]
 struct State {
     levels: Levels,
-    /// When half of the time until the next checkpoint is gone.
-    half: Option<Instant>,
+    /// When three quarters of the time until the next checkpoint are gone: for half of it, what is stored may have no more of the processors than the job leaves.
+    late: Option<Instant>,
 }
 
 impl Default for Adaptive {
@@ -33,7 +33,7 @@ impl Default for Adaptive {
         Adaptive {
             state: Mutex::new(State {
                 levels: Levels::default(),
-                half: None,
+                late: None,
             }),
         }
     }
@@ -44,7 +44,7 @@ impl Adaptive {
     pub(in crate::engine) fn checkpoint_begins(&self, interval: Option<Duration>) {
         let mut state = lock(&self.state);
         state.levels.checkpoint_begins();
-        state.half = interval.and_then(|interval| Instant::now().checked_add(interval / 2));
+        state.late = interval.and_then(|interval| Instant::now().checked_add(interval / 4 * 3));
     }
 }
 
@@ -66,7 +66,7 @@ impl EncodingPolicy for Adaptive {
 
     fn pack_closed(&self, pressure: Pressure) {
         let mut state = lock(&self.state);
-        let late = state.half.is_some_and(|half| Instant::now() > half);
+        let late = state.late.is_some_and(|late| Instant::now() > late);
         let before = state.levels.level(Shape::Plain);
         state.levels.pack_closed(encoding::Pressure {
             link_is_full: pressure.link_is_full,

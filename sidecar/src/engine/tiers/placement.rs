@@ -13,6 +13,7 @@ use super::collect::Busy;
 use super::local::LocalTier;
 use crate::engine::Engine;
 use crate::engine::Tier;
+use crate::report::reason::FailureReason;
 use crate::report::shared::Shared;
 
 impl Engine {
@@ -43,7 +44,14 @@ impl Engine {
         };
         let tiers = &mut self.tiers;
         let local = tiers.local.as_ref().and_then(LocalTier::writing);
-        if let (Tier::Local, Some((job, local_epoch))) = (tier, local) {
+        if tier == Tier::Local {
+            let Some((job, local_epoch)) = local else {
+                // Given up meanwhile: no start looks for what is there.
+                self.newest_is_lost(
+                    "the newest checkpoint was stored in a local tier that was given up",
+                );
+                return;
+            };
             if let Some(replication) = &mut tiers.replication {
                 replication.stored_here(trigger);
             }
@@ -87,14 +95,32 @@ impl Engine {
 
     /// The log on this machine no longer says that this sidecar has the job: its directory was deleted or replaced. The store's
     /// log says who has the job; what is left here is of no use.
-    pub(in crate::engine) fn tier_is_lost(&mut self) {
-        if let Some(local) = &mut self.tiers.local {
+    pub(in crate::engine) fn tier_is_lost(&mut self, because: &str) {
+        let is_uncopied = self.has_copies_to_make();
+        if let Some(local) = &mut self.tiers.local
+            && local.reading().is_some()
+        {
             local.lost();
             tracing::error!(
                 "the checkpoints on this machine were deleted or replaced by others: from now on each goes to the store, \
                  until phos-ft is started again"
             );
         }
+        if is_uncopied {
+            self.newest_is_lost(because);
+        }
+    }
+
+    /// The newest checkpoint is on this machine no more, and was never in the store: the job is protected by an older one.
+    fn newest_is_lost(&mut self, because: &str) {
+        let in_store = {
+            let mut status = self.status.lock();
+            status.remote_failure = Some(because.to_owned());
+            status.remote.as_ref().map_or(0, |copied| copied.taken_ms)
+        };
+        let since_ms = in_store.max(self.run.since.0);
+        self.unprotected(since_ms, because, FailureReason::Store);
+        self.newest = self.newest.filter(|newest| newest.in_store);
     }
 
     /// What runs beside the job is told what the sidecar does now.
@@ -110,5 +136,38 @@ impl Engine {
         if let Some(replication) = &mut self.tiers.replication {
             replication.stop();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use phos_protocol::shim::Newest;
+
+    use super::*;
+    use crate::engine::checkpoint::programs::{Faults, Job as Program, World};
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_was_stored_in_a_tier_that_was_given_up_protects_nothing() {
+        let (mut world, _quiet) = World::new(Program::new(1, 1), 1, Faults::None).await;
+        let engine = &mut world.engine;
+        engine.ownership.epoch = Some(Epoch(1));
+        let newest = |in_store| Newest {
+            number: 7,
+            unix_ms: 1,
+            step: None,
+            in_store,
+        };
+        engine.newest = Some(newest(true));
+        engine.stored(Tier::Remote, Trigger::Interval);
+        assert!(engine.status.lock().unprotected.is_none());
+        engine.newest = Some(newest(false));
+        engine.stored(Tier::Local, Trigger::Interval);
+        {
+            let status = engine.status.lock();
+            assert!(status.unprotected.is_some() && status.remote_failure.is_some());
+        }
+        assert!(engine.newest.is_none(), "a program is told of it");
+        engine.protected();
+        assert!(engine.status.lock().unprotected.is_none());
     }
 }

@@ -279,6 +279,7 @@ mod tests {
         });
         assert_eq!((outcome, copied.is_ok()), (5, true));
     }
+
     #[test]
     fn an_image_without_space_is_named_though_criu_ended_first() {
         let parent = tempfile::tempdir().unwrap();
@@ -292,8 +293,10 @@ mod tests {
         let ((), copied) = copying(&order, |copy| {
             copy.follow();
             describe(&images, &memory[first..][..255 * PAGE as usize]);
-            // The copy has begun.
-            wait(|| images.join("pages-1.img").exists());
+            // The copy has met it, and CRIU ends after that.
+            let follower = copy.follower.take().unwrap();
+            wait(|| follower.thread.is_finished());
+            copy.follower.set(Some(follower));
         });
         assert!(is_full(&copied.unwrap_err()));
     }

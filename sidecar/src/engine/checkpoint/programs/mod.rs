@@ -24,7 +24,7 @@ use phos_gpu::{GpuInfo, Platform};
 use phos_policies::host_buffer::Bounds;
 use phos_policies::restart::RestartBudget;
 use phos_policies::retention::Retention;
-use phos_policies::schedule::Trigger;
+use phos_policies::schedule::{Event, Trigger};
 use phos_protocol::types::{AllocationKey, Device, MemberId};
 use phos_storage::{CheckpointNumber, ChunkList, JobName};
 use rand::{RngExt, SeedableRng};
@@ -35,6 +35,7 @@ use tempfile::TempDir;
 
 use self::agent::{Agent, Told};
 use self::job::{Content, Order};
+use crate::background::Background;
 use crate::engine::memory::gpus::Gpus;
 use crate::engine::session::link::Link;
 use crate::engine::session::{Session, Stop};
@@ -69,6 +70,7 @@ struct Seen {
 
 fn config(directory: &std::path::Path) -> Config {
     Config {
+        background: Background::here(),
         job: JobName::new("program").unwrap(),
         run_dir: directory.join("run"),
         store: directory.join("store").display().to_string(),
@@ -220,8 +222,21 @@ impl World {
     /// The one session that there is.
     pub(in crate::engine) async fn session(&mut self) -> Session<'_> {
         let link = self.link.take().unwrap();
-        let opened = Session::open(&mut self.engine, link).await.unwrap();
-        opened.unwrap().0
+        let Ok(Some((session, _))) = Session::open(&mut self.engine, link).await else {
+            panic!("the agent said that it serves nobody else");
+        };
+        session
+    }
+
+    /// That session, in which a checkpoint of the schedule's is being stored, which takes a while.
+    pub(in crate::engine) async fn storing(&mut self) -> Session<'_> {
+        let gpus = Arc::clone(&self.gpus);
+        let mut session = self.session().await;
+        let now = session.engine.now();
+        session.engine.schedule.on(Event::JobStarted, now);
+        gpus.set_pace(Duration::from_millis(20));
+        assert!(session.checkpoint(Trigger::Interval).await.is_ok());
+        session
     }
 
     /// Waits for the agent, whose sidecar has gone.

@@ -32,6 +32,8 @@ pub(in crate::engine) enum LocalTierError {
     File { path: PathBuf, source: io::Error },
     #[error("{} is damaged or of another phos-ft; to begin anew here, delete the directory it is in", path.display())]
     Lineage { path: PathBuf },
+    #[error("what was just written to {} is gone: see to it that nothing else deletes files there", path.display())]
+    Gone { path: PathBuf },
     #[error(transparent)]
     Open(#[from] OpenError),
     #[error(transparent)]

@@ -337,6 +337,15 @@ impl LocalTier {
         store.initialise().await?;
         let job = store.job(job.clone());
         let ours = take_over(&job, Tier::Local, back, holder).await?;
+        // If all of it is deleted, the next record must not begin another history, which no start would find.
+        let known = job.known().await?;
+        if known.is_none() && job.state().await?.tail == 0 {
+            return Err(LocalTierError::Gone {
+                path: self.directory.join(&self.lineage.id),
+            });
+        }
+        // Without a first record that can be read, nothing can be expected: the checkpoints after it are whole all the same.
+        job.expect(known);
         self.job = Some(job);
         self.epoch = Some(ours.epoch);
         self.until_resumed = false;

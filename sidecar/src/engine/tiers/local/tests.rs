@@ -312,6 +312,37 @@ async fn a_history_that_is_shorter_than_what_was_seen_tells_nothing() {
     assert!(matches!(standing, Standing::Unknown(_)), "{standing:?}");
 }
 
+#[tokio::test]
+async fn nothing_is_recorded_after_a_history_that_is_gone() {
+    let (store, here) = (store().await, Machine::new());
+    let (mut tier, _) = here.start(&store).await;
+    checkpoint(&tier).await;
+    std::fs::remove_dir_all(here.state.path().join("local")).unwrap();
+    let (job, epoch) = tier.writing().unwrap();
+    let appended = job.mark_completed(epoch, 0, unix_millis()).await;
+    assert!(
+        appended.as_ref().is_err_and(JobError::is_absent),
+        "{appended:?}"
+    );
+    tier.mark_completed(0).await;
+    assert!(tier.reading().is_none());
+    // The next start does not look for what is gone, and begins another tier.
+    let (tier, found) = here.start(&store).await;
+    assert_eq!(found, 0);
+    checkpoint(&tier).await;
+}
+
+#[tokio::test]
+async fn a_damaged_first_record_is_no_loss() {
+    let (store, here) = (store().await, Machine::new());
+    let (tier, _) = here.start(&store).await;
+    checkpoint(&tier).await;
+    damage(Path::new(&tier.address()), 1);
+    let (tier, found) = here.start(&store).await;
+    assert_eq!(found, 1);
+    checkpoint(&tier).await;
+}
+
 #[test]
 fn of_the_tiers_set_aside_the_newest_are_kept() {
     let directory = tempfile::tempdir().unwrap();
