@@ -562,11 +562,12 @@ async fn a_record_that_is_appended_beside_a_look_is_no_rollback() {
     assert_eq!(beside.job.list().await.unwrap().checkpoints.len(), 3);
 }
 
-/// The same without a listing.
+/// The same without a listing: by what the handle remembers of the log.
 #[tokio::test]
 async fn a_record_that_is_appended_beside_a_check_is_no_rollback() {
     let beside = Beside::of(Op::Get, "/head/").await;
     let (job, epoch) = (beside.job.clone(), beside.epoch);
+    job.still_has(epoch).await.unwrap();
     let check = tokio::spawn(async move { job.still_has(epoch).await });
     beside.gate.reached().await;
     beside.commit().await;
