@@ -10,6 +10,12 @@
 //! * Binaries are the ones built beside this test (`target/<profile>/`), or those in
 //!   `PHOS_BIN_DIR`.
 
+#![allow(
+    clippy::too_many_lines,
+    clippy::fn_params_excessive_bools,
+    reason = "tests, which read from top to bottom"
+)]
+
 mod device;
 pub mod docker;
 mod events;

@@ -185,23 +185,31 @@ mod tests {
         }
     }
 
-    fn pressure(link_is_full: bool, encoders_are_full: bool) -> Pressure {
-        Pressure {
-            link_is_full,
-            encoders_are_full,
-            late: false,
-        }
-    }
+    const LINK: Pressure = Pressure {
+        link_is_full: true,
+        encoders_are_full: false,
+        late: false,
+    };
+    const ENCODERS: Pressure = Pressure {
+        link_is_full: false,
+        encoders_are_full: true,
+        late: false,
+    };
+    const BOTH: Pressure = Pressure {
+        link_is_full: true,
+        encoders_are_full: true,
+        late: false,
+    };
 
     #[test]
     fn a_slow_link_presses_harder_and_a_slow_encoder_gives_way() {
         let mut levels = Levels::default();
         let plain = |levels: &Levels| levels.level(Shape::Plain);
         assert_eq!(plain(&levels), Some(1));
-        levels.pack_closed(pressure(true, false));
+        levels.pack_closed(LINK);
         assert_eq!(plain(&levels), Some(1), "once is nothing");
         for _ in 0..20 {
-            levels.pack_closed(pressure(true, false));
+            levels.pack_closed(LINK);
         }
         assert_eq!(plain(&levels), Some(9));
         assert_eq!(
@@ -212,11 +220,11 @@ mod tests {
         assert_eq!(levels.level(Shape::Raw), None);
         // Both busy: that is right as it is.
         for _ in 0..20 {
-            levels.pack_closed(pressure(true, true));
+            levels.pack_closed(BOTH);
         }
         assert_eq!(plain(&levels), Some(9));
         for _ in 0..20 {
-            levels.pack_closed(pressure(false, true));
+            levels.pack_closed(ENCODERS);
         }
         assert_eq!(plain(&levels), Some(1));
     }
@@ -225,8 +233,8 @@ mod tests {
     fn one_that_swings_stays_where_it_is() {
         let mut levels = Levels::default();
         for _ in 0..20 {
-            levels.pack_closed(pressure(true, false));
-            levels.pack_closed(pressure(false, true));
+            levels.pack_closed(LINK);
+            levels.pack_closed(ENCODERS);
         }
         assert_eq!(levels.level(Shape::Plain), Some(1));
     }
@@ -234,19 +242,19 @@ mod tests {
     #[test]
     fn a_checkpoint_that_gets_late_over_its_encoders_is_stored_as_it_is() {
         let mut levels = Levels::default();
-        let late = |link_is_full| Pressure {
+        let late = |pressure| Pressure {
             late: true,
-            ..pressure(link_is_full, true)
+            ..pressure
         };
-        levels.pack_closed(late(true));
+        levels.pack_closed(late(BOTH));
         let level = |levels: &Levels| levels.level(Shape::Planes2);
         assert!(level(&levels).is_some(), "it is the link that is late");
-        levels.pack_closed(late(false));
+        levels.pack_closed(late(ENCODERS));
         assert_eq!(level(&levels), None);
         levels.checkpoint_begins();
         assert!(level(&levels).is_some());
-        levels.pack_closed(late(false));
-        levels.pack_closed(late(true));
+        levels.pack_closed(late(ENCODERS));
+        levels.pack_closed(late(BOTH));
         assert!(
             level(&levels).is_some(),
             "now the link is full: smaller is faster"

@@ -190,15 +190,21 @@ impl Speculation {
         })
     }
 
-    /// It was seen what the job leaves alone: whether that is enough. If not, there may be a better place.
-    pub fn searched(&mut self, enough: bool) {
-        let place = self.searched.take();
+    /// It was seen what the job leaves alone, and that is enough.
+    pub fn found_enough(&mut self) {
+        self.known = self.end_search();
+    }
+
+    fn end_search(&mut self) -> Option<Place> {
         self.promising = None;
         self.missed = false;
-        self.known = place.filter(|_| enough);
-        if enough {
-            return;
-        }
+        self.searched.take()
+    }
+
+    /// It was seen what the job leaves alone, and that is too little. There may be a better place.
+    pub fn found_too_little(&mut self) {
+        let place = self.end_search();
+        self.known = None;
         if let Some(poor) = self.poor.iter_mut().find(|poor| poor.is_none()) {
             *poor = place;
         }
@@ -211,13 +217,17 @@ impl Speculation {
     /// It was to be seen what the job leaves alone, and nothing was: it made too few calls, or had something else to say. Another time, if that does not go on.
     pub fn saw_nothing(&mut self) {
         self.searched = None;
-        self.was_of_use(false);
+        self.was_of_no_use();
     }
 
-    /// Whether what was seen to be left alone is still what makes stops longer. If it was not several times in a row, it is looked for again, though not at
-    /// once.
-    pub fn was_of_use(&mut self, of_use: bool) {
-        self.useless = if of_use { 0 } else { self.useless + 1 };
+    /// What was seen to be left alone is still what makes stops longer.
+    pub fn was_of_use(&mut self) {
+        self.useless = 0;
+    }
+
+    /// It is not what makes stops longer any more. If that is so several times in a row, it is looked for again, though not at once.
+    pub fn was_of_no_use(&mut self) {
+        self.useless += 1;
         if self.useless >= USELESS {
             self.useless = 0;
             self.known = None;
@@ -339,7 +349,7 @@ mod tests {
     fn knows(place: Found) -> Speculation {
         let mut speculation = Speculation::default();
         assert_eq!(speculation.way(LONG, place), Way::Search);
-        speculation.searched(true);
+        speculation.found_enough();
         speculation
     }
 
@@ -348,7 +358,7 @@ mod tests {
         let mut speculation = Speculation::default();
         assert_eq!(speculation.way(Duration::from_millis(49), THERE), Way::Held);
         assert_eq!(speculation.way(LONG, THERE), Way::Search);
-        speculation.searched(true);
+        speculation.found_enough();
         for _ in 0..3 {
             assert_eq!(speculation.way(LONG, THERE), Way::Running);
             speculation.was_right();
@@ -366,7 +376,7 @@ mod tests {
         for place in (1..=9).map(|n| wait(n * 1000)) {
             let held = (0..).take_while(|_| speculation.way(LONG, place) == Way::Held);
             pauses.push(held.count());
-            speculation.searched(true);
+            speculation.found_enough();
             assert_eq!(speculation.way(LONG, place), Way::Running);
             speculation.was_wrong();
         }
@@ -377,7 +387,7 @@ mod tests {
             ..speculation
         };
         assert_eq!(speculation.way(LONG, THERE), Way::Search);
-        speculation.searched(true);
+        speculation.found_enough();
         for _ in 0..GOOD * 9 {
             assert_eq!(speculation.way(LONG, THERE), Way::Running);
             speculation.was_right();
@@ -394,12 +404,12 @@ mod tests {
         assert_eq!((waits.after, waits.except.len()), (LEAST..=u32::MAX, 0));
         for calls in [160, 1600] {
             assert_eq!(speculation.way(LONG, wait(calls)), Way::Search);
-            speculation.searched(false);
+            speculation.found_too_little();
         }
         let waits = speculation.looks_for(LONG).unwrap();
         assert_eq!(waits.except, [150..=170, 1500..=1700]);
         assert_eq!(speculation.way(LONG, wait(320)), Way::Search);
-        speculation.searched(true);
+        speculation.found_enough();
         let waits = speculation.looks_for(LONG).unwrap();
         assert_eq!((waits.after.clone(), waits.except.len()), (300..=340, 0));
         for (found, way) in [
@@ -414,7 +424,7 @@ mod tests {
         let mut tells_steps = speculation;
         let step = Found::At(Place::Step);
         assert_eq!(tells_steps.way(LONG, step), Way::Search);
-        tells_steps.searched(true);
+        tells_steps.found_enough();
         assert_eq!(tells_steps.way(LONG, step), Way::Running);
         // It is another process, and that is still the place.
         speculation.forget();
@@ -433,14 +443,14 @@ mod tests {
             let found = wait(100 << (checkpoint % 5));
             if speculation.way(LONG, found) == Way::Search {
                 searched += 1;
-                speculation.searched(false);
+                speculation.found_too_little();
             }
         }
         assert!(searched <= 9 * 5, "{searched}");
         // One that tells its steps has no other.
         let mut speculation = Speculation::default();
         assert_eq!(speculation.way(LONG, Found::At(Place::Step)), Way::Search);
-        speculation.searched(false);
+        speculation.found_too_little();
         assert_eq!(speculation.looks_for(LONG), None);
     }
 
@@ -467,7 +477,7 @@ mod tests {
             match speculation.way(LONG, found) {
                 Way::Search => {
                     searched += 1;
-                    speculation.searched(true);
+                    speculation.found_enough();
                 }
                 way => assert!(searched > 0 || way == Way::Held),
             }
@@ -501,12 +511,15 @@ mod tests {
     #[test]
     fn what_is_of_no_use_any_more_is_looked_for_anew() {
         let mut speculation = knows(THERE);
-        for of_use in [false, false, true, false, false] {
+        for is_of_use in [false, false, true, false, false] {
             assert_eq!(speculation.way(LONG, THERE), Way::Running);
-            speculation.was_of_use(of_use);
+            match is_of_use {
+                true => speculation.was_of_use(),
+                false => speculation.was_of_no_use(),
+            }
         }
         assert_eq!(speculation.way(LONG, THERE), Way::Running);
-        speculation.was_of_use(false);
+        speculation.was_of_no_use();
         let held = (0..).take_while(|_| speculation.way(LONG, THERE) == Way::Held);
         assert_eq!(held.count(), 4);
         assert_eq!(speculation.way(LONG, THERE), Way::Search);
@@ -542,7 +555,7 @@ mod tests {
                 Way::Held => {}
                 Way::Search => {
                     searched += 1;
-                    speculation.searched(true);
+                    speculation.found_enough();
                 }
                 Way::Running => {
                     lost += 1;

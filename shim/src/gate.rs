@@ -604,9 +604,14 @@ pub fn open() {
     wake();
 }
 
-/// Whether the calls of each thread are counted from now on when the gate is opened.
-pub fn count(yes: bool) {
-    COUNTS.store(yes, Ordering::SeqCst);
+/// The calls of each thread are counted from when the gate is opened next.
+pub fn begin_counting() {
+    COUNTS.store(true, Ordering::SeqCst);
+}
+
+/// They are not counted any more from when the gate is opened next.
+pub fn end_counting() {
+    COUNTS.store(false, Ordering::SeqCst);
 }
 
 /// While the gate is counting: so many more calls of work may pass.

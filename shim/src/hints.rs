@@ -75,10 +75,16 @@ pub struct Checkpoint {
 }
 
 /// Notes that the program uses hints, and tells the agent the first time.
-fn note_use(steps: bool) {
-    let new = !USED.swap(true, Ordering::AcqRel);
-    let new = (steps && !STEPS.swap(true, Ordering::AcqRel)) || new;
-    if new {
+fn note_use() {
+    if !USED.swap(true, Ordering::AcqRel) {
+        link::tell_hints(&said());
+    }
+}
+
+/// The same of one that tells its steps.
+fn note_steps() {
+    let is_new = !STEPS.swap(true, Ordering::AcqRel);
+    if !USED.swap(true, Ordering::AcqRel) || is_new {
         link::tell_hints(&said());
     }
 }
@@ -136,7 +142,7 @@ pub extern "C" fn phos_ft_step(step: u64) -> c_int {
     let inside = gate::enter();
     STEP.store(step, Ordering::Release);
     drop(inside);
-    note_use(true);
+    note_steps();
     if STEP_ENDS.is_wanted() {
         STEP_ENDS.stay(LINGER, || {});
         // A checkpoint is to find the program here, and not on its way to its next call.
@@ -170,7 +176,7 @@ pub extern "C" fn phos_ft_no_checkpoint(begins: c_int) -> c_int {
     if !active {
         return ABSENT;
     }
-    note_use(false);
+    note_use();
     0
 }
 
@@ -180,7 +186,7 @@ pub extern "C" fn phos_ft_checkpoint() -> c_int {
     if !mode::active() {
         return ABSENT;
     }
-    note_use(false);
+    note_use();
     if !link::tell_hints(&ToAgent::Request) {
         ASKED.store(true, Ordering::Release);
     }
@@ -196,7 +202,7 @@ pub unsafe extern "C" fn phos_ft_last(last: *mut Checkpoint) -> c_int {
     if !mode::active() || last.is_null() {
         return ABSENT;
     }
-    note_use(false);
+    note_use();
     let until = Instant::now() + ANSWER;
     let mut told = lock(&NEWEST);
     while !told.heard && link::is_connected() {

@@ -92,7 +92,7 @@ pub fn want_some(waits: &Waits) {
     let watch = last.checked_add(1).unwrap_or(1);
     LAST.store(watch, Ordering::SeqCst);
     CALLS.store(0, Ordering::SeqCst);
-    gate::count(true);
+    gate::begin_counting();
     gate::open();
     WATCH.store(watch, Ordering::SeqCst);
     WAITED.want();
@@ -100,7 +100,7 @@ pub fn want_some(waits: &Waits) {
 
 /// Any wait counts, and calls are not counted any more when the gate is opened next. Whether they were.
 pub fn want_any() -> bool {
-    gate::count(false);
+    gate::end_counting();
     WATCH.swap(0, Ordering::SeqCst) != 0
 }
 

@@ -133,19 +133,15 @@ pub fn remove(reason: Reason) {
     }
 }
 
-/// Sets whether a reason holds.
-pub fn set(reason: Reason, holds: bool) {
-    let changed = {
+/// A reason holds from now on, for good.
+pub fn set(reason: Reason) {
+    let is_new = {
         let mut reasons = lock(&REASONS);
-        let held = reasons.contains_key(&reason);
-        if holds && !held {
-            reasons.insert(reason, 1);
-        } else if !holds && held {
-            reasons.remove(&reason);
-        }
-        holds != held
+        let before = reasons.len();
+        reasons.entry(reason).or_insert(1);
+        reasons.len() > before
     };
-    if changed {
+    if is_new {
         announce();
     }
 }

@@ -1,5 +1,9 @@
 //! A checkpoint as the shim sees it, on the simulated driver (needs root, for the devices' tmpfs).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(
+    clippy::too_many_lines,
+    reason = "tests, which read from top to bottom"
+)]
 
 mod support;
 

@@ -108,6 +108,7 @@ fn sealed() -> Vec<Seed> {
     inputs.into()
 }
 
+#[allow(clippy::too_many_lines, reason = "one of each message")]
 fn messages() -> Vec<Seed> {
     let count = shim::Count {
         communicator: u64::MAX / 3,

@@ -52,6 +52,11 @@
 //! no lock is held while waiting for a device; nothing panics across the boundary; and while no memory is held on a
 //! device (detached, or checkpointed) the process has neither a descriptor nor a mapping of it.
 
+#![allow(
+    clippy::too_many_lines,
+    clippy::fn_params_excessive_bools,
+    reason = "the driver's own flags, and its own long calls"
+)]
 #![allow(clippy::missing_safety_doc, non_snake_case)]
 
 mod api;

@@ -2,6 +2,11 @@
 //!
 //! Needs root and a CRIU: `PHOS_CRIU`, else the bundle in `.build/criu`. Without one the test says so and passes.
 
+#![allow(
+    clippy::too_many_lines,
+    clippy::fn_params_excessive_bools,
+    reason = "tests, which read from top to bottom"
+)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod harness;

@@ -1,5 +1,11 @@
 //! What phos-ft does, end to end: real binaries, real CRIU, the simulated GPU.
 
+#![allow(
+    clippy::too_many_lines,
+    clippy::fn_params_excessive_bools,
+    reason = "tests, which read from top to bottom"
+)]
+
 mod agent_death;
 mod away;
 mod beside;

@@ -9,6 +9,12 @@
 //!
 //! It knows nothing of phos-ft, unless it is to tell it its steps (`--hints`).
 
+#![allow(
+    clippy::too_many_lines,
+    clippy::fn_params_excessive_bools,
+    reason = "a program to be checkpointed, which reads from top to bottom"
+)]
+
 mod arrays;
 mod beside;
 mod collective;

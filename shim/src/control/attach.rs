@@ -117,7 +117,7 @@ pub fn map(registry: &mut Registry, missing: &[(u64, Mapping)]) -> Result<(), Re
         if result != abi::SUCCESS {
             return Err(refused("cuMemMap", result));
         }
-        registry.set_mapped(*base..*base + 1, true);
+        registry.note_mapped(*base);
     }
     for (range, rights) in registry.access_runs(missing) {
         if set_access(range.start, range.end, &rights) == abi::SUCCESS {

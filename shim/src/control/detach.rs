@@ -17,7 +17,7 @@ pub fn detach() -> Result<(), Refusal> {
         // SAFETY: mappings of the registry, idle and unused: the gate is closed and every context was waited for.
         let result = unsafe { real::cuMemUnmap(run.start, bytes) };
         if result == abi::SUCCESS {
-            registry.set_mapped(run, false);
+            registry.note_unmapped(run);
             continue;
         }
         log::debug!("cuMemUnmap of {bytes} bytes failed with {result}: one mapping at a time");
@@ -27,7 +27,7 @@ pub fn detach() -> Result<(), Refusal> {
             if result != abi::SUCCESS {
                 return Err(refused("cuMemUnmap", result));
             }
-            registry.set_mapped(base..base + 1, false);
+            registry.note_unmapped(base..base + 1);
         }
     }
     rejoin::leave(&mut registry)?;

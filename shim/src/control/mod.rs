@@ -14,6 +14,7 @@
 mod attach;
 mod credit;
 mod detach;
+mod handle;
 mod quiesce;
 mod rejoin;
 mod synchronizer;
@@ -21,7 +22,8 @@ mod usage;
 mod watch;
 
 use std::collections::BTreeSet;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::convert::Infallible;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,17 +31,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use phos_protocol::channel::{self, RecvError};
-use phos_protocol::shim::{HELD, Refusal, Sequence, ShimState, ToAgent, ToShim};
-use phos_protocol::types::{
-    Allocation, AllocationId, AllocationKey, AllocationKind, Device, GpuUuid,
-};
+use phos_protocol::shim::{HELD, Sequence, ShimState, ToAgent, ToShim};
+use phos_protocol::types::{AllocationId, Device, GpuUuid};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use attach::Attaching;
-use quiesce::Manner;
 use usage::Told;
-use watch::{Awaited, Watch};
+use watch::Watch;
 
 use crate::interpose::{bypass, export_table, guard};
 use crate::relaxed::Relaxed;
@@ -227,6 +226,18 @@ impl Control {
 
     /// Speaks with the agent until the connection ends.
     fn serve(&mut self, socket: &Arc<OwnedFd>) -> End {
+        let served = self
+            .greet(socket)
+            .and_then(|()| self.introduce(socket))
+            .and_then(|()| self.listen(socket));
+        match served {
+            Ok(never) => match never {},
+            Err(end) => end,
+        }
+    }
+
+    /// `Hello`, and what the agent holds of the process's memory in return.
+    fn greet(&mut self, socket: &Arc<OwnedFd>) -> Result<(), End> {
         let state = match self.phase {
             Phase::Detached(seq) => ShimState::Detached(seq),
             _ if self.fresh => ShimState::Fresh,
@@ -238,24 +249,23 @@ impl Control {
             state,
             devices: self.devices.clone(),
         };
-        if let Err(end) = say(socket, &hello) {
-            return end;
-        }
+        say(socket, &hello)?;
         let start = Instant::now();
         let mut known = BTreeSet::<AllocationId>::new();
         loop {
-            match receive(socket, TICK) {
-                Ok(Some((ToShim::Welcome { held }, _))) => {
+            match receive(socket, TICK)? {
+                Some((ToShim::Welcome { held }, _)) => {
                     let last = held.len() < HELD;
                     known.extend(held);
                     if last {
                         break;
                     }
                 }
-                Ok(Some(_)) => return End::Lost("it did not answer Hello with Welcome".to_owned()),
-                Ok(None) if start.elapsed() < WELCOME => {}
-                Ok(None) => return End::Lost("it did not answer Hello".to_owned()),
-                Err(end) => return end,
+                Some(_) => {
+                    return Err(End::Lost("it did not answer Hello with Welcome".to_owned()));
+                }
+                None if start.elapsed() < WELCOME => {}
+                None => return Err(End::Lost("it did not answer Hello".to_owned())),
             }
         }
         for (id, physical) in registry::lock().all_mut() {
@@ -266,6 +276,11 @@ impl Control {
         self.fresh = false;
         link::connected(Arc::clone(socket));
         log::debug!("connected as {state:?}");
+        Ok(())
+    }
+
+    /// Says what the agent has to know of the process, and cannot know from another connection.
+    fn introduce(&mut self, socket: &OwnedFd) -> Result<(), End> {
         if unsupported::text().is_some() {
             unsupported::announce();
         }
@@ -273,56 +288,35 @@ impl Control {
             link::tell_instrumented();
         }
         self.told.forget();
-        if let Err(end) = self.tell_usage(socket) {
-            return end;
+        self.tell_usage(socket)?;
+        say(socket, &ToAgent::Watches)?;
+        say(socket, &ToAgent::TakesCredit)?;
+        if let Some(greeting) = exit::greeting() {
+            say(socket, &greeting)?;
         }
-        for said in [ToAgent::Watches, ToAgent::TakesCredit] {
-            if let Err(end) = say(socket, &said) {
-                return end;
-            }
+        if ranks::there_are() {
+            say(socket, &ToAgent::Communicates)?;
         }
-        if let Some(greeting) = exit::greeting()
-            && let Err(end) = say(socket, &greeting)
-        {
-            return end;
-        }
-        if ranks::there_are()
-            && let Err(end) = say(socket, &ToAgent::Communicates)
-        {
-            return end;
-        }
-        for said in hints::greeting() {
-            if let Err(end) = say(socket, &said) {
-                return end;
-            }
-        }
+        hints::greeting().try_for_each(|said| say(socket, &said))
+    }
+
+    /// Does what the agent asks for, and looks at what nobody asks for, until the connection ends.
+    fn listen(&mut self, socket: &Arc<OwnedFd>) -> Result<Infallible, End> {
         let mut ticked = Instant::now();
         loop {
             // Also where somebody has something to say all the time.
-            let left = TICK.saturating_sub(ticked.elapsed());
-            let left = match self.watch {
-                Some(_) => left.min(watch::LOOK),
-                None => left,
-            };
-            let left = match self.credit {
-                Some(_) => left.min(credit::LOOK),
-                None => left,
-            };
-            match receive(socket, left) {
-                Ok(Some((message, fds))) => {
-                    if let Some(end) = self.handle(socket, message, fds) {
-                        return end;
-                    }
-                }
-                Ok(None) => {}
-                Err(end) => return end,
+            let mut left = TICK.saturating_sub(ticked.elapsed());
+            if self.watch.is_some() {
+                left = left.min(watch::LOOK);
             }
-            if let Err(end) = self.look_for_moment(socket) {
-                return end;
+            if self.credit.is_some() {
+                left = left.min(credit::LOOK);
             }
-            if let Err(end) = self.look_at_credit(socket) {
-                return end;
+            if let Some((message, fds)) = receive(socket, left)? {
+                self.handle(socket, message, fds)?;
             }
+            self.look_for_moment(socket)?;
+            self.look_at_credit(socket)?;
             // Nothing that takes time while the gate is closed.
             if ticked.elapsed() >= TICK && !self.has_waited() && self.credit.is_none() {
                 if guard::changed() {
@@ -333,9 +327,7 @@ impl Control {
                 if self.phase == Phase::Running {
                     bypass::look_again();
                 }
-                if let Err(end) = self.tell_usage(socket) {
-                    return end;
-                }
+                self.tell_usage(socket)?;
                 ticked = Instant::now();
             }
         }
@@ -347,201 +339,6 @@ impl Control {
             return Ok(());
         };
         say(socket, &ToAgent::Usage(usage))
-    }
-
-    fn handle(&mut self, socket: &Arc<OwnedFd>, message: ToShim, fds: Vec<OwnedFd>) -> Option<End> {
-        let answer = match message {
-            ToShim::Welcome { .. } => return None,
-            ToShim::MemoryReleased => {
-                link::memory_released();
-                return None;
-            }
-            ToShim::Shared(result) => {
-                let fd = fds.into_iter().next();
-                link::shared(
-                    result.and_then(|()| fd.ok_or_else(|| "no fd came with the answer".to_owned())),
-                );
-                return None;
-            }
-            ToShim::Identified(allocation) => {
-                link::identified(allocation, fds.into_iter().next());
-                return None;
-            }
-            ToShim::Quiesce { seq, timeout_ms } => {
-                let timeout = millis(timeout_ms);
-                return self.quiesce(socket, seq, timeout, Manner::AtOnce).err();
-            }
-            ToShim::QuiesceAtCut { seq, timeout_ms } => {
-                let timeout = millis(timeout_ms);
-                return self.quiesce(socket, seq, timeout, Manner::AtCut).err();
-            }
-            // Of an attempt that is over.
-            ToShim::Continue { .. } | ToShim::Settle { .. } => return None,
-            ToShim::QuiesceInTurns {
-                seq,
-                timeout_ms,
-                hold_ms,
-            } => {
-                let (timeout, hold) = (millis(timeout_ms), millis(hold_ms));
-                let manner = if hold < timeout {
-                    Manner::InTurns(hold)
-                } else {
-                    Manner::AtOnce
-                };
-                return self.quiesce(socket, seq, timeout, manner).err();
-            }
-            ToShim::Watch { seq, time } => {
-                self.begin_watch(seq, time, Awaited::Wait);
-                return None;
-            }
-            ToShim::WatchFor { seq, time, waits } => {
-                self.begin_watch_for(seq, time, &waits);
-                return None;
-            }
-            ToShim::AwaitStep { seq, time } => {
-                self.begin_watch(seq, time, Awaited::Step);
-                return None;
-            }
-            ToShim::Newest(newest) => {
-                hints::newest(newest);
-                return None;
-            }
-            ToShim::Credit { seq, credit } => {
-                self.credit(seq, credit);
-                return None;
-            }
-            ToShim::Resume { seq } => {
-                self.end_watch();
-                match self.phase {
-                    Phase::Detached(_) => {
-                        log::error!("Resume({seq}) while memory is detached: the gate stays closed")
-                    }
-                    Phase::Running => {}
-                    Phase::Attached(_) if !registry::lock().are_objects_whole() => {
-                        log::error!(
-                            "Resume({seq}) while multicast objects are missing: the gate stays closed"
-                        );
-                    }
-                    Phase::Quiesced(_) | Phase::Attached(_) => {
-                        self.phase = Phase::Running;
-                        self.open_gate(seq);
-                    }
-                }
-                self.attaching = None;
-                return None;
-            }
-            ToShim::Detach { seq } => {
-                let outcome = match self.phase {
-                    Phase::Quiesced(quiesced) if quiesced == seq => {
-                        self.phase = Phase::Detached(seq);
-                        detach::detach()
-                    }
-                    _ => Err(Refusal::Other(format!(
-                        "Detach({seq}) without Quiesce({seq})"
-                    ))),
-                };
-                let detached = outcome.is_ok();
-                if let Err(end) = say(socket, &ToAgent::Detached { seq, outcome }) {
-                    return Some(end);
-                }
-                return detached.then_some(End::Detached);
-            }
-            ToShim::Memory { keys, .. } => {
-                self.attaching
-                    .get_or_insert_with(Attaching::new)
-                    .import(keys, fds);
-                return None;
-            }
-            ToShim::Attach { seq } => {
-                let attaching = self.attaching.take();
-                let runs = !matches!(self.phase, Phase::Detached(_) | Phase::Attached(_));
-                // One whose request to detach was lost. What others have taken apart it cannot join again while it runs.
-                let outcome = if runs && rejoin::has_objects() {
-                    Err(Refusal::Other(
-                        "it was not detached, and has multicast objects that others make anew"
-                            .to_owned(),
-                    ))
-                } else {
-                    attaching.unwrap_or_else(Attaching::new).finish()
-                };
-                if outcome.is_ok()
-                    && let Phase::Detached(_) = self.phase
-                {
-                    self.phase = Phase::Attached(seq);
-                }
-                if outcome.is_ok() {
-                    for said in rejoin::held(seq, true) {
-                        if let Err(end) = say(socket, &said) {
-                            return Some(end);
-                        }
-                    }
-                }
-                ToAgent::Attached { seq, outcome }
-            }
-            ToShim::Remake { seq, key } => {
-                let made = self.if_attached(seq, || rejoin::remake(key));
-                let (object, made) = match made {
-                    Ok((object, fd)) => (object, Ok(fd)),
-                    Err(refusal) => (unmade(key), Err(refusal)),
-                };
-                let fd = made.as_ref().ok().map(AsFd::as_fd);
-                let fds: Vec<BorrowedFd<'_>> = fd.into_iter().collect();
-                let outcome = made.as_ref().map(|_| ()).map_err(Refusal::clone);
-                let answer = ToAgent::Remade {
-                    seq,
-                    object,
-                    outcome,
-                };
-                let sent = link::send_on(socket, &answer, &fds);
-                return sent.err().map(|error| End::Lost(error.to_string()));
-            }
-            ToShim::Join { seq, keys, last } => {
-                let joined = self.if_attached(seq, || {
-                    rejoin::import(&keys, fds)?;
-                    if last { rejoin::add_devices() } else { Ok(()) }
-                });
-                // Of several messages, the last is answered, or the first that fails.
-                if joined.is_ok() && !last {
-                    return None;
-                }
-                ToAgent::Joined {
-                    seq,
-                    outcome: joined,
-                }
-            }
-            ToShim::Bind { seq } => ToAgent::Bound {
-                seq,
-                outcome: self.if_attached(seq, rejoin::bind),
-            },
-        };
-        say(socket, &answer).err()
-    }
-}
-
-impl Control {
-    /// Does something to multicast objects, which is done between an attach and the opening of the gate.
-    fn if_attached<T>(
-        &self,
-        seq: Sequence,
-        what: impl FnOnce() -> Result<T, Refusal>,
-    ) -> Result<T, Refusal> {
-        match self.phase {
-            Phase::Attached(attached) if attached == seq => what(),
-            _ => Err(Refusal::Other(format!(
-                "multicast objects are made anew after Attach({seq}) alone"
-            ))),
-        }
-    }
-}
-
-/// An object that could not be made, for an answer that says so.
-fn unmade(key: AllocationKey) -> Allocation {
-    Allocation {
-        key,
-        device: 0,
-        bytes: 0,
-        kind: AllocationKind::Multicast { devices: 0 },
-        rdma: false,
     }
 }
 

@@ -156,7 +156,7 @@ impl Control {
         manner: Manner,
     ) -> Result<QuiesceFacts, Stop> {
         if driver::copies_mapped() > 1 {
-            unsupported::set(Reason::SeveralDrivers, true);
+            unsupported::set(Reason::SeveralDrivers);
         }
         unsupported::set_bypassed(bypass::objects());
         supported()?;
@@ -218,7 +218,7 @@ impl Control {
         }
         send_table(socket, seq)?;
         // Whether they can be made anew shows before anything is let go.
-        for said in rejoin::held(seq, false) {
+        for said in rejoin::held_when_quiet(seq) {
             link::send_on(socket, &said, &[]).map_err(|e| Stop::End(End::Lost(e.to_string())))?;
         }
         Ok(QuiesceFacts {
@@ -267,7 +267,7 @@ impl Control {
             if Instant::now() >= end {
                 return Err(Refusal::Timeout.into());
             }
-            match self.listen(socket, STEP)? {
+            match self.listen_for_news(socket, STEP)? {
                 Some((of, News::Continue(goals))) if of == seq => {
                     continues |= ranks::pursue(goals);
                     told = None;
@@ -286,7 +286,7 @@ impl Control {
         gate::begin_turn();
         let mut listened = Ok(());
         while listened.is_ok() && Instant::now() < until {
-            listened = self.listen(socket, STEP).map(drop);
+            listened = self.listen_for_news(socket, STEP).map(drop);
             gate::remind();
         }
         gate::end_turn();
@@ -327,7 +327,7 @@ impl Control {
             if spin.elapsed() < SPIN {
                 std::hint::spin_loop();
             } else {
-                self.listen(socket, STEP)?;
+                self.listen_for_news(socket, STEP)?;
                 gate::forget_the_dead();
             }
         }
@@ -341,7 +341,7 @@ impl Control {
             if Instant::now() >= until {
                 return Err(Refusal::Timeout.into());
             }
-            self.listen(socket, Duration::ZERO)?;
+            self.listen_for_news(socket, Duration::ZERO)?;
         }
         synchronizer::begin(context::live())
             .map_err(|error| Refusal::Other(format!("cannot start a thread: {error}")))?;
@@ -353,7 +353,7 @@ impl Control {
                 synchronizer::cancel();
                 return Err(Refusal::Timeout.into());
             }
-            if let Err(stop) = self.listen(socket, Duration::ZERO) {
+            if let Err(stop) = self.listen_for_news(socket, Duration::ZERO) {
                 synchronizer::cancel();
                 return Err(stop);
             }
@@ -372,7 +372,7 @@ impl Control {
     }
 
     /// Serves what must not wait for the quiesce, for at most `limit`. What is said about the cut of which attempt.
-    fn listen(
+    fn listen_for_news(
         &mut self,
         socket: &Arc<OwnedFd>,
         limit: Duration,
@@ -407,8 +407,8 @@ impl Control {
                 Ok(None)
             }
             Ok(Some((message, fds))) => match self.handle(socket, message, fds) {
-                None => Ok(None),
-                Some(end) => Err(Stop::End(end)),
+                Ok(()) => Ok(None),
+                Err(end) => Err(Stop::End(end)),
             },
             Err(end) => Err(Stop::End(end)),
         }
@@ -526,7 +526,7 @@ fn export(physical: &mut registry::Physical) -> Result<OwnedFd, Refusal> {
         return Ok(fd);
     }
     let Some(handle) = physical.real.filter(|_| physical.exportable) else {
-        unsupported::set(Reason::LostMemory, true);
+        unsupported::set(Reason::LostMemory);
         return Err(Refusal::Unsupported(
             unsupported::text().unwrap_or_default(),
         ));

@@ -66,7 +66,7 @@ pub fn leave_rest() -> Result<(), Refusal> {
         if result != abi::SUCCESS {
             return Err(refused("cuMemUnmap", result));
         }
-        registry.set_mapped(base..base + 1, false);
+        registry.note_unmapped(base..base + 1);
     }
     leave(&mut registry)
 }
@@ -81,8 +81,28 @@ fn described(registry: &Registry, id: AllocationId) -> Option<Allocation> {
     Some(registry::describe(mode::member(), id, physical))
 }
 
-/// What the process has, for the agent: the messages that say it, before it falls quiet or when it has attached.
-pub fn held(seq: Sequence, attached: bool) -> Vec<ToAgent> {
+/// What the process has, for the agent: the messages that say it before it falls quiet.
+pub fn held_when_quiet(seq: Sequence) -> Vec<ToAgent> {
+    let messages = held().into_iter().map(|held| ToAgent::Multicasts {
+        seq,
+        attached: false,
+        held,
+    });
+    messages.collect()
+}
+
+/// The same when it has attached.
+pub fn held_when_attached(seq: Sequence) -> Vec<ToAgent> {
+    let messages = held().into_iter().map(|held| ToAgent::Multicasts {
+        seq,
+        attached: true,
+        held,
+    });
+    messages.collect()
+}
+
+/// What the process has, in pieces that fit into a message.
+fn held() -> Vec<Vec<HeldMulticast>> {
     let registry = registry::lock();
     let held: Vec<HeldMulticast> = (registry.object_ids().into_iter())
         .filter_map(|id| {
@@ -93,13 +113,7 @@ pub fn held(seq: Sequence, attached: bool) -> Vec<ToAgent> {
             })
         })
         .collect();
-    held.chunks(BATCH)
-        .map(|held| ToAgent::Multicasts {
-            seq,
-            attached,
-            held: held.to_vec(),
-        })
-        .collect()
+    held.chunks(BATCH).map(<[HeldMulticast]>::to_vec).collect()
 }
 
 /// Makes an object anew.

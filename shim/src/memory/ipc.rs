@@ -135,7 +135,7 @@ pub fn make(pointer: u64) -> Option<Result<IpcHandle, u32>> {
                 Err(result) => return Some(Err(result)),
             },
             (false, None) => {
-                unsupported::set(Reason::LostMemory, true);
+                unsupported::set(Reason::LostMemory);
                 return Some(Err(abi::NOT_SUPPORTED));
             }
         };

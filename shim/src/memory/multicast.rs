@@ -153,7 +153,7 @@ impl Bound {
             }
             _ => {
                 drop(registry);
-                unsupported::set(Reason::Multicast, true);
+                unsupported::set(Reason::Multicast);
             }
         }
     }

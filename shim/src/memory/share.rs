@@ -116,7 +116,7 @@ pub unsafe fn cuMemExportToShareableHandle(
         if kind != abi::HANDLE_POSIX_FD || out.is_null() {
             let result = real_export(found.real);
             if result == abi::SUCCESS && kind == abi::HANDLE_FABRIC {
-                unsupported::set(Reason::Fabric, true);
+                unsupported::set(Reason::Fabric);
             }
             return result;
         }
@@ -141,7 +141,7 @@ pub unsafe fn cuMemExportToShareableHandle(
             }
             Some(fd)
         } else {
-            unsupported::set(Reason::LostMemory, true);
+            unsupported::set(Reason::LostMemory);
             return abi::NOT_SUPPORTED;
         };
         drop(inside);

@@ -563,10 +563,17 @@ impl Registry {
             .collect()
     }
 
-    /// Notes whether the mappings that begin inside `range` are mapped.
-    pub fn set_mapped(&mut self, range: Range<u64>, mapped: bool) {
+    /// Notes that the mapping at this address is mapped again.
+    pub fn note_mapped(&mut self, base: u64) {
+        if let Some(mapping) = self.mappings.get_mut(&base) {
+            mapping.mapped = true;
+        }
+    }
+
+    /// Notes that the mappings that begin inside `range` are not mapped any more.
+    pub fn note_unmapped(&mut self, range: Range<u64>) {
         for (_, mapping) in self.mappings.range_mut(range) {
-            mapping.mapped = mapped;
+            mapping.mapped = false;
         }
     }
 

@@ -133,7 +133,7 @@ fn only_one_reservation_is_joined() {
         r.mapped_runs(),
         [base..base + 8 * MIB, base + 8 * MIB..base + 16 * MIB]
     );
-    r.set_mapped(base..base + 16 * MIB, false);
+    r.note_unmapped(base..base + 16 * MIB);
     let all = r.unmapped();
     let runs = r.access_runs(&all);
     assert_eq!(

@@ -321,10 +321,11 @@ mod tests {
 
     const DOCUMENTED: &str = include_str!("../../../docs/metrics.md");
 
-    fn checkpoint(id: u64, local: bool, at: u64) -> Event {
+    /// In the local tier.
+    fn checkpoint(id: u64, at: u64) -> Event {
         Event::CheckpointStored(Box::new(CheckpointReport {
             id,
-            local,
+            local: true,
             durability: None,
             trigger: "interval".into(),
             taken_ms: at,
@@ -380,7 +381,7 @@ mod tests {
             },
         );
         happened(1000, Event::JobStarted { command: vec![] });
-        happened(1062, checkpoint(1, true, 1_062_000));
+        happened(1062, checkpoint(1, 1_062_000));
         let copy = RemoteReport {
             id: 1,
             local: 1,
@@ -394,7 +395,7 @@ mod tests {
             held_ms: 500.0,
         };
         happened(1120, retried);
-        happened(1122, checkpoint(2, true, 1_122_000));
+        happened(1122, checkpoint(2, 1_122_000));
         let (how, exit) = (Ending::Crashed, "signal 9".into());
         happened(1150, Event::JobEnded { how, exit });
         happened(1160, resumed(1_122_000));
@@ -502,7 +503,7 @@ mod tests {
     fn only_what_is_kept_on_this_machine_waits_for_the_store() {
         let status = Shared::default();
         for id in 1..9 {
-            status.happened(UnixMillis(id * 10_000), checkpoint(id, true, id * 10_000));
+            status.happened(UnixMillis(id * 10_000), checkpoint(id, id * 10_000));
         }
         has(&lines(&status, 100_000), "phos_upload_backlog_bytes 20");
     }
@@ -516,7 +517,7 @@ mod tests {
             since_ms: 1,
         };
         status.happened(UnixMillis(1_190_000), unprotected);
-        status.happened(UnixMillis(1_195_000), checkpoint(3, true, 1_195_000));
+        status.happened(UnixMillis(1_195_000), checkpoint(3, 1_195_000));
         has(
             &lines(&status, 1_200_000),
             r#"phos_unprotected{reason="none"} 0"#,

@@ -282,6 +282,7 @@ mod tests {
     const DOCUMENTED: &str = include_str!("../../../docs/events.md");
 
     /// One of each, and how many there are.
+    #[allow(clippy::too_many_lines, reason = "one of each event")]
     fn samples() -> Vec<Event> {
         let message = || "because".to_owned();
         let reason = FailureReason::Store;

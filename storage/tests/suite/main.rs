@@ -1,5 +1,11 @@
 //! The tests of the store, in one program: each of these modules was a program of its own, and linking them took longer than
 //! running them.
+
+#![allow(
+    clippy::too_many_lines,
+    clippy::fn_params_excessive_bools,
+    reason = "tests, which read from top to bottom"
+)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod absence;

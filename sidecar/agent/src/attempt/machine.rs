@@ -212,13 +212,7 @@ impl Step<'_> {
     fn take(&mut self, input: Input) {
         let seq = self.attempt.seq;
         match input {
-            Input::Begin { seq, .. } => {
-                let outcome = Err(AttemptError::OutOfOrder(
-                    "another attempt or a restore is under way".into(),
-                ));
-                self.effects
-                    .push(Effect::Answer(ToSidecar::Quiesced { seq, outcome }));
-            }
+            Input::Begin { seq, .. } => self.refuse_another(seq),
             Input::Dump { seq: asked } => self.dump_wanted(asked),
             Input::Attach { seq: asked } => self.attach_wanted(asked),
             Input::Abandon { seq: meant } => {
@@ -242,11 +236,7 @@ impl Step<'_> {
                 pid,
                 seq: of,
                 bytes,
-            } if of == seq => {
-                if let Some(member) = self.attempt.members.get_mut(&pid) {
-                    member.native = bytes;
-                }
-            }
+            } if of == seq => self.note_native(pid, bytes),
             Input::Quiesced {
                 pid,
                 seq: of,
@@ -271,11 +261,11 @@ impl Step<'_> {
                 attached,
                 held,
             } if of == seq => {
-                let is_due = match attached {
-                    true => self.attempt.stage == Stage::Attaching,
-                    false => self.attempt.stage == Stage::Quiescing,
+                let due = match attached {
+                    true => Stage::Attaching,
+                    false => Stage::Quiescing,
                 };
-                if is_due && self.attempt.members.contains_key(&pid) {
+                if self.attempt.stage == due && self.attempt.members.contains_key(&pid) {
                     self.attempt.rejoin.report(pid, &held);
                 }
             }
@@ -295,17 +285,11 @@ impl Step<'_> {
                 outcome,
                 connected,
             } if of == seq => self.prepared(outcome, &connected),
-            Input::DumpBegan { seq: of, bound } if of == seq => {
-                if self.attempt.stage == Stage::Dumping {
-                    self.attempt.deadline = Some(self.attempt.stage_began + bound);
-                }
-            }
+            Input::DumpBegan { seq: of, bound } if of == seq => self.dump_began(bound),
             Input::DumpEnded { outcome } => self.dump_ended(outcome),
             Input::Listening { seq: of, connected } if of == seq => self.listening(connected),
-            Input::Tick => {
-                if self.attempt.deadline.is_some_and(|d| self.now >= d) {
-                    self.timed_out();
-                }
+            Input::Tick if self.attempt.deadline.is_some_and(|d| self.now >= d) => {
+                self.timed_out();
             }
             // Of an attempt that is over; the answer to `Attach` is not taken here.
             Input::Position { .. }
@@ -319,7 +303,31 @@ impl Step<'_> {
             | Input::Collected { .. }
             | Input::Prepared { .. }
             | Input::DumpBegan { .. }
-            | Input::Listening { .. } => {}
+            | Input::Listening { .. }
+            | Input::Tick => {}
+        }
+    }
+
+    /// The sidecar asks for an attempt while there is one.
+    fn refuse_another(&mut self, seq: Sequence) {
+        let outcome = Err(AttemptError::OutOfOrder(
+            "another attempt or a restore is under way".into(),
+        ));
+        self.effects
+            .push(Effect::Answer(ToSidecar::Quiesced { seq, outcome }));
+    }
+
+    /// A process says how much the driver has of its memory.
+    fn note_native(&mut self, pid: ProcessId, bytes: u64) {
+        if let Some(member) = self.attempt.members.get_mut(&pid) {
+            member.native = bytes;
+        }
+    }
+
+    /// The dump has begun, and may take so long.
+    fn dump_began(&mut self, bound: Duration) {
+        if self.attempt.stage == Stage::Dumping {
+            self.attempt.deadline = Some(self.attempt.stage_began + bound);
         }
     }
 

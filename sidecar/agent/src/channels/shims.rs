@@ -131,6 +131,15 @@ pub struct CudaProcess {
     pub end: End,
 }
 
+impl CudaProcess {
+    /// The process says that it tells its end; it may have told it already.
+    pub fn will_tell_end(&mut self) {
+        if self.end == End::Untold {
+            self.end = End::ToBeTold;
+        }
+    }
+}
+
 /// The listening sockets for shims, and the connections that were taken there.
 #[derive(Debug, Default)]
 pub struct ShimServer {

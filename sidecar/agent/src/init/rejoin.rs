@@ -5,10 +5,11 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use phos_protocol::channel::SHIM_FDS;
-use phos_protocol::shim::{HeldMulticast, Refusal, Sequence, ToShim};
+use phos_protocol::shim::{Refusal, Sequence, ToShim};
 use phos_protocol::types::{Allocation, AllocationKey, ProcessId};
 
 use super::Init;
+use super::shim_events::in_plain_words;
 use crate::attempt::Input;
 use crate::attempt::rejoin::{Asked, Done};
 
@@ -46,22 +47,12 @@ impl Init {
     }
 
     /// A process says which objects it has.
-    pub(super) fn on_multicasts(
-        &mut self,
-        pid: ProcessId,
-        seq: Sequence,
-        attached: bool,
-        held: Vec<HeldMulticast>,
-    ) {
-        if self.restore.is_some() {
-            self.restore_multicasts(pid, seq, &held);
-        } else {
-            self.attempt(Input::Multicasts {
-                pid,
-                seq,
-                attached,
-                held,
-            });
+    pub(super) fn on_multicasts(&mut self, said: Input) {
+        match said {
+            Input::Multicasts { pid, seq, held, .. } if self.restore.is_some() => {
+                self.restore_multicasts(pid, seq, &held);
+            }
+            said => self.attempt(said),
         }
     }
 
@@ -98,6 +89,7 @@ impl Init {
         seq: Sequence,
         outcome: Result<Done, Refusal>,
     ) {
+        let outcome = outcome.map_err(in_plain_words);
         if self.restore.is_some() {
             self.restore_rejoined(pid, seq, outcome);
         } else {

@@ -1,6 +1,6 @@
 //! Handles what the shims say, and the ends of their connections and processes.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use phos_protocol::shim::{
     COUNTS, Count, HELD, Refusal, Sequence, ShimState, ToAgent as FromShim, ToShim, Usage,
 };
 use phos_protocol::types::{
-    Allocation, AllocationKey, AllocationKind, Device, GpuUuid, MemberId, ProcessId,
+    Allocation, AllocationId, AllocationKey, AllocationKind, Device, GpuUuid, MemberId, ProcessId,
 };
 use rustix::event::{PollFd, PollFlags, poll};
 
@@ -72,36 +72,38 @@ impl Init {
             return;
         };
         let pid = connection.pid;
-        if !connection.greeted && !matches!(message, FromShim::Hello { .. }) {
-            self.disconnect(id, pid, "did not say hello first");
-            return;
-        }
         match message {
             FromShim::Hello {
                 pid: said,
                 instance,
                 state,
                 devices,
-            } => {
-                if said != pid || connection.greeted {
-                    self.disconnect(id, pid, "said a hello that does not fit");
-                    return;
-                }
+            } if said == pid && !connection.greeted => {
                 connection.greeted = true;
                 self.on_hello(id, pid, instance, state, devices);
             }
+            FromShim::Hello { .. } => self.disconnect(id, pid, "said a hello that does not fit"),
+            _ if !connection.greeted => self.disconnect(id, pid, "did not say hello first"),
+            message => self.on_message(id, pid, message, fds),
+        }
+    }
+
+    /// What a process says after its hello.
+    fn on_message(
+        &mut self,
+        id: ConnectionId,
+        pid: ProcessId,
+        message: FromShim,
+        fds: Vec<OwnedFd>,
+    ) {
+        match message {
+            FromShim::Hello { .. } => {}
             FromShim::Table {
                 seq,
                 entries,
                 imported,
             } => self.attempt_table(pid, seq, entries, imported, fds),
-            FromShim::Quiesced { seq, outcome } => {
-                let outcome = outcome.map(drop).map_err(in_plain_words);
-                // Whoever was keeps it: it is the one to be watched.
-                let is_busy = matches!(outcome, Err(Refusal::Timeout | Refusal::Slow { .. }));
-                self.note(pid, |process| process.busy |= is_busy);
-                self.attempt(Input::Quiesced { pid, seq, outcome });
-            }
+            FromShim::Quiesced { seq, outcome } => self.on_quiesced(pid, seq, outcome.map(drop)),
             FromShim::Native { seq, bytes } => self.attempt(Input::Native { pid, seq, bytes }),
             FromShim::Detached { seq, outcome } => {
                 let outcome = outcome.map_err(in_plain_words);
@@ -114,22 +116,22 @@ impl Init {
                 seq,
                 attached,
                 held,
-            } => self.on_multicasts(pid, seq, attached, held),
+            } => self.on_multicasts(Input::Multicasts {
+                pid,
+                seq,
+                attached,
+                held,
+            }),
             FromShim::Remade {
                 seq,
                 object,
                 outcome,
-            } => {
-                let outcome = outcome.map_err(in_plain_words);
-                self.on_remade(pid, seq, object, outcome, fds.into_iter().next());
-            }
+            } => self.on_remade(pid, seq, object, outcome, fds.into_iter().next()),
             FromShim::Joined { seq, outcome } => {
-                let outcome = outcome.map(|()| Done::Joined).map_err(in_plain_words);
-                self.on_rejoined(pid, seq, outcome);
+                self.on_rejoined(pid, seq, outcome.map(|()| Done::Joined));
             }
             FromShim::Bound { seq, outcome } => {
-                let outcome = outcome.map(|()| Done::Bound).map_err(in_plain_words);
-                self.on_rejoined(pid, seq, outcome);
+                self.on_rejoined(pid, seq, outcome.map(|()| Done::Bound));
             }
             FromShim::OutOfMemory { device, bytes } => {
                 self.on_out_of_memory(id, pid, device, bytes)
@@ -145,27 +147,15 @@ impl Init {
                 };
                 self.on_share(id, pid, allocation, handle);
             }
-            FromShim::Identify => {
-                let found = fds.first().and_then(|fd| self.vault.identify(fd.as_fd()));
-                if let Some(allocation) = found {
-                    self.vault.note_import(pid, allocation.key);
-                }
-                let object = || self.multicasts.identify(fds.first()?.as_fd());
-                let found = found.or_else(object);
-                self.tell_shim(id, &ToShim::Identified(found));
-            }
+            FromShim::Identify => self.on_identify(id, pid, fds.first().map(AsFd::as_fd)),
             FromShim::Fetch { key, instance } => self.on_fetch(id, pid, key, instance),
             FromShim::LetGo { keys } => {
                 let keys = self.vault.let_go(pid, &keys);
                 self.tell_freed(keys);
             }
-            FromShim::Freed { ids } => {
-                self.multicasts.free(pid, &ids);
-                let keys = self.vault.free(pid, &ids);
-                self.tell_freed(keys);
-            }
+            FromShim::Freed { ids } => self.on_freed(pid, &ids),
             FromShim::Unsupported { reason } => {
-                self.set_unsupported(pid, Some(lines::plain(&reason)))
+                self.set_unsupported(pid, Some(lines::plain(&reason)));
             }
             FromShim::Supported => self.set_unsupported(pid, None),
             FromShim::Instrumented => self.note(pid, |process| process.instrumented = true),
@@ -178,11 +168,7 @@ impl Init {
                 self.sidecar.send(&ToSidecar::Spent { seq }, &[]);
             }
             FromShim::Communicates => self.note(pid, |process| process.communicates = true),
-            FromShim::TellsEnd => self.note(pid, |process| {
-                if process.end == End::Untold {
-                    process.end = End::ToBeTold;
-                }
-            }),
+            FromShim::TellsEnd => self.note(pid, CudaProcess::will_tell_end),
             FromShim::Ends { code } => self.note(pid, |process| process.end = End::Told(code)),
             FromShim::Position { seq, held, counts } => {
                 let standing = match held {
@@ -192,31 +178,57 @@ impl Init {
                 self.on_position(id, pid, seq, standing, &counts);
             }
             FromShim::Moment { seq } => self.on_moment(pid, seq),
-            FromShim::Hints { steps } => self.on_hints(id, pid, steps),
-            FromShim::Request => {
-                if self.hints.may_ask(Instant::now()) {
-                    tracing::debug!(pid, "the program asks for a checkpoint");
-                    self.sidecar.send(&ToSidecar::Request, &[]);
-                }
+            FromShim::Hints { steps } => {
+                self.note(pid, |process| process.steps |= steps);
+                self.on_hints(id, pid);
             }
-            FromShim::Step { seq, step } => {
-                // Once from each process, while it is asked to fall quiet.
-                let is_due = self.attempt_expects_table(pid, seq)
-                    && (self.processes.get_mut(&pid))
-                        .is_some_and(|process| process.step_said.replace(seq) != Some(seq));
-                if is_due {
-                    self.sidecar.send(&ToSidecar::Step { seq, step }, &[]);
-                }
-            }
-            FromShim::Usage(usage) => {
-                let Usage {
-                    taken_over, native, ..
-                } = usage;
-                tracing::debug!(pid, taken_over, native, "memory on GPUs");
-                if let Some(process) = self.processes.get_mut(&pid) {
-                    process.usage = Some(usage);
-                }
-            }
+            FromShim::Request => self.on_request(pid),
+            FromShim::Step { seq, step } => self.on_step(pid, seq, step),
+            FromShim::Usage(usage) => self.on_usage(pid, usage),
+        }
+    }
+
+    /// A process has fallen quiet, or says why not.
+    fn on_quiesced(&mut self, pid: ProcessId, seq: Sequence, outcome: Result<(), Refusal>) {
+        let outcome = outcome.map_err(in_plain_words);
+        // Whoever was keeps it: it is the one to be watched.
+        let is_busy = matches!(outcome, Err(Refusal::Timeout | Refusal::Slow { .. }));
+        self.note(pid, |process| process.busy |= is_busy);
+        self.attempt(Input::Quiesced { pid, seq, outcome });
+    }
+
+    /// A process asks what that descriptor is.
+    fn on_identify(&mut self, id: ConnectionId, pid: ProcessId, fd: Option<BorrowedFd<'_>>) {
+        let memory = fd.and_then(|fd| self.vault.identify(fd));
+        if let Some(allocation) = memory {
+            self.vault.note_import(pid, allocation.key);
+        }
+        let found = memory.or_else(|| self.multicasts.identify(fd?));
+        self.tell_shim(id, &ToShim::Identified(found));
+    }
+
+    /// A process says what memory it has.
+    fn on_usage(&mut self, pid: ProcessId, usage: Usage) {
+        let (taken_over, native) = (usage.taken_over, usage.native);
+        tracing::debug!(pid, taken_over, native, "memory on GPUs");
+        self.note(pid, |process| process.usage = Some(usage));
+    }
+
+    /// The program asks for a checkpoint.
+    fn on_request(&mut self, pid: ProcessId) {
+        if self.hints.may_ask(Instant::now()) {
+            tracing::debug!(pid, "the program asks for a checkpoint");
+            self.sidecar.send(&ToSidecar::Request, &[]);
+        }
+    }
+
+    /// A process has ended a step while it is asked to fall quiet: the sidecar is told once for each.
+    fn on_step(&mut self, pid: ProcessId, seq: Sequence, step: u64) {
+        let is_due = self.attempt_expects_table(pid, seq)
+            && (self.processes.get_mut(&pid))
+                .is_some_and(|process| process.step_said.replace(seq) != Some(seq));
+        if is_due {
+            self.sidecar.send(&ToSidecar::Step { seq, step }, &[]);
         }
     }
 
@@ -248,6 +260,13 @@ impl Init {
         });
     }
 
+    /// A process has freed that.
+    fn on_freed(&mut self, pid: ProcessId, ids: &[AllocationId]) {
+        self.multicasts.free(pid, ids);
+        let keys = self.vault.free(pid, ids);
+        self.tell_freed(keys);
+    }
+
     fn tell_freed(&mut self, keys: Vec<AllocationKey>) {
         if !keys.is_empty() {
             self.sidecar.send(&ToSidecar::Freed { keys }, &[]);
@@ -267,11 +286,8 @@ impl Init {
     }
 
     /// The program of a process uses hints: the sidecar is told what is new about that, and the process which checkpoint is the newest.
-    fn on_hints(&mut self, id: ConnectionId, pid: ProcessId, steps: bool) {
-        self.note(pid, |process| {
-            process.hints = true;
-            process.steps |= steps;
-        });
+    fn on_hints(&mut self, id: ConnectionId, pid: ProcessId) {
+        self.note(pid, |process| process.hints = true);
         self.tell_hints(HintsTold::OnlyNews);
         if self.hints.is_newest_known {
             let newest = self.hints.newest;
@@ -526,7 +542,7 @@ impl Init {
 }
 
 /// A refusal with texts as they go into logs and answers.
-fn in_plain_words(refusal: Refusal) -> Refusal {
+pub(super) fn in_plain_words(refusal: Refusal) -> Refusal {
     match refusal {
         Refusal::Unsupported(what) => Refusal::Unsupported(lines::plain(&what)),
         Refusal::Other(what) => Refusal::Other(lines::plain(&what)),

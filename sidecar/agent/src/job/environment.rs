@@ -32,7 +32,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     (VERBS, "1"),
 ];
 const VERBS: &str = "NCCL_IB_DISABLE";
-const NVLS: &str = "NCCL_NVLS_ENABLE";
+pub const NVLS: &str = "NCCL_NVLS_ENABLE";
 
 /// What NCCL's ranks need to come back, of the table; of legacy IPC and of verbs their use tells, not the environment.
 const NEEDED: &[(&str, &str)] = &[
@@ -65,11 +65,11 @@ pub fn is_of_the_agent(name: &OsStr, keep: &[String]) -> bool {
 }
 
 /// The defaults for a job's environment, where `get` is what it would have and `configured` says which variables NCCL finds
-/// in a file. `nvls`: multicast objects may be used.
+/// in a file. `without`: one that is left as it is.
 pub fn defaults(
     get: impl Fn(&str) -> Option<String>,
     configured: &[String],
-    nvls: bool,
+    without: Option<&str>,
 ) -> Vec<(&'static str, &'static str)> {
     let number = |name: &str| get(name)?.trim().parse::<u64>().ok();
     let several = MACHINES.iter().any(|name| number(name) > Some(1))
@@ -78,7 +78,7 @@ pub fn defaults(
         .iter()
         .filter(|(name, _)| get(name).is_none() && !configured.iter().any(|c| c == name))
         .filter(|(name, _)| !(several && *name == VERBS))
-        .filter(|(name, _)| !(nvls && *name == NVLS))
+        .filter(|(name, _)| without != Some(*name))
         .copied()
         .collect()
 }
@@ -229,12 +229,12 @@ mod tests {
             found.map(|(_, value)| (*value).to_owned())
         };
         let configured: Vec<String> = configured.iter().map(|c| (*c).to_owned()).collect();
-        defaults(get, &configured, false)
+        defaults(get, &configured, None)
     }
 
     #[test]
     fn multicast_objects_are_not_ruled_out_where_they_may_be_used() {
-        let left = defaults(|_| None, &[], true);
+        let left = defaults(|_| None, &[], Some(NVLS));
         assert!(left.iter().all(|(name, _)| *name != NVLS));
         assert_eq!(left.len(), DEFAULTS.len() - 1);
         let rank = b"NCCL_RAS_ENABLE=0\0NCCL_CUMEM_HOST_ENABLE=0\0NCCL_NVLS_ENABLE=1\0PHOS_SHIM_MULTICAST=";

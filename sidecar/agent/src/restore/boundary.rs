@@ -609,6 +609,7 @@ mod tests {
 
     /// Whoever wrote the image may have meant something else than a job of this user.
     #[test]
+    #[allow(clippy::too_many_lines, reason = "one list of cases")]
     fn what_the_user_could_not_make_is_not_made() {
         if !rustix::process::geteuid().is_root() {
             eprintln!("skipped: needs root");

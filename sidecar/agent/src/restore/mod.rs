@@ -9,7 +9,7 @@ pub mod gpus;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -161,11 +161,7 @@ pub fn revive(plan: RevivePlan) -> Result<(ProcessId, RestoreTimes), ReviveError
     } else {
         Some(plan.control.get()?)
     };
-    let wanted: BTreeSet<u32> = image.ids.iter().copied().collect();
-    let live = all_ids().map_err(ReviveError::Proc)?;
-    if let Some(taken) = wanted.intersection(&live).next() {
-        return Err(ReviveError::PidTaken(*taken));
-    }
+    let wanted = free_ids(image)?;
     failpoint::reach(Point::AgentBeforeRestore);
     let criu_images = plan.directory.path_of(CRIU_DIR);
     let user = plan.user.as_ref();
@@ -227,11 +223,7 @@ pub fn revive(plan: RevivePlan) -> Result<(ProcessId, RestoreTimes), ReviveError
             {
                 return Err(refusal.into());
             }
-            let log = plan.directory.path_of(CRIU_DIR).join(criu::RESTORE_LOG);
-            let kept = plan.job_dir.join("criu-restore-failed.log");
-            if let Err(e) = std::fs::copy(&log, &kept) {
-                tracing::debug!(cause = %e, "no log of the failed restore");
-            }
+            keep_log(&criu_images, &plan.job_dir);
             return Err(e.into());
         }
     };
@@ -252,6 +244,25 @@ pub fn revive(plan: RevivePlan) -> Result<(ProcessId, RestoreTimes), ReviveError
     }
     times.control_restore_ns = ns(began);
     Ok((root, times))
+}
+
+/// The IDs of the image's processes and threads, all of which are free.
+fn free_ids(image: &AgentImage) -> Result<BTreeSet<u32>, ReviveError> {
+    let wanted: BTreeSet<u32> = image.ids.iter().copied().collect();
+    let live = all_ids().map_err(ReviveError::Proc)?;
+    match wanted.intersection(&live).next() {
+        Some(taken) => Err(ReviveError::PidTaken(*taken)),
+        None => Ok(wanted),
+    }
+}
+
+/// Keeps what CRIU said of a restore that failed.
+fn keep_log(criu_images: &Path, job_dir: &Path) {
+    let log = criu_images.join(criu::RESTORE_LOG);
+    let kept = job_dir.join("criu-restore-failed.log");
+    if let Err(e) = std::fs::copy(&log, &kept) {
+        tracing::debug!(cause = %e, "no log of the failed restore");
+    }
 }
 
 /// Ends a tree that stands still and must not run.

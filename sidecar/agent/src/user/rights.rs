@@ -434,6 +434,7 @@ mod tests {
     }
 
     #[test]
+    #[allow(clippy::too_many_lines, reason = "one list of cases")]
     fn what_a_process_has_and_its_user_may_not_have_is_named() {
         if !rustix::process::geteuid().is_root() {
             eprintln!("skipped: needs root");

@@ -427,7 +427,16 @@ mod tests {
         rustix::fs::memfd_create("vault", rustix::fs::MemfdFlags::CLOEXEC).unwrap()
     }
 
-    fn entry(owner: ProcessId, id: AllocationId, with_fd: bool) -> TableEntry {
+    /// Memory that comes with its descriptor.
+    fn brought(owner: ProcessId, id: AllocationId) -> TableEntry {
+        TableEntry {
+            with_fd: true,
+            ..known(owner, id)
+        }
+    }
+
+    /// Memory that the vault has already.
+    fn known(owner: ProcessId, id: AllocationId) -> TableEntry {
         TableEntry {
             allocation: Allocation {
                 key: AllocationKey {
@@ -440,7 +449,7 @@ mod tests {
                 rdma: false,
             },
             requested: 100,
-            with_fd,
+            with_fd: false,
         }
     }
 
@@ -459,13 +468,10 @@ mod tests {
     fn what_a_newer_table_does_not_list_is_dropped() {
         let mut vault = Vault::default();
         vault
-            .apply(1, table(vec![entry(1, 1, true), entry(1, 2, true)], vec![]))
+            .apply(1, table(vec![brought(1, 1), brought(1, 2)], vec![]))
             .unwrap();
         vault
-            .apply(
-                1,
-                table(vec![entry(1, 2, false), entry(1, 3, true)], vec![]),
-            )
+            .apply(1, table(vec![known(1, 2), brought(1, 3)], vec![]))
             .unwrap();
         assert_eq!(vault.held(1), [2, 3]);
     }
@@ -477,9 +483,7 @@ mod tests {
             owner: MemberId::here(1),
             id: 1,
         };
-        vault
-            .apply(1, table(vec![entry(1, 1, true)], vec![]))
-            .unwrap();
+        vault.apply(1, table(vec![brought(1, 1)], vec![])).unwrap();
         let claimed = vault.apply(2, table(vec![], vec![key]));
         assert_eq!(claimed, Err(TableError::NotGiven { pid: 2, key }));
         assert!(vault.memory_of(2).is_empty());
@@ -501,9 +505,7 @@ mod tests {
             owner: MemberId::here(1),
             id: 1,
         };
-        vault
-            .apply(1, table(vec![entry(1, 1, true)], vec![]))
-            .unwrap();
+        vault.apply(1, table(vec![brought(1, 1)], vec![])).unwrap();
         // It was told, and was held back until the table had gone: its memory is there when it goes on, and in the next table.
         vault.note_import(2, key);
         vault.apply(2, table(vec![], vec![])).unwrap();
@@ -535,7 +537,7 @@ mod tests {
         vault.note_shared(key);
         assert!(!vault.is_shared(&key), "nobody has it");
         vault
-            .apply(1, table(vec![entry(1, 1, true), entry(1, 2, true)], vec![]))
+            .apply(1, table(vec![brought(1, 1), brought(1, 2)], vec![]))
             .unwrap();
         vault.note_shared(key);
         assert!(vault.is_shared(&key) && !vault.is_shared(&other));
@@ -551,7 +553,7 @@ mod tests {
             id: 1,
         };
         vault
-            .apply(1, table(vec![entry(1, 1, true), entry(1, 2, true)], vec![]))
+            .apply(1, table(vec![brought(1, 1), brought(1, 2)], vec![]))
             .unwrap();
         vault.note_import(2, key);
         vault.apply(2, table(vec![], vec![key])).unwrap();
@@ -561,9 +563,7 @@ mod tests {
         vault.apply(2, table(vec![], vec![])).unwrap();
         assert!(vault.is_empty());
         // The same, with the importer ending.
-        vault
-            .apply(1, table(vec![entry(1, 1, true)], vec![]))
-            .unwrap();
+        vault.apply(1, table(vec![brought(1, 1)], vec![])).unwrap();
         vault.note_import(2, key);
         vault.apply(2, table(vec![], vec![key])).unwrap();
         vault.forget(1);
@@ -579,7 +579,7 @@ mod tests {
             id: 1,
         };
         vault
-            .apply(1, table(vec![entry(1, 1, true), entry(1, 2, true)], vec![]))
+            .apply(1, table(vec![brought(1, 1), brought(1, 2)], vec![]))
             .unwrap();
         vault.note_import(2, key);
         vault.apply(2, table(vec![], vec![key])).unwrap();
@@ -596,17 +596,13 @@ mod tests {
     #[test]
     fn what_came_of_an_attempt_that_failed_is_held() {
         let mut vault = Vault::default();
-        vault
-            .apply(1, table(vec![entry(1, 1, true)], vec![]))
-            .unwrap();
+        vault.apply(1, table(vec![brought(1, 1)], vec![])).unwrap();
         // Not complete: what it does not list stays, what is somebody else's is not taken.
-        vault.keep(1, table(vec![entry(1, 2, true), entry(2, 1, true)], vec![]));
+        vault.keep(1, table(vec![brought(1, 2), brought(2, 1)], vec![]));
         assert_eq!(vault.held(1), [1, 2]);
         assert!(vault.held(2).is_empty());
         // The process counts on it.
-        vault
-            .apply(1, table(vec![entry(1, 2, false)], vec![]))
-            .unwrap();
+        vault.apply(1, table(vec![known(1, 2)], vec![])).unwrap();
         assert_eq!(vault.held(1), [2]);
     }
 
@@ -622,7 +618,7 @@ mod tests {
             id: 2,
         };
         vault
-            .apply(1, table(vec![entry(1, 1, true), entry(1, 2, true)], vec![]))
+            .apply(1, table(vec![brought(1, 1), brought(1, 2)], vec![]))
             .unwrap();
         vault.note_import(2, key);
         vault.note_import(2, kept);
@@ -650,19 +646,15 @@ mod tests {
         vault.set_imports(2, [key]);
         vault.apply(2, table(vec![], vec![key])).unwrap();
         assert_eq!(vault.missing_import(), Some((2, key)));
-        vault
-            .apply(1, table(vec![entry(1, 1, true)], vec![]))
-            .unwrap();
+        vault.apply(1, table(vec![brought(1, 1)], vec![])).unwrap();
         assert_eq!(vault.missing_import(), None);
     }
 
     #[test]
     fn a_bad_table_changes_nothing() {
         let mut vault = Vault::default();
-        vault
-            .apply(1, table(vec![entry(1, 1, true)], vec![]))
-            .unwrap();
-        let missing = vault.apply(1, table(vec![entry(1, 9, false)], vec![]));
+        vault.apply(1, table(vec![brought(1, 1)], vec![])).unwrap();
+        let missing = vault.apply(1, table(vec![known(1, 9)], vec![]));
         assert_eq!(
             missing,
             Err(TableError::NoFd(AllocationKey {
@@ -671,13 +663,13 @@ mod tests {
             }))
         );
         assert!(matches!(
-            vault.apply(1, table(vec![entry(2, 1, true)], vec![])),
+            vault.apply(1, table(vec![brought(2, 1)], vec![])),
             Err(TableError::Owner { pid: 1, owner: 2 })
         ));
         assert_eq!(vault.held(1), [1]);
         let mut short = Table::default();
         assert!(matches!(
-            short.add(vec![entry(1, 1, true)], vec![], vec![]),
+            short.add(vec![brought(1, 1)], vec![], vec![]),
             Err(TableError::Fds {
                 announced: 1,
                 received: 0
@@ -692,22 +684,14 @@ mod tests {
             owner: MemberId::here(1),
             id: 1,
         };
-        vault
-            .apply(1, table(vec![entry(1, 1, true)], vec![]))
-            .unwrap();
+        vault.apply(1, table(vec![brought(1, 1)], vec![])).unwrap();
         let first = vault.get(&key).unwrap().serial;
-        vault
-            .apply(1, table(vec![entry(1, 1, false)], vec![]))
-            .unwrap();
+        vault.apply(1, table(vec![known(1, 1)], vec![])).unwrap();
         assert_eq!(vault.get(&key).unwrap().serial, first);
-        vault
-            .apply(1, table(vec![entry(1, 1, true)], vec![]))
-            .unwrap();
+        vault.apply(1, table(vec![brought(1, 1)], vec![])).unwrap();
         assert_ne!(vault.get(&key).unwrap().serial, first);
         vault.clear();
-        vault
-            .apply(1, table(vec![entry(1, 1, true)], vec![]))
-            .unwrap();
+        vault.apply(1, table(vec![brought(1, 1)], vec![])).unwrap();
         assert!(vault.get(&key).unwrap().serial > first + 1);
     }
 
@@ -716,13 +700,13 @@ mod tests {
         let mut vault = Vault::default();
         let fd = memory();
         let twin = fd.try_clone().unwrap();
-        let allocation = entry(5, 7, false).allocation;
+        let allocation = known(5, 7).allocation;
         vault.insert(allocation, 0, fd);
         assert_eq!(vault.identify(twin.as_fd()), Some(allocation));
         assert_eq!(vault.identify(memory().as_fd()), None);
         // Among many, in whatever order they come and go.
         for id in 100..400 {
-            vault.insert(entry(5, id, false).allocation, 0, memory());
+            vault.insert(known(5, id).allocation, 0, memory());
             if id % 3 == 0 {
                 assert_eq!(vault.identify(twin.as_fd()), Some(allocation));
                 vault.free(5, &[id - 1]);
@@ -742,8 +726,8 @@ mod tests {
             second in proptest::collection::btree_set(0_u64..30, 0..20),
         ) {
             let mut vault = Vault::default();
-            vault.apply(1, table(first.iter().map(|&id| entry(1, id, true)).collect(), vec![])).unwrap();
-            let next = second.iter().map(|&id| entry(1, id, !first.contains(&id))).collect();
+            vault.apply(1, table(first.iter().map(|&id| brought(1, id)).collect(), vec![])).unwrap();
+            let next = second.iter().map(|&id| if first.contains(&id) { known(1, id) } else { brought(1, id) }).collect();
             vault.apply(1, table(next, vec![])).unwrap();
             prop_assert_eq!(vault.held(1), second.into_iter().collect::<Vec<_>>());
         }

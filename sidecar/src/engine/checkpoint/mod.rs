@@ -8,6 +8,7 @@
 //! ```
 //!
 //! * [`begin`]: the tier it goes to and its writer; another try at once where it came at a bad moment;
+//! * [`manner`]: what follows from its trigger;
 //! * [`quiesce`]: the job falls quiet, in short tries;
 //! * [`stop`]: everything while the job is held, in which it is [`name`]d and [`drain`]ed;
 //! * [`running`]: what leaves the GPUs right after that, from memory that the job may write again;
@@ -37,6 +38,7 @@ pub(super) mod buffer;
 pub(super) mod cpu_image;
 mod drain;
 pub(super) mod interval;
+mod manner;
 mod name;
 pub(super) mod outcome;
 pub(super) mod pipeline;
@@ -327,12 +329,19 @@ mod tests {
         world.end();
     }
 
-    /// Whether the background threads are raised all the time in which a checkpoint is being stored that the program, or a person, has asked for.
-    async fn is_raised_for(by_program: bool) -> bool {
+    /// Who asks for a checkpoint.
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    enum Asker {
+        Program,
+        Person,
+    }
+
+    /// Whether the background threads are raised all the time in which a checkpoint is being stored that somebody has asked for.
+    async fn is_raised_for(asker: Asker) -> bool {
         let (mut world, _quiet) = World::new(Job::new(1, 1), 1, Faults::None).await;
         let gpus = Arc::clone(&world.gpus);
         let mut session = world.session().await;
-        session.program_asked = by_program;
+        session.program_asked = asker == Asker::Program;
         gpus.set_pace(Duration::from_millis(20));
         assert!(session.checkpoint(Trigger::OnDemand).await.is_ok());
         let background = session.engine.background.clone();
@@ -351,7 +360,7 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn a_program_that_asks_is_left_the_processors_and_a_person_waits() {
-        assert!(!is_raised_for(true).await);
-        assert!(is_raised_for(false).await);
+        assert!(!is_raised_for(Asker::Program).await);
+        assert!(is_raised_for(Asker::Person).await);
     }
 }

@@ -4,12 +4,12 @@
 use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
-use phos_policies::schedule::Trigger;
 use phos_policies::speculation::{Found, Place, Waits};
 use phos_policies::tries::{Answer, Haste, Moment, Next, Tries, TriesConfig, Try};
 use phos_protocol::agent::{AttemptError, Process, QuiesceTime, ToAgent, ToSidecar};
 use phos_protocol::shim::{self, Refusal, Sequence, WatchTime};
 
+use super::manner::{AtStep, Insist};
 use super::outcome::{Cause, ms, reason_of};
 use crate::engine::memory::registry::Table;
 use crate::engine::session::{Session, at};
@@ -19,37 +19,6 @@ use crate::report::reason::FailureReason;
 
 /// Beyond the time for the shims, for the agent's own work.
 const MARGIN: Duration = Duration::from_secs(10);
-
-/// Whether the agent looks at the job again although what kept it from a checkpoint lately may still be there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Insist {
-    /// Somebody asked for this checkpoint, or it is the last.
-    Yes,
-    /// It does not: the schedule asked for the checkpoint.
-    No,
-}
-
-/// Whether the end of a step is waited for, where the program tells its steps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum AtStep {
-    /// For a while.
-    Yes,
-    /// It is not.
-    No,
-}
-
-impl AtStep {
-    /// For a checkpoint that is taken for this reason; `by_program`: the program asked for one.
-    pub(super) fn of(trigger: Trigger, by_program: bool) -> AtStep {
-        match trigger {
-            // Wanted where the program is: the thread that asks may wait for it, and end no step meanwhile.
-            Trigger::OnDemand if by_program => AtStep::No,
-            Trigger::Interval | Trigger::OnDemand => AtStep::Yes,
-            // There is no time.
-            Trigger::Preemption | Trigger::Terminate => AtStep::No,
-        }
-    }
-}
 
 /// What a failed try says about the next one in the same checkpoint, if there is to be one.
 fn answer_of(error: &AttemptError) -> Option<Answer> {
@@ -338,20 +307,6 @@ impl Session<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn no_checkpoint_that_has_no_time_waits_for_a_step_nor_one_that_a_thread_waits_for() {
-        for trigger in Trigger::ALL {
-            let waits = matches!(trigger, Trigger::Interval | Trigger::OnDemand);
-            assert_eq!(
-                AtStep::of(trigger, false) == AtStep::Yes,
-                waits,
-                "{trigger:?}"
-            );
-        }
-        assert_eq!(AtStep::of(Trigger::OnDemand, true), AtStep::No);
-        assert_eq!(AtStep::of(Trigger::Interval, true), AtStep::Yes);
-    }
 
     #[test]
     fn what_kept_the_job_from_falling_quiet_is_the_reason_of_the_failure() {

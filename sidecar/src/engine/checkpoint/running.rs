@@ -187,7 +187,8 @@ impl Session<'_> {
             let planning = &mut self.engine.planning;
             match search.looks() {
                 [] => planning.speculation.saw_nothing(),
-                _ => planning.speculation.searched(search.is_enough()),
+                _ if search.is_enough() => planning.speculation.found_enough(),
+                _ => planning.speculation.found_too_little(),
             }
             planning.left_alone = LeftAlone {
                 looks: search.looks().to_vec(),

@@ -16,10 +16,10 @@ use phos_shared::failpoint::{self, Point};
 use phos_storage::{CheckpointWriter, Digest, UnixMillis};
 
 use super::drain::{Beside, Drains, Ready, plan};
+use super::manner::{Askers, Manner};
 use super::name::Named;
 use super::outcome::{Cause, HOLD, Measured, PartsMs, cancelled, ms};
 use super::pipeline::{self, Control, Works};
-use super::quiesce::{AtStep, Insist};
 use super::running;
 use super::store::Work;
 use crate::engine::image::Described;
@@ -43,6 +43,21 @@ struct Dumped {
     /// From the beginning of the drain until the dump was there.
     took: Duration,
     ready: Ready,
+}
+
+/// The job, held, with its dump begun and its memory named.
+struct Held {
+    /// When it had fallen quiet.
+    quiet: Instant,
+    held_at: UnixMillis,
+    /// So many processes use GPUs.
+    processes: usize,
+    device_bytes: u64,
+    /// What was free of each GPU, before the driver gave its own memory up for the dump, which it wants back.
+    free: BTreeMap<GpuUuid, MemoryInfo>,
+    /// Of that, what snapshots may take.
+    rooms: BTreeMap<GpuUuid, u64>,
+    named: Named,
 }
 
 /// How long the job stood still, by the agent's clock.
@@ -88,128 +103,64 @@ impl Session<'_> {
         control: &Arc<Control>,
     ) -> Result<Work, Cause> {
         let mut parts = PartsMs::new();
-        let insist = match trigger {
-            Trigger::Interval => Insist::No,
-            Trigger::OnDemand | Trigger::Preemption | Trigger::Terminate => Insist::Yes,
-        };
-        let asked = Instant::now();
-        let at_step = AtStep::of(trigger, self.program_asked);
-        // A program that waits for its own checkpoint leaves all processors.
-        let is_programs = trigger == Trigger::OnDemand
-            && self.program_asked
-            && self.engine.requests.current.is_empty();
-        let is_waited_for = trigger != Trigger::Interval && !is_programs;
-        // It asks for one.
+        let manner = Manner::of(
+            trigger,
+            Askers {
+                program: self.program_asked,
+                others: !self.engine.requests.current.is_empty(),
+            },
+        );
+        // That is what it asked for.
         self.program_asked &= trigger != Trigger::OnDemand;
-        let (table, processes) = self.fall_quiet(insist, at_step).await?;
+        let asked = Instant::now();
+        let held = self.quiet_and_named(&manner, &mut parts).await?;
         // How long the next one takes does not depend on how long this one waited for a good moment.
         let waited = self.attempt.held_since.map(|at| at.duration_since(asked));
         let began = began + waited.unwrap_or_default();
         let seq = self.attempt.seq;
-        // Of the try that the job fell quiet in.
-        let quiesce = self.attempt.held_since.map(|at| at.elapsed());
-        let held_at = unix_millis().0 - quiesce.unwrap_or_default().as_millis() as u64;
-        parts.insert("quiesce".into(), ms(quiesce.unwrap_or_default()));
-        failpoint::reach(Point::SidecarAfterQuiesce);
-        let quiet = Instant::now();
-        let device_bytes = table.bytes();
-        let table = self.if_open(table, &processes)?;
-        // Measured before the driver gives its own memory up for the dump: it wants that back.
-        let free = self.engine.free_memory()?;
-        let rooms = self.engine.snapshot_rooms(&free);
-        self.link.send(&ToAgent::Dump { seq })?;
-        failpoint::reach(Point::SidecarAfterDumpRequest);
-
-        let count = processes.len();
-        let named = self.name(table, processes).await?;
-        parts.insert("import".into(), ms(named.import));
-        parts.insert("name".into(), ms(named.name));
-        failpoint::reach(Point::SidecarAfterName);
-
+        let device_bytes = held.device_bytes;
         let Named {
             memory,
             items,
             digest,
             ..
-        } = named;
+        } = held.named;
         let changed = plan::changed(items, |digest| writer.contains(digest));
         let changed_bytes: u64 = changed.iter().map(|i| i.range.len).sum();
         tracing::debug!(seq, device_bytes, changed_bytes, "named");
         self.show_work(control, changed_bytes);
-        let concurrency = self.engine.put_concurrency;
-        // What has to be stored before the job or the machine ends is encoded at once.
-        let is_urgent = matches!(trigger, Trigger::Preemption | Trigger::Terminate);
-        if is_urgent {
+        if manner.is_urgent {
             control.hurry();
         }
         // Begun before the pipeline, which would take the first chunk without it, and before the drains, which may end it.
-        let rest = (!is_urgent).then(|| control.rest());
+        let rest = (!manner.is_urgent).then(|| control.rest());
         self.plan_caches(&writer, &memory, device_bytes);
         let (sink, puts) = pipeline::start(
             &self.engine.background,
             writer.clone(),
             Arc::clone(control),
-            concurrency,
+            self.engine.put_concurrency,
         );
-        let may = self.engine.copy_beside == CopyBeside::Auto && self.attempt.takes_credit;
-        // Several processes would be let go on as far as each other, which nobody has tried.
-        let beside = match may && !is_urgent && count == 1 {
-            true => Beside::Possible(self.attempt.found),
-            false => Beside::No,
-        };
-        let mut drains = (self.engine).start_drains(changed, &rooms, &sink, control, beside)?;
+        let beside = self.may_copy_beside(&manner, held.processes);
+        let mut drains =
+            (self.engine).start_drains(changed, &held.rooms, &sink, control, beside)?;
         let rest = rest.filter(|_| drains.fits);
         let dumped = self
-            .dump_and_drain(quiet, &free, control, &mut drains, &mut parts)
+            .dump_and_drain(held.quiet, &held.free, control, &mut drains, &mut parts)
             .await?;
-        let learn = drains.learn.take();
-        let credit = match (&learn, drains.look()) {
-            (Some(_), _) => Some(running::first()),
-            (None, Some(look)) => Some(self.engine.planning.left_alone.credit(look)),
-            (None, None) => None,
-        };
-        if credit.is_some() {
-            self.link.send(&ToAgent::Credit { seq, credit })?;
-        }
-        let mut resumed = self.attach().await?;
-        let again = Instant::now();
-        let held = match learn {
-            Some(learn) => {
-                // What this stop has shown counts already.
-                let link = link_rate(dumped.ready);
-                self.engine.planning.measured(dumped.took, link);
-                self.learn(seq, learn, &rooms).await?
-            }
-            None => {
-                let held = self.copy_beside(seq, &mut drains).await?;
-                if dumped.ready.beside > 0 {
-                    parts.insert("beside".into(), ms(again.elapsed()));
-                }
-                held
-            }
-        };
-        if !held.is_zero() {
-            // The job stood still again.
-            parts.insert("held_again".into(), ms(held));
-            resumed.stop += held;
-        }
+        let ready = dumped.ready;
+        let resumed = self
+            .let_run(&mut drains, &dumped, &held.rooms, &mut parts)
+            .await?;
         drop(rest);
         let cpu_image = dumped.facts.image_bytes;
         self.engine.cpu_image = cpu_image;
         note_times(&mut parts, &dumped.facts.times, resumed.attach_ns);
-        let ready = dumped.ready;
-        let rates = rates(gb_s(device_bytes, digest), ready);
         self.engine.status.lock().device_bytes = device_bytes;
-        tracing::debug!(
-            seq,
-            snapshot = ready.snapshot,
-            direct = ready.direct,
-            "attached"
-        );
         Ok(Work {
             trigger,
             began,
-            held_at: UnixMillis(held_at),
+            held_at: held.held_at,
             durability: writer.durability(),
             writer,
             control: Arc::clone(control),
@@ -223,12 +174,12 @@ impl Session<'_> {
             command: self.command.clone(),
             gpus: self.engine.gpus.clone(),
             background: self.engine.background.clone(),
-            patience: match is_waited_for {
+            patience: match manner.is_waited_for {
                 true => Duration::ZERO,
                 false => self.engine.patience(began.elapsed()),
             },
             parts,
-            rates,
+            rates: rates(gb_s(device_bytes, digest), ready),
             changed: changed_bytes,
             stop: resumed.stop,
             tried: self.attempt.held_for,
@@ -244,6 +195,98 @@ impl Session<'_> {
             tier,
             newest: self.engine.tiers.newest,
         })
+    }
+
+    /// Waits until the job is quiet, has the dump begin, and names its memory.
+    async fn quiet_and_named(
+        &mut self,
+        manner: &Manner,
+        parts: &mut PartsMs,
+    ) -> Result<Held, Cause> {
+        let (table, processes) = self.fall_quiet(manner.insist, manner.at_step).await?;
+        let seq = self.attempt.seq;
+        // Of the try that the job fell quiet in.
+        let quiesce = self.attempt.held_since.map(|at| at.elapsed());
+        let held_at = unix_millis().0 - quiesce.unwrap_or_default().as_millis() as u64;
+        parts.insert("quiesce".into(), ms(quiesce.unwrap_or_default()));
+        failpoint::reach(Point::SidecarAfterQuiesce);
+        let quiet = Instant::now();
+        let device_bytes = table.bytes();
+        let table = self.if_open(table, &processes)?;
+        let free = self.engine.free_memory()?;
+        let rooms = self.engine.snapshot_rooms(&free);
+        self.link.send(&ToAgent::Dump { seq })?;
+        failpoint::reach(Point::SidecarAfterDumpRequest);
+        let count = processes.len();
+        let named = self.name(table, processes).await?;
+        parts.insert("import".into(), ms(named.import));
+        parts.insert("name".into(), ms(named.name));
+        failpoint::reach(Point::SidecarAfterName);
+        Ok(Held {
+            quiet,
+            held_at: UnixMillis(held_at),
+            processes: count,
+            device_bytes,
+            free,
+            rooms,
+            named,
+        })
+    }
+
+    /// Whether what no snapshot has room for may be copied when the job runs again.
+    fn may_copy_beside(&self, manner: &Manner, processes: usize) -> Beside {
+        let may = self.engine.copy_beside == CopyBeside::Auto && self.attempt.takes_credit;
+        // Several processes would be let go on as far as each other, which nobody has tried.
+        match may && !manner.is_urgent && processes == 1 {
+            true => Beside::Possible(self.attempt.found),
+            false => Beside::No,
+        }
+    }
+
+    /// Lets the job run again, as far as what is still to be copied, or to be learned of it, permits, until that is done.
+    async fn let_run(
+        &mut self,
+        drains: &mut Drains,
+        dumped: &Dumped,
+        rooms: &BTreeMap<GpuUuid, u64>,
+        parts: &mut PartsMs,
+    ) -> Result<Resumed, Cause> {
+        let seq = self.attempt.seq;
+        let learn = drains.learn.take();
+        let credit = match (&learn, drains.look()) {
+            (Some(_), _) => Some(running::first()),
+            (None, Some(look)) => Some(self.engine.planning.left_alone.credit(look)),
+            (None, None) => None,
+        };
+        if credit.is_some() {
+            self.link.send(&ToAgent::Credit { seq, credit })?;
+        }
+        let mut resumed = self.attach().await?;
+        let again = Instant::now();
+        let ready = dumped.ready;
+        let held = match learn {
+            Some(learn) => {
+                // What this stop has shown counts already.
+                let link = link_rate(ready);
+                self.engine.planning.measured(dumped.took, link);
+                self.learn(seq, learn, rooms).await?
+            }
+            None => {
+                let held = self.copy_beside(seq, drains).await?;
+                if ready.beside > 0 {
+                    parts.insert("beside".into(), ms(again.elapsed()));
+                }
+                held
+            }
+        };
+        if !held.is_zero() {
+            // The job stood still again.
+            parts.insert("held_again".into(), ms(held));
+            resumed.stop += held;
+        }
+        let (snapshot, direct) = (ready.snapshot, ready.direct);
+        tracing::debug!(seq, snapshot, direct, "attached");
+        Ok(resumed)
     }
 
     /// Tells the caches what is to come: before anything is encoded, and beside what the stop waits for.

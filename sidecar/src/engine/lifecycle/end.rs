@@ -28,7 +28,12 @@ impl Session<'_> {
         // Nothing runs that could be left anything, until it is resumed.
         let _raised = self.engine.background.raise();
         if !found || !self.end_is_told() {
-            self.tell_end(exit, stopping);
+            let how = match stopping {
+                true => Ending::Requested,
+                false if exit.is_success() => Ending::Finished,
+                false => Ending::Crashed,
+            };
+            self.tell_end(exit, how);
         }
         // A checkpoint whose job was attached again is whole without the job: the newest there is. The job's copies are not in its way any more, and
         // what comes next waits for it.
@@ -75,13 +80,9 @@ impl Session<'_> {
         told.is_some_and(|told| matches!(told.event, Event::JobEnded { .. }))
     }
 
-    fn tell_end(&self, exit: Exit, stopping: bool) {
+    fn tell_end(&self, exit: Exit, how: Ending) {
         self.engine.happened(Event::JobEnded {
-            how: match stopping {
-                true => Ending::Requested,
-                false if exit.is_success() => Ending::Finished,
-                false => Ending::Crashed,
-            },
+            how,
             exit: match exit {
                 Exit::Code(code) => format!("code {code}"),
                 Exit::Signal(signal) => format!("signal {signal}"),

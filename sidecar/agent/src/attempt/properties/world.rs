@@ -562,13 +562,11 @@ impl World {
                 }
                 process.is_gate_open = outcome.is_err();
                 if outcome.is_ok() && communicates(pid) {
-                    let held = vec![multicast(self.ranks)];
-                    let attached = false;
                     self.input(Input::Multicasts {
                         pid,
                         seq,
-                        attached,
-                        held,
+                        attached: false,
+                        held: vec![multicast(self.ranks)],
                     });
                 }
                 self.input(Input::Quiesced { pid, seq, outcome });
@@ -586,31 +584,7 @@ impl World {
                     self.disconnects(pid);
                 }
             }
-            Told::Memory(seq) => {
-                self.sent.remove(&pid);
-                // One whose request to detach was lost runs, and cannot take its object apart.
-                let runs = process.memory == Memory::There && process.is_gate_open;
-                let outcome = match runs && communicates(pid) {
-                    true => Err(Refusal::Capturing),
-                    false => outcome,
-                };
-                if outcome.is_ok() {
-                    process.memory = Memory::There;
-                    if communicates(pid) {
-                        process.is_whole = false;
-                        process.has_joined = false;
-                        let held = vec![multicast(self.ranks)];
-                        let attached = true;
-                        self.input(Input::Multicasts {
-                            pid,
-                            seq,
-                            attached,
-                            held,
-                        });
-                    }
-                }
-                self.input(Input::Attached { pid, seq, outcome });
-            }
+            Told::Memory(seq) => self.gets_memory(pid, seq, outcome),
             Told::Remake(seq, key) => {
                 let outcome = outcome.map(|()| Done::Remade(key));
                 self.input(Input::Rejoined { pid, seq, outcome });
@@ -639,6 +613,33 @@ impl World {
                 process.is_asked = false;
             }
         }
+    }
+
+    fn gets_memory(&mut self, pid: ProcessId, seq: Sequence, outcome: Result<(), Refusal>) {
+        let Some(process) = self.processes.get_mut(&pid) else {
+            return;
+        };
+        self.sent.remove(&pid);
+        // One whose request to detach was lost runs, and cannot take its object apart.
+        let runs = process.memory == Memory::There && process.is_gate_open;
+        let outcome = match runs && communicates(pid) {
+            true => Err(Refusal::Capturing),
+            false => outcome,
+        };
+        if outcome.is_ok() {
+            process.memory = Memory::There;
+            if communicates(pid) {
+                process.is_whole = false;
+                process.has_joined = false;
+                self.input(Input::Multicasts {
+                    pid,
+                    seq,
+                    attached: true,
+                    held: vec![multicast(self.ranks)],
+                });
+            }
+        }
+        self.input(Input::Attached { pid, seq, outcome });
     }
 
     fn disconnects(&mut self, pid: ProcessId) {

@@ -254,8 +254,10 @@ impl Engine {
                 }
                 let beside = splits.iter().map(|(_, split)| plan::bytes(&split.beside));
                 // Else the job has other memory by now, or memory for its copy is short.
-                let of_use = beside.sum::<u64>() > 0;
-                self.planning.speculation.was_of_use(of_use);
+                match beside.sum::<u64>() {
+                    0 => self.planning.speculation.was_of_no_use(),
+                    _ => self.planning.speculation.was_of_use(),
+                }
                 Division {
                     splits,
                     learn: None,

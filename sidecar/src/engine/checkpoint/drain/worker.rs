@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 
 use phos_gpu::host::{MAX_RUN, SLOT};
 use phos_gpu::{GpuError, HostPool, HostRun, Pending, Range};
-use phos_policies::transfer;
+use phos_policies::transfer::{self, Pause};
 use phos_protocol::types::GpuUuid;
 use phos_shared::failpoint::{self, Point};
 use phos_storage::Digest;
@@ -217,14 +217,14 @@ impl Drain {
             if let Some(run) = copied {
                 self.hand_on(&names, run)?;
             }
-            self.pause(ended + pause.lasts, pause.yields)?;
+            self.pause(ended, pause)?;
         }
         Ok(())
     }
 
-    /// Leaves the link alone until then: to the job, if it copies.
-    fn pause(&self, until: Instant, yields: bool) -> Result<(), GpuError> {
-        let began = Instant::now();
+    /// Leaves the link alone after a copy that ended then: to the job, if it copies.
+    fn pause(&self, ended: Instant, pause: Pause) -> Result<(), GpuError> {
+        let (began, until) = (Instant::now(), ended + pause.lasts);
         loop {
             if self.control.is_cancelled() {
                 return Err(GpuError::Cancelled);
@@ -235,7 +235,7 @@ impl Drain {
             }
             std::thread::sleep(left.min(NAP));
         }
-        if yields {
+        if pause.yields {
             self.control.add_yielded(began.elapsed());
         }
         Ok(())

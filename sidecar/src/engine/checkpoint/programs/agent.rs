@@ -324,12 +324,12 @@ impl Agent {
                 if let Some(credit) = &mut self.credit {
                     credit.since = Instant::now();
                 }
-                self.run_again(seq, true);
+                self.run_again(seq);
                 self.some()
             }
             (ToAgent::Abandon { seq }, Doing::Held { .. }) => {
                 self.credit = None;
-                self.run_again(seq, false);
+                self.run_again_undone(seq);
                 self.some()
             }
             (message, _) => panic!("that was not to be said now: {message:?}"),
@@ -391,7 +391,7 @@ impl Agent {
         if self.fails() {
             self.tell(Told::Failed(seq));
             // It would wait no longer.
-            self.run_again(seq, false);
+            self.run_again_undone(seq);
             return false;
         }
         let image = self.image(seq);
@@ -427,12 +427,22 @@ impl Agent {
         self.images.join(seq.to_string())
     }
 
-    fn run_again(&self, seq: Sequence, whole: bool) {
+    fn run_again(&self, seq: Sequence) {
         self.say(&ToSidecar::Resumed {
             seq,
             stop_ns: 1_000_000,
             attach_ns: 1000,
-            whole,
+            whole: true,
+        });
+    }
+
+    /// The same where the attempt was undone.
+    fn run_again_undone(&self, seq: Sequence) {
+        self.say(&ToSidecar::Resumed {
+            seq,
+            stop_ns: 1_000_000,
+            attach_ns: 1000,
+            whole: false,
         });
     }
 }

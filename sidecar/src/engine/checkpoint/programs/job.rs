@@ -278,7 +278,7 @@ impl Job {
                 part,
                 what,
             } => {
-                if let Some(memory) = self.of_kind(weight, which) {
+                if let Some(memory) = self.any(which, |memory| memory.is_weight == weight) {
                     let bytes = self.memory[memory].allocation.bytes;
                     self.write(memory, part_of(bytes, part), what);
                 }
@@ -296,15 +296,16 @@ impl Job {
         self.write(which, part, What::New);
     }
 
-    fn of_kind(&self, weight: bool, which: u32) -> Option<usize> {
-        let of_kind = |i: &usize| self.memory[*i].is_weight == weight;
-        let all: Vec<usize> = (0..self.memory.len()).filter(of_kind).collect();
+    /// One of those for which that holds.
+    fn any(&self, which: u32, holds: impl Fn(&Memory) -> bool) -> Option<usize> {
+        let holds = |i: &usize| holds(&self.memory[*i]);
+        let all: Vec<usize> = (0..self.memory.len()).filter(holds).collect();
         all.get(which as usize % all.len().max(1)).copied()
     }
 
     /// Into what is no weight.
     fn copy(&mut self, from: u32, to: u32) {
-        let Some(to) = self.of_kind(false, to) else {
+        let Some(to) = self.any(to, |memory| !memory.is_weight) else {
             return;
         };
         let from = from as usize % self.memory.len();

@@ -250,7 +250,10 @@ async fn program(seed: u64, seen: &mut Seen) {
     let rng = &mut ChaCha8Rng::seed_from_u64(seed ^ 0x5eed);
     let devices = if rng.random_range(0..4) == 0 { 2 } else { 1 };
     let job = Job::new(seed, devices);
-    let is_calm = job.order == Order::Steady && !job.is_haunted && !job.churns;
+    let temper = match job.order == Order::Steady && !job.is_haunted && !job.churns {
+        true => Temper::Calm,
+        false => Temper::Wild,
+    };
     // From none at all to plenty for a snapshot; then what leaves in the stop is slow, as far as the engine knows.
     let used = job.used();
     let more = rng.random_range(0..used / 4);
@@ -279,7 +282,7 @@ async fn program(seed: u64, seen: &mut Seen) {
             1..8 => Trigger::OnDemand,
             _ => Trigger::Interval,
         };
-        checkpoint(&mut session, trigger, &heard, seen, is_calm).await;
+        checkpoint(&mut session, trigger, &heard, seen, temper).await;
     }
     seen.pieces += gpus.scratched();
     drop(session);
@@ -328,13 +331,22 @@ fn last_attempt(heard: &mpsc::Receiver<Told>, seen: &mut Seen) -> Attempt {
     last
 }
 
+/// What a job may do beside a checkpoint.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Temper {
+    /// Each step as the one before.
+    Calm,
+    /// Anything.
+    Wild,
+}
+
 /// Takes one, and looks at what came of it.
 async fn checkpoint(
     session: &mut Session<'_>,
     trigger: Trigger,
     heard: &mpsc::Receiver<Told>,
     seen: &mut Seen,
-    is_calm: bool,
+    temper: Temper,
 ) {
     let counts = |session: &Session<'_>| {
         let status = session.engine.status.lock();
@@ -355,9 +367,9 @@ async fn checkpoint(
             &mut seen.failed
         } else if is_overwritten && last.is_late {
             &mut seen.late
-        } else if is_overwritten && !is_calm {
+        } else if is_overwritten && temper == Temper::Wild {
             &mut seen.overwritten
-        } else if failure.contains("needed the device memory") && !is_calm {
+        } else if failure.contains("needed the device memory") && temper == Temper::Wild {
             &mut seen.crowded
         } else {
             // A calm job's calls write the same memory in each step, and it wants no more.
