@@ -23,7 +23,8 @@ import job as jobs
 from job import BUNDLE, CRIU, HERE, OUT, PHOS, driver_version, lines, say, trace, wait_for
 from soak import TRAIN as SMALL
 
-WORK = Path("/dev/shm/phos-h200")
+# Two runs beside each other, each on GPUs and processors of its own, need a directory each.
+WORK = Path(os.environ.get("H200_WORK", "/dev/shm/phos-h200"))
 APART = Path("/var/tmp/phos-apart")
 TRAIN = HERE / "train.py"
 FIGURES, TABLE, FAILED = {}, [], []
@@ -195,6 +196,31 @@ def stop39():
         for log in job.dir.rglob("criu-dump.log"):
             shutil.copy(log, OUT / "criu-dump-39gb.log")
         job.clean()
+
+
+# Variables of CUDA's that make a context smaller.
+LEAN = {
+    "as it is": {},
+    "a connection": {"CUDA_DEVICE_MAX_CONNECTIONS": "1"},
+    "a connection, small queues": {"CUDA_DEVICE_MAX_CONNECTIONS": "1", "CUDA_SCALE_LAUNCH_QUEUES": "0.25x"},
+    "and one for copies": {"CUDA_DEVICE_MAX_CONNECTIONS": "1", "CUDA_SCALE_LAUNCH_QUEUES": "0.25x", "CUDA_DEVICE_MAX_COPY_CONNECTIONS": "1"},
+}
+
+
+def lean():
+    """What the driver takes in a stop, for contexts of several sizes: LEAN_STOPS (6) of a small job each."""
+    figures = FIGURES.setdefault("lean", {})
+    for name, env in LEAN.items():
+        job = Job("lean", 10**6, env={**SMALL, **env})
+        try:
+            job.start().step(50)
+            found = figures[name] = stops(job, int(os.environ.get("LEAN_STOPS", "6")))
+            parts = {part: round(statistics.median(c["parts_ms"][part] for c in found[1:])) for part in ("control_checkpoint", "control_restore", "criu")}
+            row(name, "%.0f ms in the median of %d (%s), %s, image of processes and driver %.0f MB" % (
+                statistics.median(c["stop_ms"] for c in found[1:]), len(found) - 1, ", ".join("%.0f" % c["stop_ms"] for c in found), json.dumps(parts),
+                (found[-1]["total_bytes"] - job.call("status", "--json").get("device_bytes", 0)) / 1e6))
+        finally:
+            job.clean()
 
 
 def stop90():
@@ -536,7 +562,7 @@ CONCURRENT = {
 
 def concurrent():
     """Stops of jobs whose stops were long, CONCURRENT_STOPS (3) each, now and as before: CRIU copying memory, 4 GiB of host
-    buffer. CONCURRENT names the jobs, with commas."""
+    buffer. CONCURRENT names the jobs, with commas, CONCURRENT_KINDS one of the two."""
     count, names = int(os.environ.get("CONCURRENT_STOPS", "3")), os.environ.get("CONCURRENT", ",".join(CONCURRENT)).split(",")
     found = FIGURES.setdefault("concurrent", {})
     free = min(total - used for total, used in memory_mib())
@@ -544,7 +570,7 @@ def concurrent():
         env = CONCURRENT[name]
         if name == "full":
             env = dict(env, EXTRA_GB=str((free >> 10) - 6))
-        for kind in ("now", "before"):
+        for kind in os.environ.get("CONCURRENT_KINDS", "now,before").split(","):
             flags = ["--host-buffer", "4GiB"] if kind == "before" else []
             job = Job(f"concurrent-{name}-{kind}", 10**6, env=env, flags=flags)
             job.phos = by_criu() if kind == "before" else str(PHOS)
@@ -1485,7 +1511,7 @@ PAIRED = {"two": two, "moved": moved, "nccl": nccl, "ranks39": ranks39, "bandwid
 # Only when named: the second needs another machine, to which the parts of APART were carried.
 APARTS = {"written": written, "elsewhere": elsewhere}
 # Only when named: they compare with what was before.
-COMPARED = {"concurrent": concurrent, "drains": drains, "goodput": goodput}
+COMPARED = {"concurrent": concurrent, "drains": drains, "goodput": goodput, "lean": lean}
 
 
 def main():
