@@ -8,7 +8,7 @@
 //! * These threads have the processors that nobody else wants: their class is idle.
 //! * That ends while somebody waits for what they do ([`Background::raise`]): who holds the job, who has to store a checkpoint before the job or the machine
 //!   ends, who asked for one, who renews the lease. One such wait counts for all of these threads, as what is waited for may be with any of them.
-//! * It ends as well where nothing is left over: what is stored leaves the job the processors for so long at most ([`Background::patiently`]),
+//! * It ends as well where nothing is left over: what is stored and starves leaves the job the processors for so long at most ([`Background::patiently`]),
 //!   and what nobody waits for does once it has starved, but not while a checkpoint is stored ([`Background::at_leisure`]).
 //! * What a stop or a restore waits for, and what keeps the job ours (messages of the agent, the lease), runs on threads of another runtime. A
 //!   connection to the store may be one of these threads' all the same: so the lease raises them.
@@ -20,17 +20,18 @@ use std::future::Future;
 use std::io;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::FutureExt as _;
 use futures::future::select;
-use phos_policies::spare_time::{Processors, Starving};
+use phos_policies::spare_time::{self, Processors, Starving};
 use phos_shared::scheduling::{self, Class};
 use rustix::process::{Pid, setpriority_process};
 use rustix::thread::gettid;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 /// Against the job's threads and those that hold it, while they share processors in turns.
 pub(crate) const NICE: i32 = 5;
@@ -90,8 +91,8 @@ impl Background {
         self.runtime.spawn(work)
     }
 
-    /// Does something that leaves the job the processors for so long at most, and takes its share after that. What came of it, and how much of the time it would
-    /// have saved with its share from the beginning. In the context of this runtime.
+    /// Does something that leaves the job the processors: for so long in any case, and from then on unless it starves. What came of it, and how much of the time
+    /// it would have saved with its share from the beginning. In the context of this runtime.
     pub(crate) async fn patiently<T>(
         &self,
         at_most: Duration,
@@ -102,26 +103,31 @@ impl Background {
             let _raised = self.raise();
             return (work.await, Duration::ZERO);
         }
-        let (began, before) = (Instant::now(), self.standing.processors());
-        let left_to_job = || {
-            if !self.standing.may_be_idle {
-                // They had their share all the time, and would have no more in a hurry.
-                return Duration::ZERO;
-            }
-            let given = self.standing.processors().since(before);
-            let threads = self.standing.state().threads.len();
-            given.left_to_job(began.elapsed(), cores(), threads)
-        };
         let mut work = pin!(work);
-        tokio::select! {
-            biased;
-            done = &mut work => (done, left_to_job()),
-            () = tokio::time::sleep(at_most) => {
-                let left = left_to_job();
-                tracing::debug!(?at_most, ?left, "what is stored takes its share of the processors");
-                let _raised = self.raise();
-                (work.await, left)
+        let (mut left, mut until) = (Duration::ZERO, at_most);
+        loop {
+            let (began, before) = (Instant::now(), self.standing.processors());
+            let done = tokio::select! {
+                biased;
+                done = &mut work => Some(done),
+                () = tokio::time::sleep(until) => None,
+            };
+            let time = began.elapsed();
+            let now = self.standing.left_to_job(time, before);
+            left += now;
+            if let Some(done) = done {
+                return (done, left);
             }
+            if spare_time::starves(now, time) {
+                tracing::debug!(
+                    ?at_most,
+                    ?left,
+                    "what is stored takes its share of the processors"
+                );
+                let _raised = self.raise();
+                return (work.await, left);
+            }
+            until = spare_time::LOOK;
         }
     }
 
@@ -300,6 +306,17 @@ impl Standing {
         }
     }
 
+    /// How much of a time that began with this they would have saved with their share.
+    fn left_to_job(&self, time: Duration, before: Processors) -> Duration {
+        if !self.may_be_idle {
+            // They had their share all the time, and would have no more in a hurry.
+            return Duration::ZERO;
+        }
+        let given = self.processors().since(before);
+        let threads = self.state().threads.len();
+        given.left_to_job(time, cores(), threads)
+    }
+
     /// What they were given until now.
     fn processors(&self) -> Processors {
         // The lock is not held while files are read: who wants to raise them would wait for that.
@@ -402,30 +419,55 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn the_job_is_left_the_processors_for_so_long_at_most() {
+    async fn the_job_is_left_the_processors_unless_somebody_waits() {
         let (threads, background) = Background::start().unwrap();
         let look = || async { scheduling::class_of(gettid()) };
         let in_time = background.clone();
         let in_time = background.spawn(async move { in_time.patiently(LONG, look()).await.0 });
         assert_eq!(in_time.await.unwrap(), Some(Class::Idle));
-        let late = background.clone();
-        let late = background.spawn(async move {
-            let raised = late.clone();
-            let looks_late = async {
-                while !raised.is_raised() {
-                    tokio::task::yield_now().await;
-                }
-                look().await
-            };
-            late.patiently(Duration::from_nanos(1), looks_late).await.0
-        });
-        assert_eq!(late.await.unwrap(), Some(Class::Normal));
-        assert!(!background.is_raised(), "it has ended");
         let not = background.clone();
         let not = background.spawn(async move { not.patiently(Duration::ZERO, look()).await });
         let (class, left) = not.await.unwrap();
         assert_eq!((class, left), (Some(Class::Normal), Duration::ZERO));
         threads.shutdown_background();
+    }
+
+    /// Whether what is done patiently is raised that has so much of the processors all the time.
+    async fn is_raised_that_has(given: Processors) -> bool {
+        const PATIENT: Duration = Duration::from_millis(20);
+        let background = Background {
+            runtime: Handle::current(),
+            standing: Arc::new(Standing {
+                may_be_idle: true,
+                patient: watch::Sender::default(),
+                state: Mutex::default(),
+            }),
+        };
+        let began = Instant::now();
+        let work = async {
+            while !background.is_raised() && began.elapsed() < 4 * PATIENT {
+                {
+                    let mut state = background.standing.state();
+                    state.ended = state.ended.and(given);
+                }
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            background.is_raised()
+        };
+        let (is_raised, left) = background.patiently(PATIENT, work).await;
+        assert!(is_raised || left.is_zero());
+        assert!(!background.is_raised(), "it has ended");
+        is_raised
+    }
+
+    #[tokio::test]
+    async fn what_starves_leaves_the_job_the_processors_for_so_long_at_most() {
+        let given = |ran, waited| Processors { ran, waited };
+        let none = Duration::ZERO;
+        assert!(is_raised_that_has(given(none, LONG)).await);
+        // However much more it wants; or nothing at all.
+        assert!(!is_raised_that_has(given(LONG, LONG)).await);
+        assert!(!is_raised_that_has(given(none, none)).await);
     }
 
     #[tokio::test]

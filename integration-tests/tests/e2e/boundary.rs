@@ -265,7 +265,7 @@ fn an_image_of_root_is_not_brought_back_for_a_user() -> Result<()> {
     finish(&world, phos, &spec)
 }
 
-/// The job sees neither how the store is reached nor where the key is, and so neither does who reads its image.
+/// The job sees neither how the store is reached nor where the key is, and so neither does who reads its image. It has what was asked for.
 #[test]
 fn the_job_does_not_have_the_secrets_of_the_sidecar() -> Result<()> {
     let world = World::simulated(1, 256)?;
@@ -275,7 +275,7 @@ fn the_job_does_not_have_the_secrets_of_the_sidecar() -> Result<()> {
         .with_env("AZURE_CLIENT_SECRET", "of-the-store")
         .with_env("PHOS_NODE_NAME", "of-the-sidecar")
         .with_env("OTHER", "of-the-job")
-        .with_phos(&["--keep-env", "AWS_PROFILE"]);
+        .with_phos(&["--keep-env", "AWS_PROFILE", "--lean-context"]);
     disturbed(&world, &spec, |world, phos| {
         checkpoint(world, phos)?;
         let main = *world.tree().job.first().context("no job")?;
@@ -289,6 +289,8 @@ fn the_job_does_not_have_the_secrets_of_the_sidecar() -> Result<()> {
             !environment.contains("of-the-store") && !environment.contains("of-the-sidecar"),
             "{names:?}"
         );
+        let added = "CUDA_DEVICE_MAX_CONNECTIONS=1";
+        ensure!(environment.split('\0').any(|v| v == added), "{names:?}");
         for kept in ["AWS_PROFILE", "OTHER", "LD_PRELOAD"] {
             ensure!(names.contains(&kept), "{kept} is not in {names:?}");
         }

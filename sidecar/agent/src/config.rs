@@ -151,6 +151,8 @@ pub struct AgentConfig {
     pub rank_failure: RankFailure,
     /// Whether the job may use multicast objects, which the shim then takes apart for checkpoints.
     pub nvls: bool,
+    /// Whether the job's contexts are made smaller than CUDA makes them, so that the driver has less to save and to restore.
+    pub lean_context: bool,
     /// The job's `CUDA_VISIBLE_DEVICES`, which the agent does not have itself. Set by the agent.
     pub visible_devices: Option<OsString>,
     /// Variables of the environment that CMD gets although they are phos-ft's.
@@ -183,6 +185,7 @@ impl AgentConfig {
             tcp: Tcp::Auto,
             rank_failure: RankFailure::Resume,
             nvls: false,
+            lean_context: false,
             visible_devices: None,
             keep_env: Vec::new(),
             user: None,

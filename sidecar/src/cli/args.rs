@@ -551,6 +551,11 @@ pub struct AgentArgs {
     /// without them, which costs all-reduce bandwidth where there is NVSwitch.
     #[arg(long, help_heading = JOB)]
     pub nvls: bool,
+    /// Make stops shorter by a smaller CUDA context: the driver has less to save and to restore. Sets CUDA_DEVICE_MAX_CONNECTIONS=1 for the
+    /// job, unless it is set already: all streams of a process then share one queue of the GPU, so that independent kernels which are too small
+    /// to fill it overlap less. Trainings rarely depend on that, and some frameworks ask for it (Megatron-LM with tensor parallelism).
+    #[arg(long, help_heading = JOB)]
+    pub lean_context: bool,
     /// What follows when a process with NCCL communicators is killed or fails and the job's main process goes on without it, as a launcher does
     /// that starts its ranks anew (torchrun --max-restarts).
     #[arg(long, help_heading = RESUME, default_value = "resume", value_name = "WHAT")]

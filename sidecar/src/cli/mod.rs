@@ -329,6 +329,7 @@ fn agent_config(
         TcpArg::Keep => Tcp::Keep,
     };
     config.nvls = agent.nvls;
+    config.lean_context = agent.lean_context;
     config.rank_failure = match agent.rank_failure {
         RankFailureArg::Resume => RankFailure::Resume,
         RankFailureArg::Leave => RankFailure::Leave,

@@ -168,8 +168,13 @@ fn agent_command(common: &Common, agent: &AgentArgs, job: &[OsString]) -> Comman
         .arg(word(agent.tcp))
         .arg("--rank-failure")
         .arg(word(agent.rank_failure));
-    if agent.nvls {
-        command.arg("--nvls");
+    for (flag, is_set) in [
+        ("--nvls", agent.nvls),
+        ("--lean-context", agent.lean_context),
+    ] {
+        if is_set {
+            command.arg(flag);
+        }
     }
     for (flag, path) in [("--criu", &agent.criu), ("--shim", &agent.shim)] {
         if let Some(path) = path {

@@ -10,6 +10,9 @@
 //! | `NCCL_NVLS_ENABLE=0` | multicast objects hang the driver's checkpoint; not with `--nvls`, where the shim takes them apart for it |
 //! | `NCCL_IB_DISABLE=1` | verbs cannot be dumped, and ranks on one machine do not need them; not where the job says that it has several machines |
 //!
+//! With `--lean-context`, `CUDA_DEVICE_MAX_CONNECTIONS=1` is added: each context has one queue for its streams instead of eight, and the driver has
+//! less to save and to restore.
+//!
 //! `NCCL_SOCKET_IFNAME` is left alone: `lo` would break a job that has several machines without saying so.
 
 use std::ffi::OsStr;
@@ -32,7 +35,10 @@ const DEFAULTS: &[(&str, &str)] = &[
     (VERBS, "1"),
 ];
 const VERBS: &str = "NCCL_IB_DISABLE";
-pub const NVLS: &str = "NCCL_NVLS_ENABLE";
+const NVLS: &str = "NCCL_NVLS_ENABLE";
+
+/// What makes the driver's state of a process smaller (`--lean-context`).
+const LEAN: &[(&str, &str)] = &[("CUDA_DEVICE_MAX_CONNECTIONS", "1")];
 
 /// What NCCL's ranks need to come back, of the table; of legacy IPC and of verbs their use tells, not the environment.
 const NEEDED: &[(&str, &str)] = &[
@@ -64,21 +70,30 @@ pub fn is_of_the_agent(name: &OsStr, keep: &[String]) -> bool {
     begins(OURS) && !IN_THE_JOB.into_iter().any(begins) && !is_kept
 }
 
+/// What the user has chosen that decides about the defaults.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Chosen {
+    /// Multicast objects may be used.
+    pub nvls: bool,
+    /// Contexts are to be small.
+    pub lean: bool,
+}
+
 /// The defaults for a job's environment, where `get` is what it would have and `configured` says which variables NCCL finds
-/// in a file. `without`: one that is left as it is.
+/// in a file.
 pub fn defaults(
     get: impl Fn(&str) -> Option<String>,
     configured: &[String],
-    without: Option<&str>,
+    chosen: Chosen,
 ) -> Vec<(&'static str, &'static str)> {
     let number = |name: &str| get(name)?.trim().parse::<u64>().ok();
     let several = MACHINES.iter().any(|name| number(name) > Some(1))
         || matches!((number("WORLD_SIZE"), number("LOCAL_WORLD_SIZE")), (Some(all), Some(here)) if all > here);
-    DEFAULTS
-        .iter()
+    let lean = if chosen.lean { LEAN } else { &[] };
+    (DEFAULTS.iter().chain(lean))
         .filter(|(name, _)| get(name).is_none() && !configured.iter().any(|c| c == name))
         .filter(|(name, _)| !(several && *name == VERBS))
-        .filter(|(name, _)| without != Some(*name))
+        .filter(|(name, _)| !(chosen.nvls && *name == NVLS))
         .copied()
         .collect()
 }
@@ -229,12 +244,16 @@ mod tests {
             found.map(|(_, value)| (*value).to_owned())
         };
         let configured: Vec<String> = configured.iter().map(|c| (*c).to_owned()).collect();
-        defaults(get, &configured, None)
+        defaults(get, &configured, Chosen::default())
     }
 
     #[test]
     fn multicast_objects_are_not_ruled_out_where_they_may_be_used() {
-        let left = defaults(|_| None, &[], Some(NVLS));
+        let chosen = Chosen {
+            nvls: true,
+            ..Chosen::default()
+        };
+        let left = defaults(|_| None, &[], chosen);
         assert!(left.iter().all(|(name, _)| *name != NVLS));
         assert_eq!(left.len(), DEFAULTS.len() - 1);
         let rank = b"NCCL_RAS_ENABLE=0\0NCCL_CUMEM_HOST_ENABLE=0\0NCCL_NVLS_ENABLE=1\0PHOS_SHIM_MULTICAST=";
@@ -242,6 +261,18 @@ mod tests {
             let rank = [&rank[..], said.as_bytes(), b"\0"].concat();
             assert_eq!(hopeless(&rank, 13_000).is_some(), hopeless_then, "{said}");
         }
+    }
+
+    #[test]
+    fn contexts_are_small_where_that_is_wanted_and_the_user_has_said_nothing_else() {
+        let chosen = Chosen {
+            lean: true,
+            ..Chosen::default()
+        };
+        let all = defaults(|_| None, &[], chosen);
+        assert_eq!(all, [DEFAULTS, LEAN].concat());
+        let eight = |name: &str| (name == LEAN[0].0).then(|| "8".to_owned());
+        assert_eq!(defaults(eight, &[], chosen), DEFAULTS);
     }
 
     #[test]

@@ -224,9 +224,11 @@ pub fn start(
     let present =
         |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
     let configured = environment::nccl_configured(home.as_deref());
-    // Multicast objects may be used.
-    let without = config.nvls.then_some(environment::NVLS);
-    command.envs(environment::defaults(present, &configured, without));
+    let chosen = environment::Chosen {
+        nvls: config.nvls,
+        lean: config.lean_context,
+    };
+    command.envs(environment::defaults(present, &configured, chosen));
     let privileges = config.privileges();
     let filter = job_filter();
     // SAFETY: between fork and exec only system calls are made, on data that was allocated before.
