@@ -759,7 +759,8 @@ def rate(seen, seconds):
 
 def goodput():
     """What is left of a job's speed with checkpoints at an interval, all in all: steps a second over whole intervals against those without phos-ft, in
-    alternating pairs. GOODPUT names the intervals in seconds, GOODPUT_PAIRS how many pairs of each."""
+    alternating pairs. GOODPUT names the intervals in seconds, GOODPUT_PAIRS how many pairs of each, GOODPUT_FLAGS
+    further flags of phos-ft's."""
     figures = FIGURES.setdefault("goodput", {})
     for every in map(int, os.environ.get("GOODPUT", "20,60").split(",")):
         found = figures[str(every)] = []
@@ -767,7 +768,7 @@ def goodput():
         for i in range(int(os.environ.get("GOODPUT_PAIRS", "3"))):
             pair = {}
             for kind in ("plain", "phos") if i % 2 == 0 else ("phos", "plain"):
-                job = Job(f"goodput-{every}-{kind}-{i}", 10**6, interval=f"{every}s")
+                job = Job(f"goodput-{every}-{kind}-{i}", 10**6, interval=f"{every}s", flags=os.environ.get("GOODPUT_FLAGS", "").split())
                 seen, over, reports = [], threading.Event(), {}
                 watcher = threading.Thread(target=watch, args=(job, seen, over))
                 try:
