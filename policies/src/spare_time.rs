@@ -7,10 +7,12 @@
 //!
 //! # Rules
 //!
-//! * A checkpoint that is not stored after three times what it would have taken takes its share of the processors, if it starves without ([`starves`]).
+//! * A checkpoint that is not stored after three times what it would have taken takes its share of the processors, if it has much less without
+//!   ([`Processors::lack_a_share`]).
 //! * So it does after half of the interval, or sooner if it would not be stored before the next one is due, and after five minutes at the latest.
-//! * One that does not starve gains little by a share, and would slow the job down for it: where a training left 5 of 16 cores, what was stored had 5 to 6
-//!   with its share, and each step took 2.7 times as long. It is looked at again from time to time.
+//! * One that has about as much gains little by a share, and would slow the job down for it: where a training left 5 of 16 cores, what was stored had 5 to 6
+//!   with its share, and each step took 2.7 times as long. It is looked at again from time to time. It may take a little longer than the interval, and then
+//!   the next one is skipped.
 //! * What nobody waits for does once it has had to wait for longer than it ran ([`Starving`]): it must end some day, too.
 //! * What a checkpoint would have taken does not count the time that it left to the job. Else one that waited would have the next one wait
 //!   for longer.
@@ -21,14 +23,14 @@ use std::time::Duration;
 const PATIENCE: u32 = 3;
 /// The part of the processors that threads have for sure which take their share.
 const SURE: f64 = 4.0;
-/// What is stored leaves the job all processors for so long at most, if it starves.
+/// What is stored leaves the job all processors for so long at most, if it lacks a share.
 const MOST: Duration = Duration::from_secs(300);
-/// So long, as a part of what it would take, it is seen at least whether it starves.
+/// The part of what it would take for which it is seen at least whether it lacks a share, if that is no longer than [`LOOK`].
 const LOOKED_AT: u32 = 16;
 /// How often it is looked again.
 pub const LOOK: Duration = Duration::from_secs(5);
 
-/// How long a checkpoint takes only what the job leaves, even if it starves: by the time between checkpoints, if there is one, and by how long the last one
+/// How long a checkpoint takes only what the job leaves, whether or not it lacks a share: by the time between checkpoints, if there is one, and by how long the last one
 /// would have taken with its share of the processors, if there was one.
 #[must_use]
 pub fn at_most(interval: Option<Duration>, in_full: Option<Duration>) -> Duration {
@@ -39,14 +41,7 @@ pub fn at_most(interval: Option<Duration>, in_full: Option<Duration>) -> Duratio
     let in_full = in_full.unwrap_or_default();
     let until_next = interval.saturating_sub(in_full.saturating_add(in_full / 4));
     let in_time = enough.min(interval / 2).min(until_next);
-    in_time.max(in_full / LOOKED_AT)
-}
-
-/// Whether what left so much of a time to the job ([`Processors::left_to_job`]) would be stored much sooner with its share of the processors: in three quarters
-/// of the time.
-#[must_use]
-pub fn starves(left_to_job: Duration, time: Duration) -> bool {
-    left_to_job > time / 4
+    in_time.max((in_full / LOOKED_AT).min(LOOK))
 }
 
 /// What the scheduler gave threads, all of them together.
@@ -81,6 +76,17 @@ impl Processors {
     #[must_use]
     pub fn starve(self) -> bool {
         self.waited > self.ran
+    }
+
+    /// Whether what was given this in that time would be done much sooner with a share of the processors: it has run for less than three quarters of what is
+    /// sure then, a quarter of the processors, and a thread or more waited for a quarter of the time. Of what nothing is counted it is not known, and it does.
+    #[must_use]
+    pub fn lack_a_share(self, time: Duration, cores: usize) -> bool {
+        if self == Processors::default() {
+            return true;
+        }
+        let sure = time.mul_f64(cores as f64 / SURE);
+        self.ran < sure.mul_f64(0.75) && self.waited > time / 4
     }
 
     /// How much of the time, in which so many threads were given this, they would have saved at least with a share of so many processors: a quarter of those, if
@@ -161,6 +167,7 @@ mod tests {
         // It would not be stored before the next one.
         assert_eq!(at_most(Some(s(60)), Some(s(40))), s(10));
         assert_eq!(at_most(Some(s(60)), Some(s(48))), s(3));
+        assert_eq!(at_most(Some(s(60)), Some(s(3600))), LOOK);
         assert_eq!(at_most(Some(s(60)), None), s(30));
         assert_eq!(at_most(Some(s(86_400)), Some(s(3600))), MOST);
         assert_eq!(at_most(None, Some(s(4))), s(12));
@@ -186,21 +193,27 @@ mod tests {
     }
 
     #[test]
-    fn who_has_nearly_a_sure_share_starves_not() {
-        let of = |ran, waited| {
+    fn who_has_nearly_what_is_sure_lacks_no_share() {
+        let of = |ran, waited, cores| {
             let all = Processors {
                 ran: s(ran),
                 waited: s(waited),
             };
-            starves(all.left_to_job(s(10), 16, 16), s(10))
+            all.lack_a_share(s(10), cores)
         };
         // As measured: 5.4 of 16 cores, beside a job that has 9.8.
-        assert!(!of(54, 169));
+        assert!(!of(54, 169, 16));
         // Of the four that are sure.
-        assert!(!of(31, 120));
-        assert!(of(29, 130));
+        assert!(!of(31, 120, 16));
+        assert!(of(29, 130, 16));
+        // Whatever else a large machine has threads for.
+        assert!(of(1, 160, 128));
+        // The end of an upload: one thread, which waits nearly all the time.
+        assert!(of(1, 9, 16));
         // It waits for its link.
-        assert!(!of(1, 4));
+        assert!(!of(2, 2, 16));
+        // Nothing is counted.
+        assert!(of(0, 0, 16));
     }
 
     #[test]
@@ -232,7 +245,8 @@ mod tests {
         fn the_next_one_need_not_wait(seconds in 1_u64..100_000, took in 0_u64..100_000) {
             let waits = at_most(Some(s(seconds)), Some(s(took)));
             prop_assert!(waits <= s(took) * PATIENCE);
-            prop_assert!(waits <= s(took) / LOOKED_AT || waits <= s(seconds) / 2 && waits + s(took) + s(took) / 4 <= s(seconds));
+            prop_assert!(waits <= MOST);
+            prop_assert!(waits <= (s(took) / LOOKED_AT).min(LOOK) || waits <= s(seconds) / 2 && waits + s(took) + s(took) / 4 <= s(seconds));
         }
 
         #[test]

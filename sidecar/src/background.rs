@@ -8,7 +8,7 @@
 //! * These threads have the processors that nobody else wants: their class is idle.
 //! * That ends while somebody waits for what they do ([`Background::raise`]): who holds the job, who has to store a checkpoint before the job or the machine
 //!   ends, who asked for one, who renews the lease. One such wait counts for all of these threads, as what is waited for may be with any of them.
-//! * It ends as well where nothing is left over: what is stored and starves leaves the job the processors for so long at most ([`Background::patiently`]),
+//! * It ends as well where little is left over: what is stored and lacks a share leaves the job the processors for so long at most ([`Background::patiently`]),
 //!   and what nobody waits for does once it has starved, but not while a checkpoint is stored ([`Background::at_leisure`]).
 //! * What a stop or a restore waits for, and what keeps the job ours (messages of the agent, the lease), runs on threads of another runtime. A
 //!   connection to the store may be one of these threads' all the same: so the lease raises them.
@@ -91,7 +91,7 @@ impl Background {
         self.runtime.spawn(work)
     }
 
-    /// Does something that leaves the job the processors: for so long in any case, and from then on unless it starves. What came of it, and how much of the time
+    /// Does something that leaves the job the processors: for so long in any case, and from then on unless it lacks a share. What came of it, and how much of the time
     /// it would have saved with its share from the beginning. In the context of this runtime.
     pub(crate) async fn patiently<T>(
         &self,
@@ -113,15 +113,17 @@ impl Background {
                 () = tokio::time::sleep(until) => None,
             };
             let time = began.elapsed();
-            let now = self.standing.left_to_job(time, before);
-            left += now;
+            let given = self.standing.processors().since(before);
+            left += self.standing.left_to_job(time, given);
             if let Some(done) = done {
                 return (done, left);
             }
-            if spare_time::starves(now, time) {
+            // Those that are not idle have their share.
+            if self.standing.may_be_idle && given.lack_a_share(time, cores()) {
                 tracing::debug!(
                     ?at_most,
-                    ?left,
+                    ?given,
+                    ?time,
                     "what is stored takes its share of the processors"
                 );
                 let _raised = self.raise();
@@ -306,28 +308,33 @@ impl Standing {
         }
     }
 
-    /// How much of a time that began with this they would have saved with their share.
-    fn left_to_job(&self, time: Duration, before: Processors) -> Duration {
+    /// How much of a time in which they were given this they would have saved with their share.
+    fn left_to_job(&self, time: Duration, given: Processors) -> Duration {
         if !self.may_be_idle {
             // They had their share all the time, and would have no more in a hurry.
             return Duration::ZERO;
         }
-        let given = self.processors().since(before);
         let threads = self.state().threads.len();
         given.left_to_job(time, cores(), threads)
     }
 
     /// What they were given until now.
     fn processors(&self) -> Processors {
-        // The lock is not held while files are read: who wants to raise them would wait for that.
-        let (mut all, threads) = {
-            let state = self.state();
-            (state.ended, Vec::from_iter(state.threads.iter().copied()))
-        };
-        for thread in threads {
-            add(&mut all, thread);
+        loop {
+            // The lock is not held while files are read: who wants to raise them would wait for that.
+            let (ended, threads) = {
+                let state = self.state();
+                (state.ended, Vec::from_iter(state.threads.iter().copied()))
+            };
+            let mut all = ended;
+            for thread in threads {
+                add(&mut all, thread);
+            }
+            // One that ended meanwhile would be missing now, and new the next time.
+            if self.state().ended == ended {
+                return all;
+            }
         }
-        all
     }
 }
 
@@ -444,8 +451,9 @@ mod tests {
             }),
         };
         let began = Instant::now();
+        let lacks = given.lack_a_share(PATIENT, cores());
         let work = async {
-            while !background.is_raised() && began.elapsed() < 4 * PATIENT {
+            while !background.is_raised() && (lacks || began.elapsed() < 4 * PATIENT) {
                 {
                     let mut state = background.standing.state();
                     state.ended = state.ended.and(given);
@@ -455,7 +463,11 @@ mod tests {
             background.is_raised()
         };
         let (is_raised, left) = background.patiently(PATIENT, work).await;
-        assert!(is_raised || left.is_zero());
+        assert_eq!(
+            left >= PATIENT,
+            given.ran.is_zero() && is_raised && !given.waited.is_zero(),
+            "{left:?}"
+        );
         assert!(!background.is_raised(), "it has ended");
         is_raised
     }
@@ -465,9 +477,10 @@ mod tests {
         let given = |ran, waited| Processors { ran, waited };
         let none = Duration::ZERO;
         assert!(is_raised_that_has(given(none, LONG)).await);
-        // However much more it wants; or nothing at all.
+        // Nothing is counted.
+        assert!(is_raised_that_has(given(none, none)).await);
+        // However much more it wants.
         assert!(!is_raised_that_has(given(LONG, LONG)).await);
-        assert!(!is_raised_that_has(given(none, none)).await);
     }
 
     #[tokio::test]

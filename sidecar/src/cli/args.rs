@@ -553,7 +553,8 @@ pub struct AgentArgs {
     pub nvls: bool,
     /// Make stops shorter by a smaller CUDA context: the driver has less to save and to restore. Sets CUDA_DEVICE_MAX_CONNECTIONS=1 for the
     /// job, unless it is set already: all streams of a process then share one queue of the GPU, so that independent kernels which are too small
-    /// to fill it overlap less. Trainings rarely depend on that, and some frameworks ask for it (Megatron-LM with tensor parallelism).
+    /// to fill it overlap less. Some trainings ask for it (Megatron-LM with tensor parallelism), others for more than one (Megatron-LM with FSDP,
+    /// which does not start then). A job that is resumed has what it was begun with.
     #[arg(long, help_heading = JOB)]
     pub lean_context: bool,
     /// What follows when a process with NCCL communicators is killed or fails and the job's main process goes on without it, as a launcher does

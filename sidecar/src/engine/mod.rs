@@ -245,7 +245,7 @@ impl Engine {
         self.status.happened(unix_millis(), event);
     }
 
-    /// How long a checkpoint that began so long ago, and that nobody waits for, may still take nothing but what the job leaves of the processors.
+    /// How long a checkpoint that began so long ago, and that nobody waits for, still takes nothing but what the job leaves of the processors, however little.
     fn patience(&self, ago: Duration) -> Duration {
         if self.signals.asked.is_some() {
             // This process does.

@@ -48,7 +48,7 @@ pub(super) struct Work {
     pub(super) gpus: Gpus,
     /// Whose threads do it.
     pub(super) background: Background,
-    /// How long it may take nothing but what the job leaves of the processors.
+    /// How long it takes nothing but what the job leaves of the processors, however little.
     pub(super) patience: Duration,
     pub(super) parts: PartsMs,
     /// GB/s (10^9 bytes) of the digests and of the drain.
