@@ -95,6 +95,12 @@ impl Control {
         };
         let outcome = match outcome {
             Ok(facts) => {
+                log::debug!(
+                    "quiesce {seq} gate_us={} sync_us={} export_us={}",
+                    facts.gate_ns / 1000,
+                    facts.sync_ns / 1000,
+                    facts.export_ns / 1000
+                );
                 self.phase = Phase::Quiesced(seq);
                 self.end_watch();
                 Ok(facts)

@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use crate::support::{Agent, Checkpoint, Options, Sidecar, can_run, until};
-use phos_protocol::agent::{AttemptError, Exit, JobState, QuiesceTime, ToAgent, ToSidecar};
+use phos_protocol::agent::{AttemptError, Exit, JobState, ToAgent, ToSidecar};
 use phos_protocol::types::Allocation;
 use rustix::fs::{Mode, OFlags};
 
@@ -345,18 +345,15 @@ fn the_agent_dying_at_any_step_loses_nothing_but_the_attempt() {
         (agent, sidecar) = world.agent(steps, &[("PHOS_FAILPOINT", point.into())]);
         sidecar.start();
         world.grows(3);
-        sidecar.send(&ToAgent::Quiesce {
-            seq: 90,
-            time: QuiesceTime::at_once(5000),
-            insist: false,
-        });
-        if point != "agent:after-quiesce" {
-            while !matches!(sidecar.recv().0, ToSidecar::Quiesced { .. }) {}
-            sidecar.send(&ToAgent::Dump { seq: 90 });
+        if point == "agent:after-quiesce" {
+            sidecar.quiesce_until_it_dies();
+        } else {
+            sidecar.quiesce().unwrap();
+            sidecar.send(&ToAgent::Dump { seq: sidecar.seq });
         }
         if point.ends_with("attach") {
             while !matches!(sidecar.recv().0, ToSidecar::Dumped { .. }) {}
-            sidecar.send(&ToAgent::Attach { seq: 90 });
+            sidecar.send(&ToAgent::Attach { seq: sidecar.seq });
         }
         assert_eq!(agent.wait(), 137, "{point}");
         drop((agent, sidecar));

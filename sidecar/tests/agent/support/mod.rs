@@ -356,6 +356,31 @@ impl Sidecar {
         }
     }
 
+    /// Asks for one until the agent dies of it: its shim may not have connected yet.
+    pub fn quiesce_until_it_dies(&mut self) {
+        let begun = Instant::now();
+        loop {
+            assert!(begun.elapsed() < Duration::from_secs(60), "it does not die");
+            self.seq += 1;
+            self.send(&ToAgent::Quiesce {
+                seq: self.seq,
+                time: QuiesceTime::at_once(10_000),
+                insist: false,
+            });
+            loop {
+                match channel::recv::<ToSidecar>(&self.socket) {
+                    Err(_) => return,
+                    Ok((ToSidecar::Quiesced { outcome, .. }, _)) => {
+                        assert!(matches!(outcome, Err(AttemptError::Soon(_))));
+                        break;
+                    }
+                    Ok(_) => {}
+                }
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
     fn quiesce_once(&mut self) -> Result<Vec<Process>, AttemptError> {
         self.seq += 1;
         self.send(&ToAgent::Quiesce {
