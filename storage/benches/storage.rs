@@ -862,6 +862,7 @@ fn machine() -> String {
     format!("{cores} cores of {model}, load {load} at the beginning")
 }
 
+#[allow(clippy::too_many_lines, reason = "one measurement after another")]
 fn main() {
     // `cargo test --benches` and nextest ask; there is nothing to list.
     if std::env::args().any(|a| a == "--list" || a == "--test") {
