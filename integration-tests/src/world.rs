@@ -638,7 +638,9 @@ impl PhosFt {
     /// The end of its output, and what it warned of before that, for messages.
     pub fn tail(&self) -> String {
         let text = fs::read_to_string(&self.output).unwrap_or_default();
-        let lines: Vec<&str> = text.lines().collect();
+        // A store that is away would be all that is seen.
+        let is_told = |line: &&str| !line.contains(" object_store::client::retry: ");
+        let lines: Vec<&str> = text.lines().filter(is_told).collect();
         let (before, end) = lines.split_at(lines.len().saturating_sub(60));
         (before.iter())
             .filter(|line| line.contains(" WARN ") || line.contains(" ERROR "))
