@@ -57,7 +57,7 @@ pub fn packs_on(endpoint: &str, world: &World) -> Result<usize> {
     Ok(answer.matches("/packs/").count())
 }
 
-/// A way to a TCP server that can be cut: what is under way is broken off and what is new is refused.
+/// A way to a TCP server that can be cut: what is under way is broken off and what is new is refused, or never answered.
 pub struct Cable {
     address: SocketAddr,
     state: Arc<Mutex<Lines>>,
@@ -66,6 +66,8 @@ pub struct Cable {
 #[derive(Default)]
 struct Lines {
     cut: bool,
+    /// What is new is taken, and nothing comes back.
+    silent: bool,
     open: Vec<TcpStream>,
 }
 
@@ -101,15 +103,29 @@ impl Cable {
     pub fn cut(&self, cut: bool) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.cut = cut;
+        state.silent = false;
         for line in state.open.drain(..) {
             let _ = line.shutdown(Shutdown::Both);
         }
     }
 }
 
+impl Cable {
+    /// From now on nothing is answered, as where a firewall drops what it does not know any more. [`Cable::cut`] ends it.
+    pub fn silence(&self) {
+        self.cut(false);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.silent = true;
+    }
+}
+
 fn serve(client: TcpStream, server: &str, state: &Mutex<Lines>) -> io::Result<()> {
     let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
     if state.cut {
+        return Ok(());
+    }
+    if state.silent {
+        state.open.push(client);
         return Ok(());
     }
     let upstream = TcpStream::connect(server)?;

@@ -218,6 +218,22 @@ fn while_the_store_is_away_checkpoints_go_on_and_a_crash_is_resumed() -> Result<
     })
 }
 
+/// A request that gets no answer is given up after minutes.
+#[test]
+fn a_store_that_does_not_answer_keeps_no_job_from_its_checkpoint_here() -> Result<()> {
+    let (world, endpoint) = with_s3()?;
+    let cable = Cable::to(endpoint.trim_start_matches("http://"))?;
+    let spec = fast().with_env("AWS_ENDPOINT_URL", &cable.url());
+    disturbed(&world, &spec, |world, phos| {
+        wait_for_both(world, phos)?;
+        cable.silence();
+        kill_job_and_wait(world, phos)?;
+        wait_said(phos, &["resumed checkpoint=l"])?;
+        cable.cut(false);
+        Ok(())
+    })
+}
+
 #[test]
 fn a_directory_on_another_disk_is_a_store_elsewhere() -> Result<()> {
     let world = World::simulated(1, 256)?;

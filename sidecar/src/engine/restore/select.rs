@@ -15,6 +15,9 @@ use crate::engine::session::Session;
 use crate::engine::tiers::local::KEPT;
 use crate::engine::{CheckpointId, unix_millis};
 
+/// How long a store takes at most that answers, where the newest checkpoint is on this machine. A request that is lost on its way is given up
+/// after minutes.
+const ANSWERS: Duration = Duration::from_secs(10);
 /// How long another store is looked at that may have chunks as well.
 const ELSEWHERE: Duration = Duration::from_secs(60);
 
@@ -105,7 +108,7 @@ impl Session<'_> {
     /// The checkpoints of this run below another in the order, on this machine and in the store, newest first; of two that are
     /// one, that on this machine comes first.
     ///
-    /// While the store cannot be read, only those on this machine count, if the newest of all is among them and is not left out.
+    /// While the store cannot be read, or does not answer, only those on this machine count, if the newest of all is among them and is not left out.
     async fn listed(&self, below: Option<Order>) -> Result<Vec<(Order, CheckpointId)>, JobError> {
         let mut all = Vec::new();
         if let Some(local) = self.engine.tiers.local_history() {
@@ -119,24 +122,32 @@ impl Session<'_> {
             }
         }
         all.retain(|(_, summary): &(Tier, CheckpointSummary)| summary.is_current());
-        match self.engine.job.list().await {
-            Ok(listing) => {
+        let is_here = below.is_none()
+            && all
+                .iter()
+                .any(|(_, c)| c.created >= self.engine.tiers.newest);
+        let listing = self.engine.job.list();
+        let listing = match is_here {
+            true => tokio::time::timeout(ANSWERS, listing).await.ok(),
+            false => Some(listing.await),
+        };
+        match listing {
+            Some(Ok(listing)) => {
                 let current = listing
                     .checkpoints
                     .into_iter()
                     .filter(CheckpointSummary::is_current);
                 all.extend(current.map(|c| (Tier::Remote, c)));
             }
-            Err(e @ JobError::Store(_))
-                if !e.is_permanent()
-                    && below.is_none()
-                    && all
-                        .iter()
-                        .any(|(_, c)| c.created >= self.engine.tiers.newest) =>
-            {
+            Some(Err(e @ JobError::Store(_))) if !e.is_permanent() && is_here => {
                 tracing::warn!(error = %e, "the store cannot be read now; the newest checkpoint is on this machine");
             }
-            Err(e) => return Err(e),
+            Some(Err(e)) => return Err(e),
+            None => {
+                tracing::warn!(
+                    "the store does not answer; the newest checkpoint is on this machine"
+                );
+            }
         }
         let ordered = |(tier, c): (Tier, CheckpointSummary)| {
             let number = c.number;
