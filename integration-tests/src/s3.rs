@@ -65,10 +65,20 @@ pub struct Cable {
 
 #[derive(Default)]
 struct Lines {
-    cut: bool,
-    /// What is new is taken, and nothing comes back.
-    silent: bool,
+    way: Way,
     open: Vec<TcpStream>,
+}
+
+/// What becomes of a new connection.
+#[derive(Default, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// It leads to the server.
+    #[default]
+    Whole,
+    /// It is refused.
+    Cut,
+    /// It is taken, and nothing comes back.
+    Silent,
 }
 
 impl Cable {
@@ -101,32 +111,32 @@ impl Cable {
 
     /// Cuts it or mends it.
     pub fn cut(&self, cut: bool) {
+        self.lead(if cut { Way::Cut } else { Way::Whole });
+    }
+
+    /// From now on nothing is answered, as where a firewall drops packets. [`Cable::cut`] ends it.
+    pub fn silence(&self) {
+        self.lead(Way::Silent);
+    }
+
+    fn lead(&self, way: Way) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.cut = cut;
-        state.silent = false;
+        state.way = way;
         for line in state.open.drain(..) {
             let _ = line.shutdown(Shutdown::Both);
         }
     }
 }
 
-impl Cable {
-    /// From now on nothing is answered, as where a firewall drops what it does not know any more. [`Cable::cut`] ends it.
-    pub fn silence(&self) {
-        self.cut(false);
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.silent = true;
-    }
-}
-
 fn serve(client: TcpStream, server: &str, state: &Mutex<Lines>) -> io::Result<()> {
     let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-    if state.cut {
-        return Ok(());
-    }
-    if state.silent {
-        state.open.push(client);
-        return Ok(());
+    match state.way {
+        Way::Whole => {}
+        Way::Cut => return Ok(()),
+        Way::Silent => {
+            state.open.push(client);
+            return Ok(());
+        }
     }
     let upstream = TcpStream::connect(server)?;
     state

@@ -53,8 +53,7 @@ impl Background {
     pub(crate) fn start() -> io::Result<(Runtime, Background)> {
         let standing = Arc::new(Standing {
             may_be_idle: may_be_idle()?,
-            patient: watch::Sender::default(),
-            state: Mutex::default(),
+            ..Standing::default()
         });
         let (begins, ends) = (Arc::clone(&standing), Arc::clone(&standing));
         let runtime = Builder::new_multi_thread()
@@ -75,11 +74,7 @@ impl Background {
     pub(crate) fn here() -> Background {
         Background {
             runtime: Handle::current(),
-            standing: Arc::new(Standing {
-                may_be_idle: false,
-                patient: watch::Sender::default(),
-                state: Mutex::default(),
-            }),
+            standing: Arc::default(),
         }
     }
 
@@ -243,7 +238,7 @@ impl Drop for Joined {
 }
 
 /// How all of them stand against the job.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Standing {
     may_be_idle: bool,
     /// How much is done patiently.
@@ -443,12 +438,11 @@ mod tests {
     async fn is_raised_that_has(given: Processors) -> bool {
         const PATIENT: Duration = Duration::from_millis(20);
         let background = Background {
-            runtime: Handle::current(),
             standing: Arc::new(Standing {
                 may_be_idle: true,
-                patient: watch::Sender::default(),
-                state: Mutex::default(),
+                ..Standing::default()
             }),
+            ..Background::here()
         };
         let began = Instant::now();
         let lacks = given.lack_a_share(PATIENT, cores());

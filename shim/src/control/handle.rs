@@ -142,9 +142,15 @@ impl Control {
             if let Phase::Detached(_) = self.phase {
                 self.phase = Phase::Attached(seq);
             }
-            rejoin::held_when_attached(seq)
-                .iter()
-                .try_for_each(|said| say(socket, said))?;
+            for held in rejoin::held() {
+                let attached = true;
+                let said = ToAgent::Multicasts {
+                    seq,
+                    attached,
+                    held,
+                };
+                say(socket, &said)?;
+            }
         }
         say(socket, &ToAgent::Attached { seq, outcome })
     }

@@ -224,8 +224,14 @@ impl Control {
         }
         send_table(socket, seq)?;
         // Whether they can be made anew shows before anything is let go.
-        for said in rejoin::held_when_quiet(seq) {
-            link::send_on(socket, &said, &[]).map_err(|e| Stop::End(End::Lost(e.to_string())))?;
+        for held in rejoin::held() {
+            let attached = false;
+            let said = ToAgent::Multicasts {
+                seq,
+                attached,
+                held,
+            };
+            say(socket, &said).map_err(Stop::End)?;
         }
         Ok(QuiesceFacts {
             gate_ns: gate_ns.as_nanos() as u64,

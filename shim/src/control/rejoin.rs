@@ -13,7 +13,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 
 use phos_protocol::channel::BATCH;
-use phos_protocol::shim::{HeldMulticast, Refusal, Sequence, ToAgent};
+use phos_protocol::shim::{HeldMulticast, Refusal};
 use phos_protocol::types::{Allocation, AllocationId, AllocationKey, AllocationKind};
 
 use super::attach::{self, refused};
@@ -81,28 +81,8 @@ fn described(registry: &Registry, id: AllocationId) -> Option<Allocation> {
     Some(registry::describe(mode::member(), id, physical))
 }
 
-/// What the process has, for the agent: the messages that say it before it falls quiet.
-pub fn held_when_quiet(seq: Sequence) -> Vec<ToAgent> {
-    let messages = held().into_iter().map(|held| ToAgent::Multicasts {
-        seq,
-        attached: false,
-        held,
-    });
-    messages.collect()
-}
-
-/// The same when it has attached.
-pub fn held_when_attached(seq: Sequence) -> Vec<ToAgent> {
-    let messages = held().into_iter().map(|held| ToAgent::Multicasts {
-        seq,
-        attached: true,
-        held,
-    });
-    messages.collect()
-}
-
-/// What the process has, in pieces that fit into a message.
-fn held() -> Vec<Vec<HeldMulticast>> {
+/// What the process has, in pieces that each fit into a message to the agent.
+pub fn held() -> Vec<Vec<HeldMulticast>> {
     let registry = registry::lock();
     let held: Vec<HeldMulticast> = (registry.object_ids().into_iter())
         .filter_map(|id| {

@@ -15,9 +15,9 @@ use crate::engine::session::Session;
 use crate::engine::tiers::local::KEPT;
 use crate::engine::{CheckpointId, unix_millis};
 
-/// How long a store takes at most that answers, where the newest checkpoint is on this machine. A request that is lost on its way is given up
-/// after minutes.
-const ANSWERS: Duration = Duration::from_secs(10);
+/// How long the store's list is waited for, where the newest checkpoint is on this machine. A request that is lost on its way is given up after
+/// minutes.
+const LISTED: Duration = Duration::from_secs(10);
 /// How long another store is looked at that may have chunks as well.
 const ELSEWHERE: Duration = Duration::from_secs(60);
 
@@ -128,7 +128,7 @@ impl Session<'_> {
                 .any(|(_, c)| c.created >= self.engine.tiers.newest);
         let listing = self.engine.job.list();
         let listing = match is_here {
-            true => tokio::time::timeout(ANSWERS, listing).await.ok(),
+            true => tokio::time::timeout(LISTED, listing).await.ok(),
             false => Some(listing.await),
         };
         match listing {
