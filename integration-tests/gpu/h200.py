@@ -591,7 +591,9 @@ def concurrent():
                 FAILED.append(f"{name} {kind}")
                 row(f"{name}, {kind}", f"FAILED: {e}"[:600])
             finally:
-                (OUT / "concurrent.log").open("a").write(f"\n== {name} {kind}\n{job.tail(120)}\n")
+                (OUT / "concurrent.log").open("a").write(f"\n== {name} {kind}\n{job.tail(2000)}\n")
+                for kept in job.dir.rglob("criu-dump.log"):
+                    shutil.copy(kept, OUT / f"criu-dump-{name}-{kind}.log")
                 # Whatever comes after it.
                 (OUT / "concurrent.json").write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
                 job.clean()
