@@ -5,7 +5,7 @@
 
 use std::ffi::CStr;
 
-use crate::{gate, hints, link, mode, moment, ranks};
+use crate::{gate, hints, link, mode, moment, ranks, saved};
 
 /// The prefix of the paths of the driver's device files.
 const DRIVER_FILES: &[u8] = b"/dev/nvidia";
@@ -32,6 +32,7 @@ unsafe extern "C" fn in_child() {
     moment::reset_in_child();
     hints::reset_in_child();
     ranks::reset_in_child();
+    saved::end();
     replace_files();
     replace_mappings();
 }

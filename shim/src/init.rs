@@ -2,7 +2,7 @@
 
 use crate::table::{self, Entry};
 use crate::unsupported::{self, Reason};
-use crate::{abi, control, driver, exit, fork, gate, instances, log, mode};
+use crate::{abi, control, driver, exit, fork, gate, instances, log, mode, saved};
 
 /// See the driver's documentation.
 ///
@@ -42,6 +42,7 @@ fn start() {
     gate::start();
     fork::register();
     instances::start();
+    saved::start();
     mode::set_active();
     exit::register();
     if let Err(error) = control::start(socket.into()) {

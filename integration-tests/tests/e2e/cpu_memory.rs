@@ -9,7 +9,12 @@ use phos_integration_tests::{JobSpec, PhosFt, World};
 fn spec() -> JobSpec {
     JobSpec {
         interval: "never".into(),
-        env: vec![("PHOS_LOG".into(), "info,phos=debug".into())],
+        env: vec![
+            ("PHOS_LOG".into(), "info,phos=debug".into()),
+            ("PHOS_SHIM_LOG".into(), "debug".into()),
+            // Memory of the context's own, which the driver saves in the process.
+            ("PHOS_SIM_CTX_MIB".into(), "40".into()),
+        ],
         ..JobSpec::default()
     }
     .with_trainer(&["--memories", "--workers", "2", "--fork-every", "3"])
@@ -42,6 +47,12 @@ fn memory_of_every_kind_comes_back() -> Result<()> {
                 phos.tail()
             );
         }
+        // What the driver saved it in was the shim's to give, also in the process that was brought back.
+        let given = phos
+            .said()
+            .matches("in huge pages for control state")
+            .count();
+        ensure!(given == 3, "{given}\n{}", phos.tail());
         world.kill_everything()?;
         std::fs::remove_file(world.log()).context("the job's log")?;
         *phos = world.start(&spec())?;

@@ -10,7 +10,7 @@ use super::attach::Attaching;
 use super::quiesce::Manner;
 use super::watch::Awaited;
 use super::{Control, End, Phase, detach, millis, rejoin, say};
-use crate::{hints, link, log, registry};
+use crate::{hints, link, log, registry, saved};
 
 impl Control {
     /// Does what a message asks for. `Err`: the connection has ended.
@@ -111,7 +111,7 @@ impl Control {
         let outcome = match self.phase {
             Phase::Quiesced(quiesced) if quiesced == seq => {
                 self.phase = Phase::Detached(seq);
-                detach::detach()
+                detach::detach().inspect(|()| saved::begin())
             }
             _ => Err(Refusal::Other(format!(
                 "Detach({seq}) without Quiesce({seq})"
@@ -128,6 +128,7 @@ impl Control {
 
     /// Maps the memory that has come.
     fn attach(&mut self, socket: &OwnedFd, seq: Sequence) -> Result<(), End> {
+        saved::end();
         let attaching = self.attaching.take();
         let runs = !matches!(self.phase, Phase::Detached(_) | Phase::Attached(_));
         // One whose request to detach was lost. What others have taken apart it cannot join again while it runs.

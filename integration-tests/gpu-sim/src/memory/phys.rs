@@ -299,6 +299,21 @@ impl Drop for View {
     }
 }
 
+/// From this many bytes on, contents are saved in memory that is asked for as the driver does.
+const POPULATED: u64 = 16 << 20;
+
+/// Memory of zeros as driver 580 asks for it in a checkpoint: from the C library, which a preloaded library may stand before, and filled at once.
+fn populated(bytes: usize) -> Res<*mut c_void> {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE;
+    // SAFETY: a new mapping wherever the kernel puts it.
+    let at = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, flags, -1, 0) };
+    if at == libc::MAP_FAILED {
+        return Err(ERROR_OUT_OF_MEMORY);
+    }
+    Ok(at)
+}
+
 /// Contents in ordinary anonymous memory; untouched pages are zeroes and cost nothing.
 struct Saved {
     at: *mut c_void,
@@ -311,16 +326,20 @@ unsafe impl Send for Saved {}
 impl Saved {
     fn take(file: BorrowedFd<'_>, size: u64) -> Res<Self> {
         let view = View::of(file, size)?;
-        // SAFETY: a new mapping wherever the kernel puts it.
-        let at = unsafe {
-            rustix::mm::mmap_anonymous(
-                std::ptr::null_mut(),
-                size as usize,
-                ProtFlags::READ | ProtFlags::WRITE,
-                MapFlags::PRIVATE | MapFlags::NORESERVE,
-            )
-        }
-        .map_err(|_| ERROR_OUT_OF_MEMORY)?;
+        let at = if size < POPULATED {
+            // SAFETY: a new mapping wherever the kernel puts it.
+            unsafe {
+                rustix::mm::mmap_anonymous(
+                    std::ptr::null_mut(),
+                    size as usize,
+                    ProtFlags::READ | ProtFlags::WRITE,
+                    MapFlags::PRIVATE | MapFlags::NORESERVE,
+                )
+            }
+            .map_err(|_| ERROR_OUT_OF_MEMORY)?
+        } else {
+            populated(size as usize)?
+        };
         let saved = Self {
             at,
             size: size as usize,
