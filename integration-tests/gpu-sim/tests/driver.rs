@@ -337,6 +337,8 @@ fn mapped(cuda: &Cuda, object: u64) -> (u64, u64, u64) {
     assert_eq!(cuda.cuMemSetAccess(at, PART, &READ_WRITE, 1), 0);
     let (memory, mine) = cuda.vmm(PART);
     assert_eq!(cuda.cuMemsetD8_v2(mine, 0, PART), 0);
+    // It is done some time after the call, and the other process may write before that.
+    assert_eq!(cuda.cuCtxSynchronize(), 0);
     (at, memory, mine)
 }
 
