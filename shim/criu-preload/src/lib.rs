@@ -28,6 +28,10 @@
 //! (`sidecar/agent/src/dump/pages`). Only questions about other processes are answered that way, and of shared memory only those
 //! about what is no file: anonymous mappings and memfds.
 //!
+//! # Mappings
+//!
+//! What CRIU asks the kernel of each process's mappings, the agent has read for all of them at once: [`mappings`].
+//!
 //! # Paths
 //!
 //! CRIU restores what the job had by paths, as root. Where the job is another user's, these calls are made with that user's rights:
@@ -52,6 +56,7 @@
 // The standard library is left out of what does not unwind: a release, and what the Makefile builds for tests (`CRIU_PRELOAD`).
 #![cfg_attr(all(not(test), panic = "abort"), no_std)]
 
+mod mappings;
 mod run;
 mod user;
 

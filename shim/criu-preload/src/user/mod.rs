@@ -24,7 +24,7 @@ use core::ffi::{c_char, c_int, c_long, c_uint};
 
 use self::ids::{call, job, refusal};
 use self::place::{AsRoot, Descriptor, MAKES, Place, SET_IDS, open_at};
-use super::set_errno;
+use super::{mappings, set_errno};
 
 /// Turns the result of a system call into the C library's form: -1 and `errno` where it failed.
 fn answer(result: c_long) -> c_int {
@@ -57,6 +57,10 @@ unsafe fn by_path(
 /// # Safety
 /// As [`by_path`].
 unsafe fn open(directory: c_int, path: *const c_char, flags: c_int, mode: c_long) -> c_int {
+    // SAFETY: by the caller's word.
+    if let Some(file) = unsafe { mappings::open(directory, path) } {
+        return file;
+    }
     // SAFETY: by the caller's word.
     let place = unsafe { Place::new(directory, path) }.filter(|place| {
         // By other paths CRIU opens what is its own.

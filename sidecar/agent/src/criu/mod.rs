@@ -57,6 +57,8 @@ const LOADER: &str = "lib/ld-linux-x86-64.so.2";
 /// content of memory to the agent, and go along a job's paths as the job's user: `shim/criu-preload`.
 const PRELOAD_FILE: &str = "libphos_criu_preload.so";
 
+/// Name of the socket in `criu/` by which CRIU is told of mappings while it dumps.
+pub const MAPPINGS_SOCKET: &str = "mappings";
 /// Name of the log of a dump in `criu/`.
 pub const DUMP_LOG: &str = "dump.log";
 /// Name of the log of a restore in `criu/`.
@@ -180,6 +182,8 @@ struct Preload<'a> {
     content: Content,
     user: Option<&'a JobUser>,
     locks: Option<Locks>,
+    /// The path of [`MAPPINGS_SOCKET`] for other processes, if there is one.
+    mappings: Option<String>,
 }
 
 /// What is preloaded into a CRIU that dumps processes of these users. None: nothing has to be, or it is not installed, and CRIU
@@ -194,6 +198,7 @@ fn preload(users: Users, content: Content, locks: Option<Locks>) -> Option<Prelo
         content,
         user: None,
         locks,
+        mappings: None,
     })
 }
 
@@ -207,6 +212,7 @@ fn preload_for(user: &JobUser) -> Result<Preload<'_>, CriuError> {
         content: Content::Copied,
         user: Some(user),
         locks: None,
+        mappings: None,
     })
 }
 
@@ -218,6 +224,10 @@ impl Preload<'_> {
             .env("PHOS_JOB_FILTER", spawn::job_filter_in_words());
         if self.content == Content::Left {
             command.env("PHOS_PAGES", "left");
+        }
+        if let Some(path) = &self.mappings {
+            let named = format!("{}:{path}", std::process::id());
+            command.env("PHOS_MAPPINGS", named);
         }
         if let Some(locks) = self.locks {
             command.env("PHOS_CRIU_RUN", locks.in_digits());
@@ -380,7 +390,13 @@ impl Criu {
             cause,
         })?;
         let locks = (options.connections == Connections::Kept).then_some(options.locks);
-        let preload = preload(options.users, options.content, locks);
+        let mut preload = preload(options.users, options.content, locks);
+        if let Some(preload) = &mut preload
+            && image.path_of(CRIU_DIR).join(MAPPINGS_SOCKET).exists()
+        {
+            let images = path_for_others(&images);
+            preload.mappings = Some(format!("{images}/{MAPPINGS_SOCKET}"));
+        }
         let worker = Worker::start(&self.program, &[], preload.as_ref(), None)?;
         let request = proto::Request {
             r#type: proto::RequestType::Dump.into(),
@@ -486,7 +502,7 @@ fn settings() -> io::Result<File> {
 }
 
 /// The path of an open file for other processes of this namespace.
-fn path_for_others(file: &File) -> String {
+fn path_for_others(file: &impl AsRawFd) -> String {
     format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd())
 }
 

@@ -352,6 +352,8 @@ fn run_criu(
         Content::Copied => dump(None),
         Content::Left => {
             let images = plan.image.path_of(CRIU_DIR);
+            // Where it cannot be made, CRIU cannot begin either, and says why.
+            let _ = plan.image.subdirectory(CRIU_DIR);
             let order = pages::Order {
                 images: &images,
                 processes,

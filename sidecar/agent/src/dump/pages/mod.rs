@@ -24,6 +24,7 @@ mod copy;
 mod early;
 mod kernel;
 mod layout;
+mod mappings;
 mod turns;
 
 use std::cell::Cell;
@@ -42,6 +43,7 @@ use self::copy::Source;
 use self::early::{Early, Follower};
 use self::kernel::Target;
 use self::layout::{Content, Piece, Placed, lay_out, without};
+use self::mappings::Mappings;
 use self::turns::Turns;
 use crate::criu::memory::{self, Area, Kind, PAGE, PageMap, Run};
 use crate::proc::{self, Mapping};
@@ -128,6 +130,7 @@ pub struct Copying<'scope, 'env> {
     order: &'env Order<'env>,
     over: &'env AtomicBool,
     follower: Cell<Option<Follower<'scope>>>,
+    mappings: Cell<Option<Mappings<'scope>>>,
 }
 
 /// Runs CRIU, and copies what it leaves out of the image. With what CRIU came to: that there was no space for the copy, if nobody asked for its end
@@ -143,9 +146,15 @@ pub fn copying<T>(
             order,
             over: &over,
             follower: Cell::new(None),
+            mappings: Cell::new(
+                Mappings::listen(scope, order)
+                    .inspect_err(|e| tracing::debug!(cause = %e, "CRIU reads of mappings itself"))
+                    .ok(),
+            ),
         };
         let outcome = criu(&copy);
         over.store(true, Ordering::Release);
+        drop(copy.mappings.take());
         let copied = match copy.follower.take().map(Follower::finish) {
             Some(Err(e)) if is_full(&e) => Err(e),
             _ => Ok(()),
@@ -171,6 +180,7 @@ impl Copying<'_, '_> {
     pub fn finish(&self) -> io::Result<Taken> {
         use io::ErrorKind::{Interrupted, TimedOut};
         let began = Instant::now();
+        let given = self.mappings.take().map_or(0, Mappings::finish);
         let follower = self.follower.take();
         let during_criu = follower.as_ref().map_or(0, Follower::copied);
         let (order, over) = (self.order, self.over);
@@ -192,6 +202,7 @@ impl Copying<'_, '_> {
             bytes = taken.bytes,
             as_left = early.bytes,
             during_criu,
+            mappings = given,
             pieces = taken.pieces,
             found_ms = taken.found_in.as_millis() as u64,
             after_criu_ms = began.elapsed().as_millis() as u64,
