@@ -32,7 +32,7 @@ unsafe extern "C" fn in_child() {
     moment::reset_in_child();
     hints::reset_in_child();
     ranks::reset_in_child();
-    saved::end();
+    let _ = saved::end();
     replace_files();
     replace_mappings();
 }

@@ -2,7 +2,7 @@
 
 use crate::table::{self, Entry};
 use crate::unsupported::{self, Reason};
-use crate::{abi, control, driver, exit, fork, gate, instances, log, mode, saved};
+use crate::{abi, control, driver, exit, fork, gate, instances, log, mode};
 
 /// See the driver's documentation.
 ///
@@ -42,7 +42,6 @@ fn start() {
     gate::start();
     fork::register();
     instances::start();
-    saved::start();
     mode::set_active();
     exit::register();
     if let Err(error) = control::start(socket.into()) {

@@ -14,7 +14,7 @@
 //!
 //! # Rules of this crate
 //!
-//! * A process that never initialises CUDA pays a comparison per `dlsym`, `ioctl` and `mmap` and nothing else: no thread, no file, no
+//! * A process that never initialises CUDA pays a comparison per `dlsym`, `ioctl` and `mmap`, a look for `mmap` at its start and nothing else: no thread, no file, no
 //!   environment variable is read before the first successful `cuInit`.
 //! * Wrappers take the lock of the registry for moments only; no lock is held across a driver call that synchronises,
 //!   across `dlopen`, `dlsym` or the start of a thread.

@@ -8,53 +8,64 @@
 //! # Rules
 //!
 //! * It is what was asked for, in all that a program can tell: private memory of zeros.
-//! * Only while the process is detached, when the driver alone has a reason to ask for that; otherwise `mmap` costs a comparison and the system
-//!   call, and neither allocates nor locks, nor looks anything up.
+//! * Only while the process is detached, when hardly anybody but the driver has a reason to ask for that; otherwise `mmap` costs a comparison, and neither
+//!   allocates nor locks, nor looks anything up.
+//! * The driver's thread waits for no lock that anybody holds while the program's own code runs, and writes nothing: the job stands still until it is done.
 //! * What cannot be had is left to the kernel, as if this were not here.
 
 use std::ffi::{c_int, c_void};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
-
-use crate::sync::{lock, wait};
-use crate::{control, log};
 
 /// Less is not worth a thread, in bytes.
 const WORTH: usize = 16 << 20;
-/// A huge page, in bytes.
+/// A huge page on machines with pages of 4 KiB, in bytes.
 const HUGE: usize = 2 << 20;
 /// Bytes of pages that are taken in one call: whoever wants to map something waits for its end.
 const STEP: usize = 16 << 20;
 /// Threads that take pages: more have to wait for each other.
 const THREADS: usize = 4;
-/// How long one of the others is waited for: what it has not taken by then comes when it is touched.
+/// The stack of such a thread, in bytes: the application's own may be of any size.
+const STACK: usize = 512 << 10;
+/// How long one step may take before huge pages are taken for too dear: the kernel makes them of small ones where memory is in pieces. Memory that
+/// the machine has not used for long takes 25 ms.
+const DEAR: Duration = Duration::from_millis(100);
+/// How long the other threads are waited for: what they have not taken by then comes when it is touched.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Whether the process is detached.
 static DETACHED: AtomicBool = AtomicBool::new(false);
-/// The C library's `mmap`, or another one preloaded after this library; 0: the system call.
+/// The `mmap` behind this library: the C library's, or another one's that wants to know; 0: the system call.
 static NEXT: AtomicUsize = AtomicUsize::new(0);
+/// What the driver got since the process was detached, in bytes, and how long that took, in microseconds.
+static GIVEN: AtomicUsize = AtomicUsize::new(0);
+static TAKEN_IN: AtomicUsize = AtomicUsize::new(0);
 
-/// Looks up the `mmap` that this library's stands before.
-pub fn start() {
-    #[cfg(target_arch = "x86_64")]
-    let version = c"GLIBC_2.2.5";
-    #[cfg(target_arch = "aarch64")]
-    let version = c"GLIBC_2.17";
-    if let Some(next) = crate::driver::next(c"mmap", version) {
-        NEXT.store(next as usize, Ordering::Release);
-    }
+/// Looks up the `mmap` that this library's stands before, when the process starts: others watch it (MPI libraries, tracers), in whichever process.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static START: extern "C" fn() = start;
+
+extern "C" fn start() {
+    // SAFETY: a terminated name.
+    let next = unsafe { crate::driver::dlsym(libc::RTLD_NEXT, c"mmap".as_ptr()) };
+    NEXT.store(next.expose_provenance(), Ordering::Release);
 }
 
 /// The process is detached: the driver may ask from now on.
 pub fn begin() {
+    GIVEN.store(0, Ordering::Relaxed);
+    TAKEN_IN.store(0, Ordering::Relaxed);
     DETACHED.store(true, Ordering::Release);
 }
 
-/// It has no reason to ask any longer.
-pub fn end() {
-    DETACHED.store(false, Ordering::Release);
+/// It has no reason to ask any longer. What it got since the beginning: bytes, and how long they took.
+pub fn end() -> Option<(usize, Duration)> {
+    let was_detached = DETACHED.swap(false, Ordering::AcqRel);
+    let given = GIVEN.load(Ordering::Relaxed);
+    let taken_in = Duration::from_micros(TAKEN_IN.load(Ordering::Relaxed) as u64);
+    (was_detached && given > 0).then_some((given, taken_in))
 }
 
 /// The size of a page in bytes.
@@ -63,49 +74,119 @@ fn page() -> Option<usize> {
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok()
 }
 
-/// Takes the pages of a part of a mapping, where the kernel can be asked to (from 5.14); others are taken as they are touched.
-fn take_pages(from: usize, to: usize) {
-    for at in (from..to).step_by(STEP) {
-        let part = std::ptr::with_exposed_provenance_mut(at);
-        // SAFETY: a part of a mapping of `give`, of which no byte is changed.
-        unsafe { libc::madvise(part, STEP.min(to - at), libc::MADV_POPULATE_WRITE) };
+/// How long this thread has worked so far: other than what passes on a clock, it says nothing of how busy the machine is.
+fn worked() -> Duration {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: writes one structure.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// The pages of a mapping, which threads take one step after another.
+struct Pages {
+    base: usize,
+    end: usize,
+    /// Where the next step begins.
+    next: AtomicUsize,
+    /// Threads beside the one that waits.
+    others: AtomicUsize,
+    /// Set when nobody waits any longer: the mapping may be another one's soon.
+    given_up: AtomicBool,
+}
+
+impl Pages {
+    /// Takes pages until there are none left.
+    fn take(&self) {
+        while !self.given_up.load(Ordering::Acquire) {
+            let at = self.next.fetch_add(STEP, Ordering::Relaxed);
+            if at >= self.end {
+                break;
+            }
+            let part = std::ptr::with_exposed_provenance_mut(at);
+            let began = worked();
+            // Where the kernel cannot be asked to (before 5.14), pages are taken as they are touched.
+            // SAFETY: a part of a mapping of `give`, of which no byte is changed.
+            unsafe { libc::madvise(part, STEP.min(self.end - at), libc::MADV_POPULATE_WRITE) };
+            let took = worked().saturating_sub(began);
+            let are_left = self.next.load(Ordering::Relaxed) < self.end;
+            if took > DEAR && are_left && !self.given_up.load(Ordering::Acquire) {
+                let all = std::ptr::with_exposed_provenance_mut(self.base);
+                // SAFETY: as above.
+                unsafe { libc::madvise(all, self.end - self.base, libc::MADV_NOHUGEPAGE) };
+            }
+        }
+    }
+
+    /// Takes all of them, with several threads.
+    fn take_all(self) {
+        let pages = Arc::new(self);
+        for _ in 1..THREADS {
+            // Not more than there is to do.
+            if pages.next.load(Ordering::Relaxed) + STEP < pages.end {
+                help(&pages);
+            }
+        }
+        pages.take();
+        let began = Instant::now();
+        while pages.others.load(Ordering::Acquire) > 0 {
+            if began.elapsed() > PATIENCE {
+                pages.given_up.store(true, Ordering::Release);
+                break;
+            }
+            std::thread::sleep(Duration::from_micros(50));
+        }
     }
 }
 
-/// Threads that are at work.
-type Left = Arc<(Mutex<usize>, Condvar)>;
-
-/// The same with several threads.
-fn take_all_pages(from: usize, to: usize) {
-    let part = (to - from).div_ceil(THREADS).next_multiple_of(HUGE);
-    let left = Left::default();
-    // The first is this thread's.
-    for at in (from..to).step_by(part).skip(1) {
-        *lock(&left.0) += 1;
-        let counter = Arc::clone(&left);
-        let begun = control::spawn("phos-pages", move || {
-            take_pages(at, to.min(at + part));
-            *lock(&counter.0) -= 1;
-            counter.1.notify_all();
-        });
-        if begun.is_err() {
-            *lock(&left.0) -= 1;
-        }
+/// Starts another thread. By the C library alone: this is the driver's thread, and the start of one by Rust's library takes the loader's lock, which a
+/// thread that waits at the gate may have.
+fn help(pages: &Arc<Pages>) {
+    extern "C" fn run(pages: *mut c_void) -> *mut c_void {
+        // SAFETY: what `help` gave away.
+        let pages = unsafe { Arc::from_raw(pages.cast::<Pages>().cast_const()) };
+        pages.take();
+        pages.others.fetch_sub(1, Ordering::AcqRel);
+        std::ptr::null_mut()
     }
-    take_pages(from, to.min(from + part));
-    let mut count = lock(&left.0);
-    while *count > 0 {
-        let before = *count;
-        count = wait(&left.1, count, PATIENCE);
-        if *count == before {
-            break;
+    let of_thread = Arc::into_raw(Arc::clone(pages));
+    pages.others.fetch_add(1, Ordering::AcqRel);
+    let mut thread = std::mem::MaybeUninit::<libc::pthread_t>::uninit();
+    let mut signals = std::mem::MaybeUninit::<(libc::sigset_t, libc::sigset_t)>::uninit();
+    // SAFETY: each is written before it is read. The new thread inherits the mask, so that the application's handlers run on its own threads; nobody
+    // else knows the thread, which is detached once.
+    let failed = unsafe {
+        let (all, before) = {
+            let both = signals.as_mut_ptr();
+            (&raw mut (*both).0, &raw mut (*both).1)
+        };
+        libc::sigfillset(all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, all, before);
+        let argument = of_thread.cast_mut().cast();
+        let mut how = std::mem::MaybeUninit::<libc::pthread_attr_t>::uninit();
+        libc::pthread_attr_init(how.as_mut_ptr());
+        libc::pthread_attr_setstacksize(how.as_mut_ptr(), STACK);
+        let failed = libc::pthread_create(thread.as_mut_ptr(), how.as_ptr(), run, argument);
+        libc::pthread_attr_destroy(how.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, before, std::ptr::null_mut());
+        if failed == 0 {
+            libc::pthread_detach(thread.assume_init());
         }
+        failed
+    };
+    if failed != 0 {
+        // SAFETY: the thread that it was for does not exist.
+        drop(unsafe { Arc::from_raw(of_thread) });
+        pages.others.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
 /// A new mapping of so many bytes in huge pages, all of which are there.
 #[cold]
 fn give(bytes: usize) -> Option<*mut c_void> {
+    let began = Instant::now();
     let bytes = bytes.checked_next_multiple_of(page()?)?;
     // Older kernels put it anywhere.
     let whole = bytes.checked_add(HUGE)?;
@@ -128,7 +209,16 @@ fn give(bytes: usize) -> Option<*mut c_void> {
     let at = std::ptr::with_exposed_provenance_mut(base);
     // SAFETY: the mapping is this function's own.
     unsafe { libc::madvise(at, bytes, libc::MADV_HUGEPAGE) };
-    take_all_pages(base, end);
+    let pages = Pages {
+        base,
+        end,
+        next: AtomicUsize::new(base),
+        others: AtomicUsize::new(0),
+        given_up: AtomicBool::new(false),
+    };
+    pages.take_all();
+    GIVEN.fetch_add(bytes, Ordering::Relaxed);
+    TAKEN_IN.fetch_add(began.elapsed().as_micros() as usize, Ordering::Relaxed);
     Some(at)
 }
 
@@ -177,16 +267,11 @@ pub unsafe extern "C" fn mmap(
     fd: c_int,
     offset: libc::off_t,
 ) -> *mut c_void {
-    if DETACHED.load(Ordering::Relaxed) && is_drivers(at, bytes, access, flags) {
-        let began = Instant::now();
-        if let Some(given) = give(bytes) {
-            log::debug!(
-                "{bytes} bytes in huge pages for control state, taken in {} us",
-                began.elapsed().as_micros()
-            );
-            return given;
-        }
-        log::debug!("no huge pages for {bytes} bytes of control state");
+    if DETACHED.load(Ordering::Relaxed)
+        && is_drivers(at, bytes, access, flags)
+        && let Some(given) = give(bytes)
+    {
+        return given;
     }
     // SAFETY: the caller's promise.
     unsafe { forward(at, bytes, access, flags, fd, offset) }
@@ -259,7 +344,10 @@ mod tests {
         let at = ask(bytes, AS_DRIVER);
         let small = ask(WORTH - 1, AS_DRIVER);
         let lazy = ask(bytes, AS_DRIVER & !libc::MAP_POPULATE);
-        end();
+        let ended = end();
+        let given = GIVEN.load(Ordering::Relaxed);
+        assert_eq!((ended.map(|ended| ended.0), given), (Some(whole), whole));
+        assert_eq!(end(), None);
         let running = ask(bytes, AS_DRIVER);
         let (length, resident, flags) = mapping(at).unwrap();
         assert_eq!((length, resident, at.addr() % HUGE), (whole, whole, 0));

@@ -2,9 +2,12 @@
 
 use anyhow::{Context as _, Result, ensure};
 use phos_integration_tests::scenario::{
-    checkpoint, disturbed, kill_job_and_wait, number, wait_step,
+    LIMIT, checkpoint, disturbed, kill_job_and_wait, number, wait_step,
 };
-use phos_integration_tests::{JobSpec, PhosFt, World};
+use phos_integration_tests::{JobSpec, PhosFt, World, wait_for};
+
+/// Memory that the simulated driver saves of the trainer's context, in bytes; see `spec`.
+const CONTEXT: f64 = 40.0 * 1024.0 * 1024.0;
 
 fn spec() -> JobSpec {
     JobSpec {
@@ -38,21 +41,25 @@ fn memory_of_every_kind_comes_back() -> Result<()> {
         // What was brought back is as good as what was there.
         checkpoint(world, phos)?;
         // The large part of what the trainer keeps; and of it what is each process's own, as soon as CRIU has left that process.
-        for (name, at_least) in [("bytes", 10e6), ("as_left", 5e6)] {
+        // What CRIU asks of their mappings was read for it, of the trainer and of its workers.
+        for (name, at_least) in [
+            ("bytes", CONTEXT + 10e6),
+            ("as_left", CONTEXT + 5e6),
+            ("mappings", 2.5),
+        ] {
             let copied = copied(phos, name)?;
             let least = copied.iter().copied().reduce(f64::min);
             ensure!(
-                copied.len() == 3 && least.is_some_and(|bytes| bytes > at_least),
+                copied.len() == 3 && least.is_some_and(|least| least > at_least),
                 "{name}: {copied:?}\n{}",
                 phos.tail()
             );
         }
-        // What the driver saved it in was the shim's to give, also in the process that was brought back.
-        let given = phos
-            .said()
-            .matches("in huge pages for control state")
-            .count();
-        ensure!(given == 3, "{given}\n{}", phos.tail());
+        // What the driver saved its own in was the shim's to give, three times; the process that was brought back says once more what its image was saved in.
+        wait_for("what the shim says of it", LIMIT, || {
+            let said = phos.said();
+            (said.matches("bytes for control state, taken in").count() >= 4).then_some(())
+        })?;
         world.kill_everything()?;
         std::fs::remove_file(world.log()).context("the job's log")?;
         *phos = world.start(&spec())?;

@@ -314,7 +314,7 @@ fn populated(bytes: usize) -> Res<*mut c_void> {
     Ok(at)
 }
 
-/// Contents in ordinary anonymous memory; untouched pages are zeroes and cost nothing.
+/// Contents in ordinary anonymous memory; untouched pages are zeroes, and cost nothing where there are fewer than [`POPULATED`] bytes.
 struct Saved {
     at: *mut c_void,
     size: usize,
