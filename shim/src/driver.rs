@@ -46,11 +46,11 @@ pub extern "C" fn find_dlsym() -> *mut c_void {
     std::ptr::null_mut()
 }
 
-/// The next definition of a function of the C library behind the shim's, if there is one.
-pub fn next(name: &CStr, version: &CStr) -> Option<*mut c_void> {
-    // SAFETY: both strings are terminated; RTLD_NEXT is resolved from this library.
-    let found = unsafe { dlvsym(libc::RTLD_NEXT, name.as_ptr(), version.as_ptr()) };
-    (!found.is_null()).then_some(found)
+/// The definition of a function of the C library behind the shim's: the C library's, or that of another library that is preloaded and wants to know of the
+/// calls. Such libraries seldom have the C library's version of the name, so that it is not asked for. Null if there is none.
+pub fn next(name: &CStr) -> *mut c_void {
+    // SAFETY: a terminated name; RTLD_NEXT is resolved from this library, to which `dlsym` returns.
+    unsafe { dlsym(libc::RTLD_NEXT, name.as_ptr()) }
 }
 
 /// Calls the real `dlsym` with a handle of a library.

@@ -37,9 +37,7 @@ pub fn register() {
         log::debug!("the end of this process is not told: on_exit failed");
         return;
     }
-    // SAFETY: a terminated name.
-    let real = unsafe { driver::dlsym(libc::RTLD_NEXT, c"_exit".as_ptr()) };
-    REAL.store(real, Ordering::Release);
+    REAL.store(driver::next(c"_exit"), Ordering::Release);
     let encode = |code| channel::encode(&ToAgent::Ends { code }, 0);
     if let Ok(packets) = (0..=u8::MAX).map(encode).collect() {
         // Once: the start of the shim is claimed.

@@ -151,13 +151,8 @@ enum Whose {
 
 /// Looks up the `ioctl` that this library's stands before.
 pub fn start() {
-    #[cfg(target_arch = "x86_64")]
-    let version = c"GLIBC_2.2.5";
-    #[cfg(target_arch = "aarch64")]
-    let version = c"GLIBC_2.17";
-    if let Some(next) = crate::driver::next(c"ioctl", version) {
-        NEXT.store(next as usize, Ordering::Release);
-    }
+    let next = crate::driver::next(c"ioctl");
+    NEXT.store(next.expose_provenance(), Ordering::Release);
 }
 
 /// Calls the kernel, or another library's `ioctl` that stands before it.

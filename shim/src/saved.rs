@@ -48,8 +48,7 @@ static TAKEN_IN: AtomicUsize = AtomicUsize::new(0);
 static START: extern "C" fn() = start;
 
 extern "C" fn start() {
-    // SAFETY: a terminated name.
-    let next = unsafe { crate::driver::dlsym(libc::RTLD_NEXT, c"mmap".as_ptr()) };
+    let next = crate::driver::next(c"mmap");
     NEXT.store(next.expose_provenance(), Ordering::Release);
 }
 
@@ -365,6 +364,25 @@ mod tests {
         for (at, bytes) in [(small, WORTH - 1), (lazy, bytes), (running, bytes)] {
             give_back(at, bytes);
         }
+    }
+
+    #[test]
+    fn no_page_is_taken_once_nobody_waits() {
+        let bytes = 2 * STEP;
+        let at = ask(bytes, AS_DRIVER & !libc::MAP_POPULATE);
+        let base = at.expose_provenance();
+        let pages = |given_up| Pages {
+            base,
+            end: base + bytes,
+            next: AtomicUsize::new(base),
+            others: AtomicUsize::new(0),
+            given_up: AtomicBool::new(given_up),
+        };
+        pages(true).take_all();
+        assert_eq!(mapping(at).unwrap().1, 0);
+        pages(false).take_all();
+        assert_eq!(mapping(at).unwrap().1, bytes);
+        give_back(at, bytes);
     }
 
     #[test]

@@ -87,6 +87,8 @@ fn memory_outlives_detach_and_attach() {
             "only what the simulated context takes for itself"
         );
 
+        // The driver's own memory is of huge pages while the process is detached, and nobody's at other times.
+        assert_eq!(puppet.ok("populate"), "huge");
         // Work waits, and does not fail.
         puppet.send("check a 5000000 1");
         puppet.silent(Duration::from_millis(100));
@@ -99,6 +101,7 @@ fn memory_outlives_detach_and_attach() {
         puppet.silent(Duration::from_millis(50));
         link.send(&ToShim::Resume { seq });
         assert_eq!(puppet.answer(), "ok");
+        assert_eq!(puppet.ok("populate"), "small");
         puppet.check("b", 3_000_000, 2);
         puppet.check("c", 300_000, 3);
         puppet.check("d", 700, 4);

@@ -91,12 +91,12 @@ fn work_that_waits_for_the_host() -> Result<()> {
             "{stops:?}: it is tried more than once\n{}",
             phos.tail()
         );
-        // What the first gave up waiting for is not done: the others know that without holding anything back, unless the job was just seen to wait for
-        // its work.
         // The shim says what it did by the job's own standard error, which comes later than what the agent says.
         wait_for("what the shim says of each try", LIMIT, || {
             (held_us(phos).ok()?.len() >= stops.len()).then_some(())
         })?;
+        // What the first gave up waiting for is not done: the others know that without holding anything back, unless the job was just seen to wait for
+        // its work.
         let (held, had_waited) = (held_us(phos)?, had_waited(phos));
         ensure!(
             (held.len(), had_waited.len() + 1) == (stops.len(), stops.len()),

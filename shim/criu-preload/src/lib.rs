@@ -341,15 +341,7 @@ pub unsafe extern "C" fn ptrace(
 /// There is room for them at `to`.
 unsafe fn known_filter(tid: c_long, index: c_long, to: c_long) -> c_long {
     let mut room = [[0; 8]; INSTRUCTIONS];
-    // SAFETY: a name that ends with a zero; what it gives does too, and nobody changes the environment of CRIU.
-    let text = unsafe {
-        let text = libc::getenv(FILTER.as_ptr());
-        if text.is_null() {
-            return c_long::from(-libc::EACCES);
-        }
-        CStr::from_ptr(text).to_bytes()
-    };
-    let length = match program(text, &mut room) {
+    let length = match variable(FILTER).and_then(|text| program(text, &mut room)) {
         Some(length) if has_one_more(tid) => length,
         _ => return c_long::from(-libc::EACCES),
     };
@@ -394,8 +386,16 @@ unsafe fn known_metadata(tid: c_long, size: c_long, at: c_long) -> c_long {
 const PAGES: &CStr = c"PHOS_PAGES";
 
 fn leaves_pages() -> bool {
-    // SAFETY: a name that ends with a zero; nobody changes the environment of CRIU.
-    unsafe { !libc::getenv(PAGES.as_ptr()).is_null() }
+    variable(PAGES).is_some()
+}
+
+/// What a variable of CRIU's environment says.
+fn variable(name: &CStr) -> Option<&'static [u8]> {
+    // SAFETY: a name that ends with a zero; what it gives does too, and nobody changes the environment of CRIU.
+    unsafe {
+        let text = libc::getenv(name.as_ptr());
+        (!text.is_null()).then(|| CStr::from_ptr(text).to_bytes())
+    }
 }
 
 /// What a file descriptor leads to, as far as there is room.

@@ -15,7 +15,7 @@
 
 use core::ffi::{CStr, c_char, c_int, c_long};
 
-use crate::{kernel, link, number};
+use crate::{kernel, link, number, variable};
 
 /// The variable with the path of the agent's socket, and the agent's PID before it: `PID:PATH`.
 const SOCKET: &CStr = c"PHOS_MAPPINGS";
@@ -38,14 +38,7 @@ pub(crate) unsafe fn open(directory: c_int, path: *const c_char) -> Option<c_int
     if pid == unsafe { libc::getpid() } {
         return None;
     }
-    // SAFETY: a name that ends with a zero; what it gives does too, and nobody changes the environment of CRIU.
-    let named = unsafe {
-        let text = libc::getenv(SOCKET.as_ptr());
-        if text.is_null() {
-            return None;
-        }
-        CStr::from_ptr(text).to_bytes()
-    };
+    let named = variable(SOCKET)?;
     let colon = named.iter().position(|&byte| byte == b':')?;
     let (agent, socket) = (number(named.get(..colon)?)?, named.get(colon + 1..)?);
     let descriptor = ask(socket, pid)?;

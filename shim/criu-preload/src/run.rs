@@ -8,6 +8,8 @@
 
 use core::ffi::CStr;
 
+use crate::variable;
+
 /// The variable with the first eight bytes, in hexadecimal digits.
 const TAG: &CStr = c"PHOS_CRIU_RUN";
 
@@ -57,16 +59,7 @@ pub unsafe extern "C" fn uuid_generate(out: *mut u8) {
     // Version 4: random.
     bytes[6] = bytes[6] & 0x0f | 0x40;
     bytes[8] = bytes[8] & 0x3f | 0x80;
-    // SAFETY: a name that ends with a zero; what it gives does too, and nobody changes the environment of CRIU.
-    let text = unsafe {
-        let text = libc::getenv(TAG.as_ptr());
-        if text.is_null() {
-            &[]
-        } else {
-            CStr::from_ptr(text).to_bytes()
-        }
-    };
-    if let (Some(tag), Some(first)) = (tag(text), bytes.first_chunk_mut::<8>()) {
+    if let (Some(tag), Some(first)) = (variable(TAG).and_then(tag), bytes.first_chunk_mut::<8>()) {
         *first = tag;
     }
     // SAFETY: the caller's promise.

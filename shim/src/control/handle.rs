@@ -148,17 +148,22 @@ impl Control {
             if let Phase::Detached(_) = self.phase {
                 self.phase = Phase::Attached(seq);
             }
-            for held in rejoin::held() {
-                let attached = true;
-                let said = ToAgent::Multicasts {
-                    seq,
-                    attached,
-                    held,
-                };
-                say(socket, &said)?;
-            }
+            self.tell_multicasts(socket, seq)?;
         }
         say(socket, &ToAgent::Attached { seq, outcome })
+    }
+
+    /// Says which multicast objects the process has: before it is quiet, or when it has attached.
+    pub(super) fn tell_multicasts(&self, socket: &OwnedFd, seq: Sequence) -> Result<(), End> {
+        let attached = matches!(self.phase, Phase::Attached(_));
+        rejoin::held().into_iter().try_for_each(|held| {
+            let said = ToAgent::Multicasts {
+                seq,
+                attached,
+                held,
+            };
+            say(socket, &said)
+        })
     }
 
     /// Makes a multicast object anew, and sends it.

@@ -13,7 +13,7 @@ use phos_protocol::shim::{Count, QuiesceFacts, Refusal, Sequence, TableEntry, To
 use phos_protocol::types::AllocationKey;
 
 use super::attach::refused;
-use super::{Control, End, Phase, receive, rejoin, say, synchronizer};
+use super::{Control, End, Phase, receive, say, synchronizer};
 use crate::interpose::bypass;
 use crate::memory::share;
 use crate::registry::{self, Origin};
@@ -224,15 +224,7 @@ impl Control {
         }
         send_table(socket, seq)?;
         // Whether they can be made anew shows before anything is let go.
-        for held in rejoin::held() {
-            let attached = false;
-            let said = ToAgent::Multicasts {
-                seq,
-                attached,
-                held,
-            };
-            say(socket, &said).map_err(Stop::End)?;
-        }
+        self.tell_multicasts(socket, seq).map_err(Stop::End)?;
         Ok(QuiesceFacts {
             gate_ns: gate_ns.as_nanos() as u64,
             sync_ns: sync_ns.as_nanos() as u64,

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -288,6 +289,14 @@ int main(void) {
                 int k = snprintf(s, 200, "fds %d maps %d", fds, maps); if (write(q[1], s, k + 1) < 0) _exit(1); _exit(0);
             }
             int s; waitpid(p, &s, 0); if (read(q[0], text, 200) < 0) abort(); close(q[0]); close(q[1]);
+        }
+        IS("populate") { // a mapping as the driver asks for it in a checkpoint: whether it is to have huge pages
+            size_t n = 20 << 20; char l[600], at[40]; int in = 0, huge = 0;
+            void *p = mmap(0, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+            snprintf(at, 40, "%lx-", (unsigned long)p);
+            FILE *f = fopen("/proc/self/smaps", "r");
+            while (fgets(l, 600, f)) { if (strstr(l, at) == l) in = 1; if (in && strstr(l, "VmFlags:")) { huge = strstr(l, " hg") != 0; break; } }
+            fclose(f); r = p == MAP_FAILED || munmap(p, n); snprintf(text, 400, "%s", huge ? "huge" : "small");
         }
         IS("close") { r = close(V(1)); }
         IS("stream") { void *s = 0; r = cuStreamCreate(&s, 1); V(1) = (u64)s; }

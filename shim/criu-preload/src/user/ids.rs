@@ -8,7 +8,7 @@
 
 use core::ffi::{CStr, c_int, c_long};
 
-use crate::{kernel, number};
+use crate::{kernel, number, variable};
 
 /// The variable with the job's user: `UID:GID` and its supplementary groups, all separated by colons.
 const USER: &CStr = c"PHOS_JOB_USER";
@@ -64,13 +64,8 @@ pub(super) unsafe fn call<const N: usize>(number: c_long, arguments: [c_long; N]
 /// The user that the job belongs to. `Ok(None)`: that does not matter here. `Err`: it cannot be understood, and nothing is done
 /// for the job.
 pub(super) fn job() -> Result<Option<Ids>, c_long> {
-    // SAFETY: a name that ends with a zero; what it gives does too, and nobody changes the environment of CRIU.
-    let text = unsafe {
-        let text = libc::getenv(USER.as_ptr());
-        if text.is_null() {
-            return Ok(None);
-        }
-        CStr::from_ptr(text).to_bytes()
+    let Some(text) = variable(USER) else {
+        return Ok(None);
     };
     match ids_in(text) {
         Some(ids) => Ok(Some(ids)),
